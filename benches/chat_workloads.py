@@ -114,8 +114,8 @@ def conversations(shots: int, count: int) -> pa.Table:
     for row in range(count):
         contents.append(0)
         for shot in range(shots):
-            at = (row * 7 + shot * 13) % total
-            contents += [1 + at, 1 + total + at]
+            position = (row * 7 + shot * 13) % total
+            contents += [1 + position, 1 + total + position]
         contents.append(1 + row % total)
     roles = pa.DictionaryArray.from_arrays(
         pa.array([0, *[1, 2] * shots, 1] * count, pa.int32()), pa.array(["system", "user", "assistant"])

@@ -78,17 +78,17 @@ def measured(folder: Path, options: argparse.Namespace, name: str) -> Run:
 
 
 def written(run: Run) -> list[bytes]:
-    """What a run wrote, without names of requests."""
+    """Return what a run wrote, without the names of requests."""
     return sorted(_NAME.sub(b"", line) for text in run.predictions.values() for line in text.splitlines())
 
 
 def report(runs: dict[str, Run]) -> None:
     """Print where the time of some runs went."""
-    used = {name: sum((Counter(one["parts"]) for one in run.cpu), Counter()) for name, run in runs.items()}
+    used = {name: sum((Counter(process["parts"]) for process in run.cpu), Counter()) for name, run in runs.items()}
     print(f"{'seconds of processor time':<28}" + "".join(f"{name:>10}" for name in runs))
     for part in PARTS:
-        print(f"{part:<28}" + "".join(f"{found[part]:>10.2f}" for found in used.values()))
-    whole = [sum(one["cpu"] for one in run.cpu) for run in runs.values()]
+        print(f"{part:<28}" + "".join(f"{shares[part]:>10.2f}" for shares in used.values()))
+    whole = [sum(process["cpu"] for process in run.cpu) for run in runs.values()]
     print(f"{'the whole run':<28}" + "".join(f"{seconds:>10.2f}" for seconds in whole))
     print(f"{'by the clock':<28}" + "".join(f"{run.seconds:>10.2f}" for run in runs.values()))
     if len(runs) > 1:

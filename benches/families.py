@@ -33,7 +33,7 @@ def resident() -> int:
 
 
 def peak(work: Callable[[], Any]) -> tuple[Any, int]:
-    """What work gives, and how far resident memory rose above where it was."""
+    """Return the result of some work and the rise of resident memory above its start."""
     before = resident()
     highest, done = [before], threading.Event()
 
@@ -60,12 +60,12 @@ def seconds_per_byte(renderer: pp.Renderer, samples: pa.Table) -> float:
 def turns(samples: int = 1_000_000) -> None:
     rng = np.random.default_rng(0)
     pool = pa.array([" ".join(rng.choice(WORDS, int(rng.integers(20, 60)))) for _ in range(4096)])
-    asked, known = (pool.take(pa.array(rng.integers(0, 4096, 2 * samples))) for _ in range(2))
+    questions, answers = (pool.take(pa.array(rng.integers(0, 4096, 2 * samples))) for _ in range(2))
     offsets = pa.array(np.arange(0, 2 * samples + 1, 2, dtype=np.int32))
     talks = pa.table(
-        {name: pa.ListArray.from_arrays(offsets, v) for name, v in (("question", asked), ("answer", known))}
+        {name: pa.ListArray.from_arrays(offsets, v) for name, v in (("question", questions), ("answer", answers))}
     )
-    halves = {"q1": asked[:samples], "a1": known[:samples], "q2": asked[samples:], "a2": known[samples:]}
+    halves = {"q1": questions[:samples], "a1": answers[:samples], "q2": questions[samples:], "a2": answers[samples:]}
     pair = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]
     conversation = pp.Renderer(
         {"type": "MultiTurnPromptTemplate", "template": {"round": pair}},
@@ -80,11 +80,12 @@ def turns(samples: int = 1_000_000) -> None:
         dialogue, meta_template=META, output="text", reader={"input_columns": ["q1"], "output_column": "a2"}
     )
     rounds = [(seconds_per_byte(conversation, talks), seconds_per_byte(plain, pa.table(halves))) for _ in range(5)]
-    own, other = (median(times) for times in zip(*rounds, strict=True))
+    turn_seconds, plain_seconds = (median(times) for times in zip(*rounds, strict=True))
     rendered, rise = peak(lambda: conversation.render(talks))
     print(
-        f"turns: {rendered.num_rows:,} requests; {1 / own / 1e9:.2f} GB/s, plain {1 / other / 1e9:.2f} GB/s:"
-        f" {other / own:.2f} of its rate per byte; memory {rise / rendered.nbytes:.2f} of the output"
+        f"turns: {rendered.num_rows:,} requests; {1 / turn_seconds / 1e9:.2f} GB/s,"
+        f" plain {1 / plain_seconds / 1e9:.2f} GB/s:"
+        f" {plain_seconds / turn_seconds:.2f} of its rate per byte; memory {rise / rendered.nbytes:.2f} of the output"
     )
 
 
@@ -107,14 +108,14 @@ def media(samples: int = 10_000, size: int = 64) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         for _ in range(samples // size):
             start = time.perf_counter()
-            one = batch()
+            record_batch = batch()
             spent[0] += time.perf_counter() - start
-            yield one
-            del one
+            yield record_batch
+            del record_batch
 
     def stream() -> None:
-        for one in renderer.stream(pa.RecordBatchReader.from_batches(batch().schema, batches())):
-            del one
+        for rendered in renderer.stream(pa.RecordBatchReader.from_batches(batch().schema, batches())):
+            del rendered
 
     start = time.perf_counter()
     _, rise = peak(stream)

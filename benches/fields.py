@@ -54,7 +54,7 @@ ABOUT = {
 }
 
 
-def beside_question(kind: str, count: int) -> pa.Table:
+def question_and_field(kind: str, count: int) -> pa.Table:
     """A question, and the column `value` of one of the types; no question names it in braces."""
     base = multiple_choice()
     assert not any("{value}" in text for text in base["input"].to_pylist()), "it would be filled in without being shown"

@@ -22,7 +22,7 @@ NOT_FRESH = ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTC_WRAPPER", "RUS
 
 
 def processor_seconds() -> float:
-    """Of all processes so far that were started here and have ended."""
+    """Return the CPU time of all processes that were started here and have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -53,9 +53,9 @@ def main() -> None:
     args = parser.parse_args()
     seconds: dict[str, list[tuple[float, float]]] = {args.old: [], args.new: []}
     for _ in range(args.rounds):
-        for commit, own in seconds.items():
-            own.append(fresh(commit, args.target))
-            print(f"{commit}: {own[-1][0]:.0f} s of the processor, {own[-1][1]:.0f} s on the clock", flush=True)
+        for commit, builds in seconds.items():
+            builds.append(fresh(commit, args.target))
+            print(f"{commit}: {builds[-1][0]:.0f} s of the processor, {builds[-1][1]:.0f} s on the clock", flush=True)
     old, new = (min(seconds[commit]) for commit in (args.old, args.new))
     print(f"new to old: {new[0] / old[0]:.2f} by the processor, {new[1] / old[1]:.2f} on the clock")
 

@@ -73,12 +73,12 @@ def ours(name: str, rows: int, work: Callable[[], Any]) -> Iterator[Way]:
         yield Way(name if threads != 1 else f"{name}-1", rows, work, threads)
 
 
-def replayed(way: Way, replay: Replay, benchmark: Any, **said: Any) -> float:
+def replayed(way: Way, replay: Replay, benchmark: Any, **more: Any) -> float:
     """Tell pytest-benchmark of a way's rounds; returns rows a second."""
     replay.seconds = list(way.seconds)
     benchmark.pedantic(replay.play, rounds=len(way.seconds))
     cpu = median(way.cpu) if way.cpu else None
     benchmark.extra_info.update(
-        {"way": way.name, "threads": way.threads or 1, "samples": way.rows, "cpu_seconds": cpu, **said}
+        {"way": way.name, "threads": way.threads or 1, "samples": way.rows, "cpu_seconds": cpu, **more}
     )
     return way.rows / benchmark.stats.stats.median

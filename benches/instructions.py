@@ -34,7 +34,7 @@ CORE = "_core.abi3.so"
 
 
 def packages(core: Path, folder: Path) -> Path:
-    """What to put on PYTHONPATH for a core: a folder with a whole package as it is, a library beside our sources."""
+    """Return the folder for PYTHONPATH: a folder with a whole package stays; a library is put next to our sources."""
     if core.is_dir():
         return core
     shutil.copytree(
@@ -45,7 +45,7 @@ def packages(core: Path, folder: Path) -> Path:
 
 
 def chat() -> Workload:
-    """What no peer is timed with: a chat of list columns, every turn asked for."""
+    """Return a workload that no peer runs: a chat of list columns in which every turn is a request."""
     from workloads import CHAT_TEXT, PROBLEM_READER, Workload, conversations
 
     config = {
@@ -61,10 +61,10 @@ def write_work(workload_id: str, file: Path) -> None:
     """All that a counted process needs, so that it makes no samples of its own."""
     from workloads import BY_ID
 
-    known = {**BY_ID, "chat": chat()}
-    if workload_id not in known:
-        sys.exit(f"there is no workload {workload_id!r}; there are {', '.join(known)}")
-    workload = known[workload_id]
+    workloads = {**BY_ID, "chat": chat()}
+    if workload_id not in workloads:
+        sys.exit(f"there is no workload {workload_id!r}; there are {', '.join(workloads)}")
+    workload = workloads[workload_id]
     config = {**workload.config, "examples": workload.examples and workload.examples()}
     file.write_bytes(pickle.dumps((config, workload.samples(MORE))))
 
@@ -81,17 +81,17 @@ def render(file: Path, rows: int) -> None:
 
 
 def instructions(file: Path, rows: int, packages: Path) -> int:
-    """How many a whole process takes."""
+    """Return the number of instructions of a whole process."""
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     command = [*valgrind, sys.executable, __file__, "--render", str(file), str(rows)]
     # One seed for the hashes of strings, and no threads of anybody else's.
     steady = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     environment = {**os.environ, **steady, "PYTHONPATH": str(packages)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    found = re.search(r"Collected *: *(\d+)", done.stderr)
-    if done.returncode or found is None:
+    match = re.search(r"Collected *: *(\d+)", done.stderr)
+    if done.returncode or match is None:
         sys.exit(f"{' '.join(command)}\n{done.stderr}")
-    return int(found.group(1))
+    return int(match.group(1))
 
 
 def per_row(file: Path, packages: Path, runs: int) -> tuple[float, float]:
@@ -104,9 +104,9 @@ def per_row(file: Path, packages: Path, runs: int) -> tuple[float, float]:
     return least / (MORE - FEWER), (max(more) - min(more) + max(fewer) - min(fewer)) / least
 
 
-def column(found: tuple[float, float], runs: int) -> str:
-    spread = f"+{found[1]:5.2%}" if runs > 1 else ""
-    return f"{found[0]:12,.1f} {spread:7}"
+def column(count_and_spread: tuple[float, float], runs: int) -> str:
+    spread = f"+{count_and_spread[1]:5.2%}" if runs > 1 else ""
+    return f"{count_and_spread[0]:12,.1f} {spread:7}"
 
 
 def arguments() -> Any:
@@ -133,13 +133,13 @@ def main() -> None:
     print("real texts" if real_texts() else "generated texts")
     print(f"{'instructions':18}" + "".join(f"{name:>20}" for name in cores) + ("  ratio" if len(cores) > 1 else ""))
     with tempfile.TemporaryDirectory() as name:
-        folders = [packages(core.resolve(), Path(name) / place) for place, core in cores.items()]
+        folders = [packages(core.resolve(), Path(name) / name_of_core) for name_of_core, core in cores.items()]
         for workload_id in given.workloads:
             file = Path(name) / "work"
             write_work(workload_id, file)
-            found = [per_row(file, folder, given.runs) for folder in folders]
-            line = f"{workload_id:18}" + "".join(column(one, given.runs) for one in found)
-            print(line + (f"  {found[1][0] / found[0][0]:.3f}" if len(found) > 1 else ""), flush=True)
+            counts = [per_row(file, folder, given.runs) for folder in folders]
+            line = f"{workload_id:18}" + "".join(column(count, given.runs) for count in counts)
+            print(line + (f"  {counts[1][0] / counts[0][0]:.3f}" if len(counts) > 1 else ""), flush=True)
 
 
 if __name__ == "__main__":

@@ -71,9 +71,9 @@ def copy(pool: ThreadPoolExecutor, threads: int, block: np.ndarray, start: int, 
     def part(first: int) -> None:
         end = min(first + share, len(target))
         while first < end:
-            place = (start + first) % len(block)
-            count = min(end - first, len(block) - place)
-            target[first : first + count] = block[place : place + count]  # without the interpreter's lock
+            offset = (start + first) % len(block)
+            count = min(end - first, len(block) - offset)
+            target[first : first + count] = block[offset : offset + count]  # without the interpreter's lock
             first += count
 
     list(pool.map(part, range(0, len(target), share)))

@@ -88,11 +88,11 @@ def documents(count: int, seed: int) -> Any:
 
 @contextlib.contextmanager
 def compile_cache() -> Iterator[None]:
-    own, kept = utils.env.from_string, {}
+    compile_source, kept = utils.env.from_string, {}
 
     def from_string(source: str) -> Any:
         if source not in kept:
-            kept[source] = own(source)
+            kept[source] = compile_source(source)
         return kept[source]
 
     utils.env.from_string = from_string
@@ -147,20 +147,23 @@ def main() -> None:
             made = {}
             for way in WAYS:
                 limit = arguments.stock_documents if way == "lm_eval" else arguments.documents
-                found, made[way] = rate(way, {"task": "bench", **config}, {"test": test, "train": train}, limit)
-                rates[way].append(found)
+                measurements, made[way] = rate(way, {"task": "bench", **config}, {"test": test, "train": train}, limit)
+                rates[way].append(measurements)
             assert made["compile cache"] == made["backend"] == made["backend, not bulk"]
             assert made["backend"][: len(made["lm_eval"])] == made["lm_eval"]
             del made
         print(f"{name} ({arguments.documents:,} documents)")
         stock = medians(rates["lm_eval"])
-        for way, found in rates.items():
-            columns = [f"{one:10,.0f} /s {one / own:6.1f}x" for one, own in zip(medians(found), stock, strict=True)]
+        for way, measurements in rates.items():
+            columns = [
+                f"{ours:10,.0f} /s {ours / theirs:6.1f}x"
+                for ours, theirs in zip(medians(measurements), stock, strict=True)
+            ]
             print(f"  {way:18}{columns[0]}  processor{columns[1]}")
 
 
-def medians(found: list[tuple[float, float]]) -> list[float]:
-    return [statistics.median(column) for column in zip(*found, strict=True)]
+def medians(measurements: list[tuple[float, float]]) -> list[float]:
+    return [statistics.median(column) for column in zip(*measurements, strict=True)]
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import Any
 import promptpress as pp
 from lm_eval.api.task import ConfigurableTask
 from lm_eval_backend import TASKS, documents
-from promptpress._jinja.chat.template import ChatTemplate
+from promptpress._renderers.chat_template import ChatTemplate
 from promptpress.lm_eval import requests
 
 CHATML = (
@@ -34,8 +34,8 @@ NAMES = ("request_type", "arguments", "idx", "doc_id", "metadata")
 
 
 def chatml(messages: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
-    said = [f"<|im_start|>{message['role']}\n{message['content']}<|im_end|>\n" for message in messages]
-    return "".join(said) + ("<|im_start|>assistant\n" if add_generation_prompt else "")
+    turns = [f"<|im_start|>{message['role']}\n{message['content']}<|im_end|>\n" for message in messages]
+    return "".join(turns) + ("<|im_start|>assistant\n" if add_generation_prompt else "")
 
 
 def stock(config: dict[str, Any], splits: dict[str, Any], limit: int, chat: bool) -> tuple[float, list[Any]]:
@@ -45,7 +45,7 @@ def stock(config: dict[str, Any], splits: dict[str, Any], limit: int, chat: bool
     task.build_all_requests(
         limit=limit, apply_chat_template=chat, fewshot_as_multiturn=chat, chat_template=chatml if chat else None
     )
-    return limit / (clock() - start), [tuple(getattr(own, name) for name in NAMES) for own in task.instances]
+    return limit / (clock() - start), [tuple(getattr(instance, name) for name in NAMES) for instance in task.instances]
 
 
 def main() -> None:
@@ -67,8 +67,8 @@ def main() -> None:
         task = {"task": "bench", **config}
         rates: dict[str, list[float]] = {"lm_eval": [], "one thread": [], "all threads": []}
         for _ in range(arguments.rounds):
-            found, instances = stock(task, {"test": test, "train": train}, arguments.stock_documents, chat)
-            rates["lm_eval"].append(found)
+            per_second, instances = stock(task, {"test": test, "train": train}, arguments.stock_documents, chat)
+            rates["lm_eval"].append(per_second)
             for way, threads in (("one thread", 1), ("all threads", None)):
                 pp.set_threads(threads)
                 gc.collect()
@@ -80,10 +80,10 @@ def main() -> None:
             first = made.slice(0, len(instances)).to_pylist()
             assert [tuple(row[name] for name in NAMES) for row in first] == instances
             del made
-        median = {way: statistics.median(found) for way, found in rates.items()}
+        median = {way: statistics.median(per_second) for way, per_second in rates.items()}
         print(f"{name}{', chat' if chat else ''} ({arguments.documents:,} documents)")
-        for way, found in median.items():
-            print(f"  {way:12} {found:10,.0f} /s  {found / median['lm_eval']:8.1f}x", flush=True)
+        for way, per_second in median.items():
+            print(f"  {way:12} {per_second:10,.0f} /s  {per_second / median['lm_eval']:8.1f}x", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The results of runs (pytest-benchmark's JSON) as a Markdown page with a chart beside it.
+"""The results of runs (pytest-benchmark's JSON) as a Markdown page with a chart next to it.
 
 python benches/report.py RESULTS.json... [--out docs/benchmarks.md]
 
@@ -165,14 +165,14 @@ def memory(results: Results) -> Iterator[str]:
     for run in runs:
         if run["kind"] == "views":
             what = 'five-messages, `strings="string_view"`: the output\'s own memory'
-            found = f"{size(run, 'views')}; copying every content, `strings='string'`: {size(run, 'copies')}"
+            figures = f"{size(run, 'views')}; copying every content, `strings='string'`: {size(run, 'copies')}"
         elif run["kind"] == "kept":
             what = f"{run['workload']}: kept after a render of {size(run, 'output')} is dropped"
-            found = f"{size(run, 'kept')}; while it is held: {size(run, 'growth')}"
+            figures = f"{size(run, 'kept')}; while it is held: {size(run, 'growth')}"
         else:
             what = f"{run['workload']}: growth over a stream of {size(run, 'output')}, batches dropped"
-            found = size(run, "growth")
-        yield f"| {what} | {run['samples']:,} | {found} |"
+            figures = size(run, "growth")
+        yield f"| {what} | {run['samples']:,} | {figures} |"
     yield from ["", "An output's own memory: all distinct buffers that it holds and the tables given don't.", ""]
 
 
@@ -197,7 +197,7 @@ def commands(results: Results) -> Iterator[str]:
     if not runs:
         return
     yield from ["## Command", ""]
-    yield "`promptpress render`, Parquet to Parquet, beside a pyarrow program that reads the same columns and writes"
+    yield "`promptpress render`, Parquet to Parquet, next to a pyarrow program that reads the same columns and writes"
     yield "the same output, which it finds finished in memory-mapped Arrow, with the same codec, row groups and"
     yield "encoding. Whole processes; promptpress syncs its file to disk, the program doesn't."
     yield from ["", "| workload | | samples | seconds: median (least to most) |", "|---|---|---:|---:|"]
@@ -241,9 +241,9 @@ def seconds(run: Run) -> str:
 
 
 def jinja(results: Results) -> Iterator[str]:
-    """What `make bench-jinja` has found."""
+    """Yield the section with the results of `make bench-jinja`."""
     about = {
-        "spans": ("Spans", "`render(spans=True)` beside `render`, with all threads and with one."),
+        "spans": ("Spans", "`render(spans=True)` next to `render`, with all threads and with one."),
         "jinja": ("Jinja", "Rows of tables by `JinjaTemplate`, jinja2 and minijinja-py, each template compiled once."),
         "chat": (
             "Chats",
@@ -251,11 +251,11 @@ def jinja(results: Results) -> Iterator[str]:
         ),
         "lm_eval": ("lm-eval", "Documents whose requests are built: `requests` makes a table, the others objects."),
     }
-    for kind, (title, said) in about.items():
+    for kind, (title, about_kind) in about.items():
         runs = results.of(kind)
         if not runs:
             continue
-        yield from [f"## {title}", "", f"{said} In turns; those that are slow do fewer rows.", ""]
+        yield from [f"## {title}", "", f"{about_kind} In turns; those that are slow do fewer rows.", ""]
         yield from ["| workload | | threads | rows timed | seconds: median (least to most) | rows/s |"]
         yield "|---|---|---:|---:|---:|---:|"
         for run in runs:

@@ -1,4 +1,4 @@
-"""What runs have found, by kind, workload and peer: pytest-benchmark's JSON, read."""
+"""Results of runs by kind, workload and peer, read from the JSON of pytest-benchmark."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Results:
     """The runs of one or more files; the machine is that of the first."""
 
     def __init__(self, files: list[Path]) -> None:
-        found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-        self.machine: dict[str, Any] = found[0]["machine_info"]
+        results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+        self.machine: dict[str, Any] = results[0]["machine_info"]
         self.runs: list[Run] = [
-            {**run["extra_info"], "stats": run["stats"]} for result in found for run in result["benchmarks"]
+            {**run["extra_info"], "stats": run["stats"]} for result in results for run in result["benchmarks"]
         ]
 
     def of(self, kind: str, **wanted: Any) -> list[Run]:
@@ -26,11 +26,11 @@ class Results:
             if run["kind"] == kind and all(run.get(name) == value for name, value in wanted.items())
         ]
 
-    def one(self, kind: str, **wanted: Any) -> Run | None:
+    def first_run(self, kind: str, **wanted: Any) -> Run | None:
         return next(iter(self.of(kind, **wanted)), None)
 
     def rate(self, workload: str, peer: str) -> Run | None:
-        return self.one("rate", workload=workload, peer=peer)
+        return self.first_run("rate", workload=workload, peer=peer)
 
     def workloads(self) -> dict[str, list[Run]]:
         """The rates by workload, in the order of the runs."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import pytest
 from limit import CopyLimit
 from memory import air, held
 from peers import Peer, forget, samples_of
@@ -27,7 +28,7 @@ TAIL_REQUESTS = 200  # requests compared at the end of what was timed
 
 
 class Sizes:
-    """How many samples are compared and timed."""
+    """The numbers of samples that are compared and timed."""
 
     def __init__(self, quick: bool) -> None:
         self.compared = 200 if quick else 3_018
@@ -78,56 +79,56 @@ def measure(workload: Workload, peers: list[Peer], sizes: Sizes) -> dict[str, Me
     """Compare and time the peers; what goes wrong with one is kept with it and stops no other."""
     forget()
     done = {peer.id: Measured(peer) for peer in peers}
-    ready = [found for found in done.values() if attempt(found, lambda f: prepare(f, workload, sizes))]
-    for found in ready:
-        found.seconds.clear()  # the warm-up's
+    ready = [measured for measured in done.values() if attempt(measured, lambda f: prepare(f, workload, sizes))]
+    for measured in ready:
+        measured.seconds.clear()  # the warm-up's
     gc.collect()
     gc.freeze()  # millions of rows as dicts, which the collector would walk again and again
     try:
         for _ in range(ROUNDS):
-            ready = [found for found in ready if attempt(found, lambda f: one_round(f, workload))]
+            ready = [measured for measured in ready if attempt(measured, lambda f: one_round(f, workload))]
     finally:
         gc.unfreeze()
-        for found in done.values():
-            found.work = lambda: None
+        for measured in done.values():
+            measured.work = lambda: None
     return done
 
 
-def attempt(found: Measured, step: Callable[[Measured], None]) -> bool:
+def attempt(measured: Measured, step: Callable[[Measured], None]) -> bool:
     try:
-        step(found)
+        step(measured)
     except Exception as error:
-        found.error = error
-    return found.error is None
+        measured.error = error
+    return measured.error is None
 
 
-def prepare(found: Measured, workload: Workload, sizes: Sizes) -> None:
-    peer = found.peer
+def prepare(measured: Measured, workload: Workload, sizes: Sizes) -> None:
+    peer = measured.peer
     if isinstance(peer, CopyLimit):
-        found.samples = sizes.ours
-        found.bytes = found.aired = output_bytes(workload.id, sizes.ours)
-        found.work = peer.prepare_bytes(found.bytes, -(-found.bytes * BATCH_ROWS // sizes.ours))
-        found.round()
+        measured.samples = sizes.ours
+        measured.bytes = measured.aired = output_bytes(workload.id, sizes.ours)
+        measured.work = peer.prepare_bytes(measured.bytes, -(-measured.bytes * BATCH_ROWS // sizes.ours))
+        measured.round()
         return
-    found.equal_to = assert_equal(peer, workload, sizes.compared)
-    found.samples = samples_to_time(peer, workload, sizes)
-    found.work = peer.prepare(workload, samples_of(workload.id, found.samples))
+    measured.equal_to = assert_equal(peer, workload, sizes.compared)
+    measured.samples = samples_to_time(peer, workload, sizes)
+    measured.work = peer.prepare(workload, samples_of(workload.id, measured.samples))
     if peer in OURS:
-        found.bytes = output_bytes(workload.id, found.samples)
-    if found.samples == sizes.ours:
-        found.aired = output_bytes(workload.id, sizes.ours)
-        found.round()
+        measured.bytes = output_bytes(workload.id, measured.samples)
+    if measured.samples == sizes.ours:
+        measured.aired = output_bytes(workload.id, sizes.ours)
+        measured.round()
 
 
-def one_round(found: Measured, workload: Workload) -> None:
-    answer = found.round()
-    if len(found.seconds) == ROUNDS and found.peer in OURS:
-        assert_tail_equal(found, workload, answer)
+def one_round(measured: Measured, workload: Workload) -> None:
+    answer = measured.round()
+    if len(measured.seconds) == ROUNDS and measured.peer in OURS:
+        assert_tail_equal(measured, workload, answer)
 
 
 @lru_cache(maxsize=1)
 def output_bytes(workload_id: str, count: int) -> int:
-    """How many bytes of memory promptpress's prompts have of their own."""
+    """Return the number of bytes that only the prompts of promptpress hold."""
     samples = samples_of(workload_id, count)
     return held(renderer_of(BY_ID[workload_id]).render(samples).select(["prompt"]), [samples])
 
@@ -171,10 +172,10 @@ def answer_of(peer: Peer, workload: Workload, count: int) -> list[Any]:
 
 def assert_equal(peer: Peer, workload: Workload, count: int) -> str | None:
     """Every request equals the oracle's, to the byte; returns the oracle's id (None: there is no other peer)."""
-    found = expected(workload.id, count)
-    if found is None:
+    oracle_and_answer = expected(workload.id, count)
+    if oracle_and_answer is None:
         return None
-    oracle, wanted = found
+    oracle, wanted = oracle_and_answer
     if oracle == peer.id:
         return oracle
     got = answer_of(peer, workload, count)
@@ -186,12 +187,21 @@ def assert_equal(peer: Peer, workload: Workload, count: int) -> str | None:
     return oracle
 
 
-def assert_tail_equal(found: Measured, workload: Workload, answer: Any) -> None:
+def assert_tail_equal(measured: Measured, workload: Workload, answer: Any) -> None:
     """All has been rendered, and its end, past any change of chunk or offset, is right."""
-    per_sample, oracle, peer = workload.requests_per_sample, oracle_of(workload), found.peer
+    per_sample, oracle, peer = workload.requests_per_sample, oracle_of(workload), measured.peer
     rows, last = peer.last(answer, TAIL_REQUESTS * per_sample)
-    assert rows == found.samples * per_sample, f"{workload.id}: {rows} requests of {found.samples} samples"
+    assert rows == measured.samples * per_sample, f"{workload.id}: {rows} requests of {measured.samples} samples"
     if oracle is not None:
-        tail = samples_of(workload.id, found.samples).slice(found.samples - last.num_rows // per_sample)
+        tail = samples_of(workload.id, measured.samples).slice(measured.samples - last.num_rows // per_sample)
         wanted = oracle.requests(workload, oracle.prepare(workload, tail)())
         assert requests_of(workload, last.column("prompt")) == wanted, f"{workload.id}: {peer.id} differs at its end"
+
+
+def by_program(cases: Iterable[tuple[str, str, Replay]], group: str) -> pytest.MarkDecorator:
+    """Run a bench for each workload and program, in a group of pytest-benchmark."""
+    parameters = [
+        pytest.param(*case, id="-".join(case[:2]), marks=pytest.mark.benchmark(group=group, timer=case[2]))
+        for case in cases
+    ]
+    return pytest.mark.parametrize(("workload_id", "program", "replay"), parameters)

@@ -34,9 +34,9 @@ def samples() -> pa.Table:
 
 def batches(table: pa.Table, rows: int) -> Iterator[pa.RecordBatch]:
     """So many rows, batch by batch, from the table's beginning again and again."""
-    own = table.to_batches(max_chunksize=BATCH)
+    pieces = table.to_batches(max_chunksize=BATCH)
     while rows > 0:
-        for batch in own:
+        for batch in pieces:
             yield batch.slice(0, min(rows, len(batch)))
             rows -= len(batch)
             if rows <= 0:
@@ -44,14 +44,14 @@ def batches(table: pa.Table, rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def size_of(batch: Any) -> tuple[int, int]:
-    """How many prompts there are, and their bytes."""
+    """Return the number of prompts and their bytes."""
     column = batch.column(batch.schema.get_field_index("prompt"))
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return len(column), sum(chunk.get_total_buffer_size() for chunk in chunks)
 
 
 def processor_seconds() -> float:
-    """Of this process and all that it has waited for."""
+    """Return the CPU time of this process and of all processes that it has waited for."""
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
@@ -86,11 +86,11 @@ def on_ray(rows: int, workers: int) -> dict[str, Any]:
         data = ray.data.from_arrow_refs([block] * (rows // DISTINCT))
         data = data.map_batches(renderer, batch_format="pyarrow", batch_size=BATCH, zero_copy_batch=True)
         sizes = data.map_batches(count, batch_format="pyarrow", batch_size=None)
-        found = [(row["prompts"], row["bytes"]) for row in sizes.iter_rows()]
+        counts = [(row["prompts"], row["bytes"]) for row in sizes.iter_rows()]
         seconds = time.perf_counter() - start
     finally:
         ray.shutdown()
-    prompts, written = (sum(column) for column in zip(*found, strict=True))
+    prompts, written = (sum(column) for column in zip(*counts, strict=True))
     return {
         "prompts": prompts,
         "bytes": written,
@@ -102,7 +102,7 @@ def on_ray(rows: int, workers: int) -> dict[str, Any]:
 
 
 def took(start: float, before: float) -> dict[str, float]:
-    """What a run has used."""
+    """Return the resources that a run has used."""
     return {
         "seconds": time.perf_counter() - start,
         "processor_seconds": processor_seconds() - before,
@@ -118,15 +118,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of the stream (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="of Ray (default: %(default)s)")
     options = parser.parse_args()
-    found = (
+    figures = (
         streamed(options.rows, options.threads) if options.way == "stream" else on_ray(options.rows, options.workers)
     )
-    if found["prompts"] != options.rows:
-        raise SystemExit(f"{found['prompts']} prompts of {options.rows} rows")
+    if figures["prompts"] != options.rows:
+        raise SystemExit(f"{figures['prompts']} prompts of {options.rows} rows")
     billion = 1e9 / options.rows
-    found["rows_per_second"] = options.rows / found["seconds"]
-    found["processor_hours_per_billion"] = found["processor_seconds"] * billion / 3600
-    print(json.dumps({key: round(value, 3) for key, value in found.items()}, indent=1))
+    figures["rows_per_second"] = options.rows / figures["seconds"]
+    figures["processor_hours_per_billion"] = figures["processor_seconds"] * billion / 3600
+    print(json.dumps({key: round(value, 3) for key, value in figures.items()}, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is aimed at, and how it is computed of the results. A figure that lacks a run is None."""
+"""Targets, and the computation of each figure from the results. A figure that lacks a run is None."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Target:
         """A row of the table: what, found, target, verdict."""
         relation = "at least" if self.at_least else "at most"
         target = f"{relation} {self.bound:,g}{self.unit}"
-        found = self.figure(results)
-        if found is None:
+        figure = self.figure(results)
+        if figure is None:
             return f"| {self.what} | | {target} | not measured |"
-        reached = found >= self.bound if self.at_least else found <= self.bound
-        return f"| {self.what} | {rounded(found)}{self.unit} | {target} | {'reached' if reached else 'missed'} |"
+        reached = figure >= self.bound if self.at_least else figure <= self.bound
+        return f"| {self.what} | {rounded(figure)}{self.unit} | {target} | {'reached' if reached else 'missed'} |"
 
 
 def rounded(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def quotient(upper: float | None, lower: float | None) -> float | None:
-    return None if upper is None or not lower else upper / lower
+def quotient(dividend: float | None, divisor: float | None) -> float | None:
+    return None if dividend is None or not divisor else dividend / divisor
 
 
 def measure(run: Run | None, of: Callable[[Run], float]) -> float | None:
@@ -42,14 +42,14 @@ def measure(run: Run | None, of: Callable[[Run], float]) -> float | None:
 
 
 def times(workload: str, peer: str, ours: str = "promptpress") -> Figure:
-    """How many times a peer's rate ours is."""
+    """Return our rate as a multiple of a peer's rate."""
     return lambda results: quotient(
         *(measure(results.rate(workload, who), rows_per_second) for who in (ours, peer)),
     )
 
 
 def of_limit(workload: str, setting: str) -> Figure:
-    """What part of the copy limit is reached: `render` when fresh, `stream` when reused."""
+    """Return the fraction of the copy limit that is reached: `render` if memory is fresh, `stream` if it is reused."""
     ours = {"fresh": "promptpress", "reused": "promptpress-stream"}[setting]
     return times(workload, f"limit-{setting}", ours)
 
@@ -57,12 +57,12 @@ def of_limit(workload: str, setting: str) -> Figure:
 def braces(way: str) -> Figure:
     """Bytes a second of text full of braces to those of plain text."""
     return lambda results: quotient(
-        *(measure(results.one("braces", workload=name, way=way), bytes_per_second) for name in ("latex", "zero"))
+        *(measure(results.first_run("braces", workload=name, way=way), bytes_per_second) for name in ("latex", "zero"))
     )
 
 
 def views(results: Results) -> float | None:
-    run = results.one("views")
+    run = results.first_run("views")
     return None if run is None else run["views"] / run["copies"]
 
 
@@ -70,57 +70,63 @@ def streaming(results: Results) -> float | None:
     """A byte's cost in the long stream to that in the short one."""
     return quotient(
         *(
-            measure(results.one("streaming", length=length), lambda run: median(run) / run["bytes"])
+            measure(results.first_run("streaming", length=length), lambda run: median(run) / run["bytes"])
             for length in ("long", "short")
         )
     )
 
 
 def audited(workload: str) -> Figure:
-    """How many times as long as rendering the audit takes."""
-    return lambda results: measure(results.one("audit", workload=workload), lambda run: run["times_rendering"])
+    """Return the time of the audit as a multiple of the time of rendering."""
+    return lambda results: measure(results.first_run("audit", workload=workload), lambda run: run["times_rendering"])
 
 
 def megabytes(kind: str, key: str, workload: str) -> Figure:
-    return lambda results: measure(results.one(kind, workload=workload), lambda run: run[key] / 1e6)
+    return lambda results: measure(results.first_run(kind, workload=workload), lambda run: run[key] / 1e6)
 
 
 def microseconds(kind: str, workload: str) -> Figure:
-    return lambda results: measure(results.one(kind, workload=workload), lambda run: median(run) * 1e6)
+    return lambda results: measure(results.first_run(kind, workload=workload), lambda run: median(run) * 1e6)
 
 
 def field(kind: str) -> Figure:
-    """What a field of a type costs beyond the same template without it."""
-    return lambda results: measure(results.one("field", workload=kind), lambda run: run["nanoseconds"])
+    """Return the extra cost of a field of a type over the same template without the field."""
+    return lambda results: measure(results.first_run("field", workload=kind), lambda run: run["nanoseconds"])
 
 
 def command(workload: str) -> Figure:
     return lambda results: quotient(
         *(
-            measure(results.one("command", workload=workload, program=program), median)
+            measure(results.first_run("command", workload=workload, program=program), median)
             for program in ("command", "pyarrow")
         )
     )
 
 
 def json_lines(workload: str, program: str, other: str) -> Figure:
-    """What part of the rate of another program's file one is written at."""
+    """Return the rate at which a file is written as a fraction of the rate of another program."""
     return lambda results: quotient(
-        *(measure(results.one("json_lines", workload=workload, program=name), median) for name in (other, program))
+        *(
+            measure(results.first_run("json_lines", workload=workload, program=name), median)
+            for name in (other, program)
+        )
     )
 
 
 def longer_than(workload: str, program: str, other: str) -> Figure:
-    """How many times as long as another program's file one takes."""
+    """Return the time that a file takes as a multiple of the time of another program's file."""
     return lambda results: quotient(
-        *(measure(results.one("json_lines", workload=workload, program=name), median) for name in (program, other))
+        *(
+            measure(results.first_run("json_lines", workload=workload, program=name), median)
+            for name in (program, other)
+        )
     )
 
 
 def way(kind: str, workload: str, ours: str, other: str) -> Figure:
-    """How many times the rate of another way of the same run."""
+    """Return the rate as a multiple of the rate of another way in the same run."""
     return lambda results: quotient(
-        *(measure(results.one(kind, workload=workload, way=name), rows_per_second) for name in (ours, other))
+        *(measure(results.first_run(kind, workload=workload, way=name), rows_per_second) for name in (ours, other))
     )
 
 
@@ -143,7 +149,7 @@ def jinja_targets() -> Iterator[Target]:
         yield Target(f"MMLU-like, five-shot: {what}", way("lm_eval", "first-five", ours, other), bound)
     for what, key in (("chat templates", "chats"), ("lm-eval's templates", "lm_eval")):
         compiled = lambda results, key=key: measure(  # noqa: E731
-            results.one("compile_corpus", workload=key, step="both"), lambda run: median(run) * 1e3
+            results.first_run("compile_corpus", workload=key, step="both"), lambda run: median(run) * 1e3
         )
         yield Target(f"constructing and compiling one of {what}, median", compiled, 5, at_least=False, unit=" ms")
 

@@ -26,14 +26,14 @@ def seconds_of(call: Any) -> float:
     "name",
     [pytest.param(name, marks=pytest.mark.benchmark(group="audit", timer=replay)) for name, replay in replays.items()],
 )
-def test_audit_beside_rendering(name: str, quick: bool, benchmark: Any, record_property: Any) -> None:
+def test_audit_costs_little_more_than_rendering(name: str, quick: bool, benchmark: Any, record_property: Any) -> None:
     count = 50_000 if quick else 500_000
     promptpress.set_threads(cores())
     renderer, samples = renderer_of(BY_ID[name]), BY_ID[name].samples(count)
-    found = renderer.audit(samples)["code"].to_pylist()
+    codes = renderer.audit(samples)["code"].to_pylist()
     # The samples are some thousand rows again and again, and the examples are rows of the same table.
-    assert "duplicate_samples" in found
-    assert ("own_example_row" in found) == name.startswith("five")
+    assert "duplicate_samples" in codes
+    assert ("own_example_row" in codes) == name.startswith("five")
     rendering = []
     for _ in range(ROUNDS):
         rendering.append(seconds_of(lambda: renderer.render(samples)))

@@ -1,4 +1,4 @@
-"""What braces cost: mathematical text beside plain text, by the byte, in turns.
+"""The cost of braces: mathematical text is compared with plain text by the byte, in turns.
 
 As rates of two workloads they would be measured a quarter of an hour apart, and memory is at times twice as slow.
 """
@@ -29,13 +29,13 @@ def seconds(way: str, workload_id: str, count: int) -> float:
     start = time.perf_counter()
     if way == "render":
         answer = renderer.render(samples)
-        taken = time.perf_counter() - start
+        elapsed = time.perf_counter() - start
         assert answer.num_rows == count
-        return taken
+        return elapsed
     rows = sum(batch.num_rows for batch in renderer.stream(samples.to_reader(BATCH_ROWS)))
-    taken = time.perf_counter() - start
+    elapsed = time.perf_counter() - start
     assert rows == count
-    return taken
+    return elapsed
 
 
 def measure(compared: int, count: int) -> None:

@@ -19,7 +19,7 @@ CASES = [
     for workload in CHAT_WORKLOADS
     for name in names_of(["template"], ["transformers", "jinja2", "minijinja"])
 ]
-found: dict[str, dict[str, Way]] = {}
+ways_of: dict[str, dict[str, Way]] = {}
 
 
 def ways(workload: ChatWorkload, count: int, few: int) -> Iterator[Way]:
@@ -62,13 +62,13 @@ def ways(workload: ChatWorkload, count: int, few: int) -> Iterator[Way]:
 def test_chat_rate(  # noqa: PLR0917 - fixtures
     workload_id: str, name: str, replay: Replay, quick: bool, benchmark: Any, record_property: Any
 ) -> None:
-    if workload_id not in found:
+    if workload_id not in ways_of:
         workload = CHATS_BY_ID[workload_id]
         few = 1_000 if workload.shots else 5_000
         sizes = (20_000, 1_000) if quick else (COUNTS(workload), few)
-        found[workload_id] = measured(list(ways(workload, *sizes)))
-    rate = replayed(found[workload_id][name], replay, benchmark, kind="chat", workload=workload_id)
-    per_cpu = found[workload_id][name].rows / benchmark.extra_info["cpu_seconds"]
+        ways_of[workload_id] = measured(list(ways(workload, *sizes)))
+    rate = replayed(ways_of[workload_id][name], replay, benchmark, kind="chat", workload=workload_id)
+    per_cpu = ways_of[workload_id][name].rows / benchmark.extra_info["cpu_seconds"]
     record_property(
         "figure", f"{workload_id:18} {'chat: ' + name:20} {rate:14,.0f} rows/s {per_cpu:14,.0f} a CPU second"
     )

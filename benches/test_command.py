@@ -15,10 +15,9 @@ from typing import Any
 import parquet_program
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from memory import air
 from peers.promptpress_peer import renderer_of
-from rounds import ROUNDS, Replay
+from rounds import ROUNDS, Replay, by_program
 from workloads import BY_ID
 
 MEMORY_LIMIT_BYTES = 1 << 30  # bytes, more than either program has at any time
@@ -75,13 +74,7 @@ def layout(path: Path) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("workload_id", "program", "replay"),
-    [
-        pytest.param(*case, id="-".join(case[:2]), marks=pytest.mark.benchmark(group="command", timer=case[2]))
-        for case in CASES
-    ],
-)
+@by_program(CASES, "command")
 def test_command(  # noqa: PLR0917 - fixtures
     workload_id: str,
     program: str,

@@ -20,7 +20,7 @@ CASES = [
     for workload in JINJA_WORKLOADS
     for name in names_of(["template", *(["renderer"] if workload.renderer else [])], ["jinja2", "minijinja"])
 ]
-found: dict[str, dict[str, Way]] = {}
+ways_of: dict[str, dict[str, Way]] = {}
 
 
 def ways(workload: JinjaWorkload, count: int, few: int) -> Iterator[Way]:
@@ -53,13 +53,13 @@ def ways(workload: JinjaWorkload, count: int, few: int) -> Iterator[Way]:
 def test_jinja_rate(  # noqa: PLR0917 - fixtures
     workload_id: str, name: str, replay: Replay, quick: bool, benchmark: Any, record_property: Any
 ) -> None:
-    if workload_id not in found:
+    if workload_id not in ways_of:
         samples_of.cache_clear()
-        found[workload_id] = measured(
+        ways_of[workload_id] = measured(
             list(ways(JINJA_BY_ID[workload_id], *((20_000, 1_000) if quick else (500_000, 10_000))))
         )
-    rate = replayed(found[workload_id][name], replay, benchmark, kind="jinja", workload=workload_id)
-    per_cpu = found[workload_id][name].rows / benchmark.extra_info["cpu_seconds"]
+    rate = replayed(ways_of[workload_id][name], replay, benchmark, kind="jinja", workload=workload_id)
+    per_cpu = ways_of[workload_id][name].rows / benchmark.extra_info["cpu_seconds"]
     record_property(
         "figure", f"{workload_id:18} {'Jinja: ' + name:20} {rate:14,.0f} rows/s {per_cpu:14,.0f} a CPU second"
     )

@@ -20,10 +20,9 @@ import ndjson_program
 import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet as pq
-import pytest
 from memory import air
 from peers.promptpress_peer import renderer_of
-from rounds import ROUNDS, Replay
+from rounds import ROUNDS, Replay, by_program
 from workloads import BY_ID
 
 MEMORY_LIMIT_BYTES = 1 << 30
@@ -114,22 +113,16 @@ def compare(folder: Path) -> None:
     """Read back what was written: all of the same prompts and requests."""
     prompts = pq.read_table(folder / "parquet", columns=["prompt"])["prompt"]
     for program in ("jsonl", "polars", "polars-synced"):
-        found = pyarrow.json.read_json(folder / program)["prompt"]
-        assert found.equals(prompts.cast(found.type)), f"{program} holds different prompts"
+        loaded = pyarrow.json.read_json(folder / program)["prompt"]
+        assert loaded.equals(prompts.cast(loaded.type)), f"{program} holds different prompts"
     requests = requests_of(pa.table({"prompt": prompts}))
     as_requests = pyarrow.json.ParseOptions(explicit_schema=requests.schema)
     for program in ("batch", "polars-batch", "polars-batch-synced"):
-        found = pyarrow.json.read_json(folder / program, parse_options=as_requests)
-        assert found.equals(requests), f"{program} holds different requests"
+        loaded = pyarrow.json.read_json(folder / program, parse_options=as_requests)
+        assert loaded.equals(requests), f"{program} holds different requests"
 
 
-@pytest.mark.parametrize(
-    ("workload_id", "program", "replay"),
-    [
-        pytest.param(*case, id="-".join(case[:2]), marks=pytest.mark.benchmark(group="json_lines", timer=case[2]))
-        for case in CASES
-    ],
-)
+@by_program(CASES, "json_lines")
 def test_json_lines(  # noqa: PLR0917 - fixtures
     workload_id: str,
     program: str,

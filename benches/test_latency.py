@@ -33,7 +33,7 @@ class Exported:
 
 
 def bare(samples: pa.Table, prompts: pa.Array) -> None:
-    """What a call can't do without: the samples go out and are taken over, and so are the prompts."""
+    """Make the least that a call needs: export and import the samples, then export and import the prompts."""
     pa.RecordBatchReader.from_stream(samples).read_all()
     pa.array(Exported(prompts))
 
@@ -63,7 +63,7 @@ def small(workload_id: str, rounds: int) -> dict[str, list[float]]:
     return seconds
 
 
-def told(benchmark: Any, record_property: Any, kind: str, workload_id: str) -> None:
+def report_seconds(benchmark: Any, record_property: Any, kind: str, workload_id: str) -> None:
     benchmark.extra_info.update({"kind": kind, "workload": workload_id, "about": BY_ID[workload_id].about})
     median = benchmark.stats.stats.median * 1e6
     record_property("figure", f"{workload_id:18} {kind:20} {median:14,.1f} µs")
@@ -86,7 +86,7 @@ def test_small(
     promptpress.set_threads(cores())
     replay.seconds = list(small(workload_id, calls(quick))[kind])
     benchmark.pedantic(replay.play, rounds=calls(quick))
-    told(benchmark, record_property, kind, workload_id)
+    report_seconds(benchmark, record_property, kind, workload_id)
 
 
 @pytest.mark.benchmark(group="compile")
@@ -98,4 +98,4 @@ def test_compile(workload_id: str, quick: bool, benchmark: Any, record_property:
     benchmark.pedantic(
         lambda: promptpress.Renderer(**workload.config, examples=examples), rounds=calls(quick), warmup_rounds=WARM_UP
     )
-    told(benchmark, record_property, "compile", workload_id)
+    report_seconds(benchmark, record_property, "compile", workload_id)

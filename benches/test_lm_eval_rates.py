@@ -22,7 +22,7 @@ TASKS = {"first-five": "MMLU-like, first five of five", "drawn": "the same, five
 STOCK = "lm_eval"
 NAMES = (STOCK, "compile cache", "backend", "requests")
 CASES = [(task, name, Replay()) for task in TASKS for name in NAMES]
-found: dict[str, dict[str, Way]] = {}
+ways_of: dict[str, dict[str, Way]] = {}
 
 
 def measured(task: str, count: int, few: int) -> dict[str, Way]:
@@ -44,7 +44,7 @@ def measured(task: str, count: int, few: int) -> dict[str, Way]:
         assert made["compile cache"] == made["backend"]
         assert made["backend"][: len(made[STOCK])] == made[STOCK]
         ours = [(row["idx"], row["doc_id"], tuple(row["arguments"])) for row in table.to_pylist()]
-        assert ours == [(one.idx, one.doc_id, one.arguments) for one in made["backend"]]
+        assert ours == [(instance.idx, instance.doc_id, instance.arguments) for instance in made["backend"]]
     return ways
 
 
@@ -60,7 +60,7 @@ def measured(task: str, count: int, few: int) -> dict[str, Way]:
 def test_lm_eval_rate(  # noqa: PLR0917 - fixtures
     task: str, name: str, replay: Replay, quick: bool, benchmark: Any, record_property: Any
 ) -> None:
-    if task not in found:
-        found[task] = measured(task, *((500, 30) if quick else (5_000, 150)))
-    rate = replayed(found[task][name], replay, benchmark, kind="lm_eval", workload=task)
+    if task not in ways_of:
+        ways_of[task] = measured(task, *((500, 30) if quick else (5_000, 150)))
+    rate = replayed(ways_of[task][name], replay, benchmark, kind="lm_eval", workload=task)
     record_property("figure", f"{task:18} {'lm-eval: ' + name:20} {rate:14,.0f} documents/s")

@@ -13,7 +13,7 @@ from workloads import BY_ID
 linux = pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 
 
-def told(record_property: Any, what: str, figures: dict[str, int]) -> None:
+def report_memory(record_property: Any, what: str, figures: dict[str, int]) -> None:
     values = ", ".join(
         f"{name} {value:,}" if name == "samples" else f"{name} {value / 1e6:,.1f} MB" for name, value in figures.items()
     )
@@ -25,30 +25,30 @@ def test_string_views(quick: bool, benchmark: Any, record_property: Any) -> None
     samples = views.samples(10_000 if quick else 1_000_000)
 
     def compared() -> dict[str, int]:
-        found = {"samples": samples.num_rows}
+        figures = {"samples": samples.num_rows}
         for name, workload in (("views", views), ("copies", copies)):
             given = [samples, workload.examples()]
-            found[name] = held(renderer_of(workload).render(samples).select(["prompt"]), given)
-        return found
+            figures[name] = held(renderer_of(workload).render(samples).select(["prompt"]), given)
+        return figures
 
-    found = benchmark.pedantic(compared, rounds=1)
-    benchmark.extra_info.update({"kind": "views", "workload": views.id, **found})
-    told(record_property, "five-messages: memory of the output", found)
+    figures = benchmark.pedantic(compared, rounds=1)
+    benchmark.extra_info.update({"kind": "views", "workload": views.id, **figures})
+    report_memory(record_property, "five-messages: memory of the output", figures)
 
 
 @linux
 @pytest.mark.parametrize("workload_id", ["zero", "five-text"])
 def test_kept_after_render(workload_id: str, quick: bool, benchmark: Any, record_property: Any) -> None:
     count = 20_000 if quick else 1_000_000
-    found = benchmark.pedantic(in_process, args=("kept", workload_id, count), rounds=1)
-    benchmark.extra_info.update({"kind": "kept", "workload": workload_id, **found})
-    told(record_property, f"{workload_id}: after a render is dropped", found)
+    figures = benchmark.pedantic(in_process, args=("kept", workload_id, count), rounds=1)
+    benchmark.extra_info.update({"kind": "kept", "workload": workload_id, **figures})
+    report_memory(record_property, f"{workload_id}: after a render is dropped", figures)
 
 
 @linux
 @pytest.mark.long
 def test_growth_over_a_long_stream(quick: bool, benchmark: Any, record_property: Any) -> None:
     count = 500_000 if quick else 100_000_000
-    found = benchmark.pedantic(in_process, args=("growth", "zero", count), rounds=1)
-    benchmark.extra_info.update({"kind": "growth", "workload": "zero", **found})
-    told(record_property, "zero: over a long stream", found)
+    figures = benchmark.pedantic(in_process, args=("growth", "zero", count), rounds=1)
+    benchmark.extra_info.update({"kind": "growth", "workload": "zero", **figures})
+    report_memory(record_property, "zero: over a long stream", figures)

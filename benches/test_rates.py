@@ -61,10 +61,10 @@ def test_rate(  # noqa: PLR0917 - fixtures
     if why_not:
         pytest.skip(why_not)
     sizes = Sizes(quick)
-    found = rounds_of(workload, peer, request, sizes)
-    if found.error is not None:
-        raise found.error
-    replay.seconds = list(found.seconds)
+    result = rounds_of(workload, peer, request, sizes)
+    if result.error is not None:
+        raise result.error
+    replay.seconds = list(result.seconds)
     benchmark.pedantic(replay.play, rounds=ROUNDS)
     benchmark.extra_info.update(
         {
@@ -76,14 +76,14 @@ def test_rate(  # noqa: PLR0917 - fixtures
             "role": "ours" if peer in OURS else "limit" if peer in LIMITS else "peer",
             "version": peer.version(),
             "threads": peer.threads,
-            "samples": found.samples,
-            "requests": found.samples * workload.requests_per_sample,
-            "bytes": found.bytes,
-            "equal_to": found.equal_to,
+            "samples": result.samples,
+            "requests": result.samples * workload.requests_per_sample,
+            "bytes": result.bytes,
+            "equal_to": result.equal_to,
             "compared": None if isinstance(peer, CopyLimit) else sizes.compared,
         }
     )
-    seconds, count = benchmark.stats.stats.median, found.samples
+    seconds, count = benchmark.stats.stats.median, result.samples
     record_property(
         "figure", f"{workload.id:18} {peer.id:20} {count / seconds:14,.0f} rows/s  ({count:,} in {seconds:.3f} s)"
     )

@@ -1,4 +1,4 @@
-"""What spans cost: rendering with them beside rendering without, in turns."""
+"""The cost of spans: rendering with spans is compared with rendering without, in turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workloads import BY_ID
 WORKLOADS = ["zero", "five-text", "five-messages"]
 WAYS = ["plain", "spans"]
 CASES = [(workload, name, Replay()) for workload in WORKLOADS for name in names_of(WAYS, [])]
-found: dict[str, dict[str, Way]] = {}
+ways_of: dict[str, dict[str, Way]] = {}
 
 
 def ways(workload: str, count: int) -> Iterator[Way]:
@@ -37,8 +37,8 @@ def ways(workload: str, count: int) -> Iterator[Way]:
 def test_span_rate(  # noqa: PLR0917 - fixtures
     workload_id: str, name: str, replay: Replay, quick: bool, benchmark: Any, record_property: Any
 ) -> None:
-    if workload_id not in found:
+    if workload_id not in ways_of:
         samples_of.cache_clear()
-        found[workload_id] = measured(list(ways(workload_id, 20_000 if quick else 300_000)))
-    rate = replayed(found[workload_id][name], replay, benchmark, kind="spans", workload=workload_id)
+        ways_of[workload_id] = measured(list(ways(workload_id, 20_000 if quick else 300_000)))
+    rate = replayed(ways_of[workload_id][name], replay, benchmark, kind="spans", workload=workload_id)
     record_property("figure", f"{workload_id:18} {'spans: ' + name:20} {rate:14,.0f} rows/s")

@@ -24,7 +24,7 @@ SHOTS = 5
 
 
 def real_texts() -> bool:
-    """Whether the data sets are at hand."""
+    """Return true if the data sets are available."""
     return (SHARED / "data").is_dir()
 
 
@@ -105,7 +105,7 @@ def repeated(table: pa.Table, count: int, columns: list[str] | None = None) -> p
     return pa.concat_tables([table] * times).slice(0, count).combine_chunks()
 
 
-def with_own_shots(count: int) -> pa.Table:
+def with_shot_columns(count: int) -> pa.Table:
     """Word problems with a column of five examples each, drawn at random for every row."""
     table = repeated(word_problems("test"), count)
     draw = random.Random(SEED)
@@ -160,6 +160,6 @@ def endless(table: pa.Table, rows: int, batch: int) -> Iterator[pa.RecordBatch]:
     block = repeated(table, batch + table.num_rows).to_batches()[0]
     done = 0
     while done < rows:
-        taken = min(batch, rows - done)
-        yield block.slice(done % table.num_rows, taken)
-        done += taken
+        length = min(batch, rows - done)
+        yield block.slice(done % table.num_rows, length)
+        done += length

@@ -1,4 +1,4 @@
-"""What the benches render: workloads as data."""
+"""Workloads of the benches as data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from texts import (
     mixed,
     multiple_choice,
     repeated,
-    with_own_shots,
+    with_shot_columns,
     word_problems,
 )
 
@@ -41,7 +41,7 @@ class Workload:
 
     @property
     def as_json(self) -> bool:
-        """Whether requests are messages as JSON texts, which peers have as lists."""
+        """Return true if requests are messages as JSON texts; peers give them as lists."""
         return self.config.get("output") == "messages_json"
 
     @property
@@ -98,6 +98,13 @@ ZERO = {
     "inferencer": {"type": "GenInferencer"},
 }
 
+
+def of_five(id_: str, about: str, meta_template: dict[str, Any], **settings: str) -> Workload:
+    """Return a workload of dialogues with five examples."""
+    config = {**FIVE, "meta_template": meta_template, **settings}
+    return Workload(id_, about, config, lambda count: repeated(multiple_choice(), count), multiple_choice)
+
+
 WORKLOADS = [
     Workload(
         id="zero",
@@ -106,33 +113,20 @@ WORKLOADS = [
         samples=lambda count: repeated(multiple_choice(), count, ["input", "A", "B", "C", "D"]),
         peers=(*HARNESSES, *STRING_TEMPLATES),
     ),
-    Workload(
-        id="five-text",
-        about="five-shot dialogue (FixK) through a chat meta template to text",
-        config={**FIVE, "meta_template": CHAT_TEXT, "output": "text"},
-        samples=lambda count: repeated(multiple_choice(), count),
-        examples=multiple_choice,
+    of_five("five-text", "five-shot dialogue (FixK) through a chat meta template to text", CHAT_TEXT, output="text"),
+    of_five("five-messages", "the same to messages", CHAT_MESSAGES, output="messages"),
+    of_five(
+        "five-messages-view",
+        'the same to messages with `strings="string_view"`',
+        CHAT_MESSAGES,
+        output="messages",
+        strings="string_view",
     ),
-    Workload(
-        id="five-messages",
-        about="the same to messages",
-        config={**FIVE, "meta_template": CHAT_MESSAGES, "output": "messages"},
-        samples=lambda count: repeated(multiple_choice(), count),
-        examples=multiple_choice,
-    ),
-    Workload(
-        id="five-messages-view",
-        about='the same to messages with `strings="string_view"`',
-        config={**FIVE, "meta_template": CHAT_MESSAGES, "output": "messages", "strings": "string_view"},
-        samples=lambda count: repeated(multiple_choice(), count),
-        examples=multiple_choice,
-    ),
-    Workload(
-        id="five-messages-json",
-        about='the same to messages as JSON texts (`output="messages_json"`)',
-        config={**FIVE, "meta_template": CHAT_MESSAGES, "output": "messages_json"},
-        samples=lambda count: repeated(multiple_choice(), count),
-        examples=multiple_choice,
+    of_five(
+        "five-messages-json",
+        'the same to messages as JSON texts (`output="messages_json"`)',
+        CHAT_MESSAGES,
+        output="messages_json",
     ),
     Workload(
         id="own-shots",
@@ -145,7 +139,7 @@ WORKLOADS = [
             "meta_template": CHAT_TEXT,
             "output": "text",
         },
-        samples=with_own_shots,
+        samples=with_shot_columns,
         examples=lambda: word_problems("train"),
         peers=("plain_python",),
     ),

@@ -1,4 +1,4 @@
-"""Which modules' examples are run: those of the page need NiceGUI, which `make test-view` installs."""
+"""The modules whose examples run: those of the page need NiceGUI, which `make test-view` installs."""
 
 import importlib.util
 

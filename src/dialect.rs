@@ -1,7 +1,7 @@
-//! Whose rules decide where the harnesses differ. Every bug-compatible switch stands here, and nowhere else.
+//! The rules in which the harnesses differ. This is the only place for bug-compatible switches.
 
 use crate::error::{Code, Error, Result};
-use crate::near::did_you_mean;
+use crate::suggest::did_you_mean;
 
 /// The harness whose behaviour is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,139 +18,147 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect's name, as configurations spell it.
-    pub const NAMES: &'static [&'static str] = &["opencompass", "aisbench", "openicl", "meta_prompt_design"];
+    /// Every dialect by its name, as configurations spell it.
+    pub const ALL: &'static [(&'static str, Self)] = &[
+        ("opencompass", Self::OpenCompass),
+        ("aisbench", Self::AisBench),
+        ("openicl", Self::OpenIcl),
+        ("meta_prompt_design", Self::MetaPromptDesign),
+    ];
 
-    /// The dialect of that name.
+    /// Return the name of the dialect.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, dialect)| *dialect == self).map_or("", |(name, _)| name)
+    }
+
+    /// Return the dialect of that name.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for a name that is none of [`Self::NAMES`].
+    /// `TemplateError` for a name that is none of [`Self::ALL`].
     pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "opencompass" => Ok(Self::OpenCompass),
-            "aisbench" => Ok(Self::AisBench),
-            "openicl" => Ok(Self::OpenIcl),
-            "meta_prompt_design" => Ok(Self::MetaPromptDesign),
-            _ => Err(Error::template(
-                Code::UnknownName,
-                "dialect",
-                format!(
-                    "{} is not one of {}{}",
-                    crate::error::excerpt(name),
-                    Self::NAMES.join(", "),
-                    did_you_mean(name, Self::NAMES.iter().copied())
-                ),
-            )),
-        }
+        let names = || Self::ALL.iter().map(|(name, _)| *name);
+        Self::ALL.iter().find(|(other, _)| *other == name).map(|(_, dialect)| *dialect).ok_or_else(|| {
+            let message = format!(
+                "{} is not one of {}{}",
+                crate::error::excerpt(name),
+                names().collect::<Vec<_>>().join(", "),
+                did_you_mean(name, names())
+            );
+            Error::template(Code::UnknownName, "dialect", message)
+        })
     }
 
-    /// Whether an example's index may count from the end (OpenCompass, OpenICL: -1 is the last row of the train split);
-    /// AISBench refuses it.
+    /// Return true if an example's index may count from the end (OpenCompass, OpenICL: -1 is the last row of the train
+    /// split). AISBench refuses it.
     pub fn negative_indices(self) -> bool {
         self != Self::AisBench
     }
 
-    /// Whether a template says by `column_token_map` what stands for a column (OpenICL, and the design on top of it).
+    /// Return true if a template maps columns to tokens with `column_token_map` (OpenICL, and the design on top of it).
     pub fn column_tokens(self) -> bool {
         matches!(self, Self::OpenIcl | Self::MetaPromptDesign)
     }
 
-    /// Whether a template has to (OpenICL).
+    /// Return true if every template needs such a map (OpenICL).
     pub fn needs_column_tokens(self) -> bool {
         self == Self::OpenIcl
     }
 
-    /// Whether a dict of sections is a dialogue (all but OpenICL, whose dicts are label maps).
+    /// Return true if a dict of sections is a dialogue (all but OpenICL, whose dicts are label maps).
     pub fn dialogues(self) -> bool {
         self != Self::OpenIcl
     }
 
-    /// Whether the separator token is taken out of prompts (all but OpenICL, which forgets what it took out).
+    /// Return true if the separator token is removed from prompts (all but OpenICL, which discards the result of the
+    /// removal).
     pub fn removes_separator(self) -> bool {
         self != Self::OpenIcl
     }
 
-    /// Whether examples and samples have a form without a template: their columns, joined by spaces (OpenICL).
+    /// Return true if examples and samples have a form without a template: their columns, joined by spaces (OpenICL).
     pub fn renders_without_template(self) -> bool {
         self == Self::OpenIcl
     }
 
-    /// Whether an ICE template needs an ICE token in the prompt template (all but OpenICL, where examples are lost then).
+    /// Return true if an ICE template needs an ICE token in the prompt template (all but OpenICL, which loses the
+    /// examples then).
     pub fn ice_needs_token(self) -> bool {
         self != Self::OpenIcl
     }
 
-    /// Whether every prompt template needs an ICE token in ppl (OpenICL).
+    /// Return true if every prompt template needs an ICE token in ppl (OpenICL).
     pub fn ppl_needs_ice_token(self) -> bool {
         self == Self::OpenIcl
     }
 
-    /// Whether retrievers put a `prompt_eos_token` behind the prompt (OpenICL).
+    /// Return true if retrievers append a `prompt_eos_token` to the prompt (OpenICL).
     pub fn prompt_eos_token(self) -> bool {
         self == Self::OpenIcl
     }
 
-    /// Whether a meta template may have no `round`: the dialogue's own turns take its place (the early design).
+    /// Return true if a meta template may have no `round`: the dialogue's turns replace it (the early design).
     pub fn optional_round(self) -> bool {
         self == Self::MetaPromptDesign
     }
 
-    /// Whether a section of a dialogue may be a string without the ICE token (the early design's documents show one).
+    /// Return true if a section of a dialogue may be a string without the ICE token (the early design's documents have
+    /// one).
     pub fn sections_lack_token(self) -> bool {
         self == Self::MetaPromptDesign
     }
 
-    /// Whether a turn without a meta template speaks its own `begin` and `end`, and turns follow each other directly
-    /// (the early design).
+    /// Return true if a turn without a meta template writes its own `begin` and `end`, and turns follow each other
+    /// directly (the early design).
     pub fn turns_stand_alone(self) -> bool {
         self == Self::MetaPromptDesign
     }
 
-    /// Whether there are raw messages, and meta templates in the list form to go with them (OpenCompass).
+    /// Return true if there are raw messages, and meta templates in the list form to go with them (OpenCompass).
     pub fn raw_messages(self) -> bool {
         self == Self::OpenCompass
     }
 
-    /// Whether a role without any prompt speaks an empty message (OpenCompass, the early design); AISBench refuses it.
+    /// Return true if a role without any prompt makes an empty message (OpenCompass, the early design). AISBench
+    /// refuses it.
     pub fn empty_messages(self) -> bool {
         self != Self::AisBench
     }
 
-    /// Whether a turn may speak parts (`prompt_mm`) instead of a prompt (AISBench).
+    /// Return true if a turn may have parts (`prompt_mm`) instead of a prompt (AISBench).
     pub fn speaks_parts(self) -> bool {
         self == Self::AisBench
     }
 
-    /// Whether an ICE template alone is a prompt template without an ICE token too, zero-shot: documented by both, and
-    /// recorded as refused by AISBench.
+    /// Return true if an ICE template can be the prompt template without an ICE token, zero-shot. Both harnesses
+    /// document it, and AISBench is recorded to refuse it.
     pub fn ice_alone_without_token(self) -> bool {
         self != Self::AisBench
     }
 
-    /// Whether the API parser gives an empty list, not an empty string, for a dialogue that says nothing and meets no
-    /// meta template (AISBench: it is the list of its media parts).
+    /// Return true if the API parser makes an empty list, not an empty string, of a dialogue without messages and
+    /// without a meta template (AISBench: it is the list of its media parts).
     pub fn empty_is_a_list(self) -> bool {
         self == Self::AisBench
     }
 
-    /// Whether there is a `ChatInferencer` (OpenCompass).
+    /// Return true if there is a `ChatInferencer` (OpenCompass).
     pub fn chats(self) -> bool {
         self == Self::OpenCompass
     }
 
-    /// Whether OpenAI models rewrite the parts of a raw message (OpenCompass).
+    /// Return true if OpenAI models rewrite the parts of a raw message (OpenCompass).
     pub fn rewrites_parts(self) -> bool {
         self == Self::OpenCompass
     }
 
-    /// Whether OpenAI models send all keys of a message of the harness's own form (AISBench); OpenCompass's send who speaks
-    /// and what.
+    /// Return true if OpenAI models send all keys of a message in the harness's own form (AISBench). OpenCompass's
+    /// models send the role and the content.
     pub fn keeps_keys_of_turns(self) -> bool {
         self == Self::AisBench
     }
 
-    /// Whether a `ZeroRetriever` takes an `ice_separator` (AISBench).
+    /// Return true if a `ZeroRetriever` takes an `ice_separator` (AISBench).
     pub fn zero_takes_separator(self) -> bool {
         self == Self::AisBench
     }

@@ -1,7 +1,7 @@
-//! What can go wrong, and where.
+//! Errors, with the location of the fault.
 //!
-//! Two kinds reach users: a fault of the configuration ([`Kind::Template`]) and a fault of the data
-//! ([`Kind::Render`]). Both name a place, what was found there, and what would be right.
+//! Two kinds reach users: a fault of the configuration ([`Kind::Template`]) and a fault of the data ([`Kind::Render`]).
+//! Both name the location, what is there, and what would be right.
 
 mod code;
 
@@ -9,20 +9,20 @@ use std::fmt;
 
 pub use code::Code;
 
-/// Whose fault it is; decides the Python exception.
+/// The source of the fault, which decides the Python exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The configuration is wrong: `TemplateError`.
     Template,
     /// A value, a row or a table is wrong: `RenderError`.
     Render,
-    /// The caller's own exception stopped the work (Ctrl-C, or a conversion that only the interpreter can do).
+    /// An exception of the caller stopped the work (Ctrl-C, or a conversion that only the interpreter can do).
     Stopped,
 }
 
-/// Where the fault is.
+/// The location of the fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// Path in the configuration, such as `prompt_template.begin[0]`.
     pub path: Option<String>,
     /// Row of the samples, from 0.
@@ -36,8 +36,8 @@ struct Inner {
     kind: Kind,
     code: Code,
     message: String,
-    place: Place,
-    /// Whether the place is in the train split, and not among the samples.
+    location: Location,
+    /// True if the location is in the train split, and not among the samples.
     in_examples: bool,
 }
 
@@ -49,80 +49,82 @@ pub struct Error(Box<Inner>);
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A fault of the configuration at `path`.
+    /// Make an error of the configuration at `path`.
     pub fn template(code: Code, path: impl Into<String>, message: impl Into<String>) -> Self {
-        let place = Place { path: Some(path.into()), ..Place::default() };
-        Self(Box::new(Inner { kind: Kind::Template, code, message: message.into(), place, in_examples: false }))
+        let location = Location { path: Some(path.into()), ..Location::default() };
+        Self(Box::new(Inner { kind: Kind::Template, code, message: message.into(), location, in_examples: false }))
     }
 
-    /// A fault of the data.
+    /// Make an error of the data.
     pub fn render(code: Code, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind: Kind::Render,
             code,
             message: message.into(),
-            place: Place::default(),
+            location: Location::default(),
             in_examples: false,
         }))
     }
 
-    /// The work was stopped by the caller, who knows why.
+    /// Make an error for work that the caller stopped.
     pub fn stopped() -> Self {
-        // The caller's own exception is raised; should there be none, that is a bug.
+        // The caller's own exception is raised. If there is none, that is a bug.
         let code = Code::InternalError;
         Self(Box::new(Inner {
             kind: Kind::Stopped,
             code,
             message: "stopped".into(),
-            place: Place::default(),
+            location: Location::default(),
             in_examples: false,
         }))
     }
 
-    /// The same error at row `row` (rows count from 0). One in the examples keeps the row that it has there.
+    /// Return the same error at row `row` (rows count from 0). An error in the examples keeps the row that it has
+    /// there.
     #[must_use]
     pub fn at_row(self, row: usize) -> Self {
-        if self.0.in_examples && self.0.place.row.is_some() { self } else { self.at_example(row) }
+        if self.0.in_examples && self.0.location.row.is_some() { self } else { self.at_example(row) }
     }
 
-    /// The same error at row `row`, which is one of the examples where the error is in them.
+    /// Return the same error at row `row`. If the error is in the examples, the row is one of them.
     #[must_use]
     pub fn at_example(mut self, row: usize) -> Self {
-        self.0.place.row = Some(row);
+        self.0.location.row = Some(row);
         self
     }
 
-    /// The same error at row `row`, unless it says a row itself.
+    /// Return the same error at row `row`, unless it has a row already.
     #[must_use]
     pub fn or_at_row(self, row: usize) -> Self {
-        if self.0.place.row.is_some() { self } else { self.at_row(row) }
+        if self.0.location.row.is_some() { self } else { self.at_row(row) }
     }
 
-    /// The same error in column `column`.
+    /// Return the same error in column `column`.
     #[must_use]
     pub fn in_column(mut self, column: impl Into<String>) -> Self {
-        self.0.place.column = Some(column.into());
+        self.0.location.column = Some(column.into());
         self
     }
 
-    /// The same error in the train split: its row, if any, is one of that.
+    /// Return the same error in the train split; its row, if any, is a row of the train split.
     #[must_use]
     pub fn in_examples(mut self) -> Self {
-        let column = self.0.place.column.take();
+        let column = self.0.location.column.take();
         self.0.in_examples = true;
         self.in_column(column.map_or_else(|| "examples".into(), |column| format!("examples.{column}")))
     }
 
-    /// The same error with its row number moved by `rows`: a batch's rows as rows of the table. Those of examples stay.
+    /// Return the same error with its row moved by `rows`, which turns a row of a batch into a row of the table. A row
+    /// of the examples stays.
     #[must_use]
     pub fn shifted(mut self, rows: usize) -> Self {
-        if let Some(row) = self.0.place.row.as_mut().filter(|_| !self.0.in_examples) {
+        if let Some(row) = self.0.location.row.as_mut().filter(|_| !self.0.in_examples) {
             *row += rows;
         }
         self
     }
 
-    /// The same fault, found while rendering: what the configuration does with this row's data.
+    /// Return the same fault as an error of rendering, because the configuration fails with this row's data.
     #[must_use]
     pub fn into_render(mut self) -> Self {
         if self.0.kind == Kind::Template {
@@ -131,22 +133,22 @@ impl Error {
         self
     }
 
-    /// Whose fault it is.
+    /// Return the source of the fault.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// What kind of fault it is.
+    /// Return the error's code.
     pub fn code(&self) -> Code {
         self.0.code
     }
 
-    /// Where it is.
-    pub fn place(&self) -> &Place {
-        &self.0.place
+    /// Return the location of the fault.
+    pub fn location(&self) -> &Location {
+        &self.0.location
     }
 
-    /// What was found and what would be right, without the place.
+    /// Return the message, without the location.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -154,19 +156,19 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = &self.0.place;
-        match (place.row, &place.column) {
+        let location = &self.0.location;
+        match (location.row, &location.column) {
             (Some(row), Some(column)) => write!(f, "row {row}, column {column:?}: ")?,
             (Some(row), None) => write!(f, "row {row}: ")?,
             (None, Some(column)) => write!(f, "column {column:?}: ")?,
             (None, None) => {}
         }
-        if let Some(path) = &place.path
+        if let Some(path) = &location.path
             && !path.is_empty()
         {
             write!(f, "{path}: ")?;
         }
-        // A NUL byte ends a C string: an exported stream's message would be cut there, or worse.
+        // A NUL byte ends a C string, so the message of an exported stream would be cut there, or worse.
         for part in self.0.message.split_inclusive('\0') {
             match part.strip_suffix('\0') {
                 Some(head) => write!(f, "{head}\\x00")?,
@@ -179,7 +181,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The start of a value for a message: at most 40 characters, on one line, quoted.
+/// Return the start of a value for a message: at most 40 characters, on one line, quoted.
 ///
 /// ```
 /// assert_eq!(promptpress::error::excerpt("short"), "'short'");

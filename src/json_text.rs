@@ -1,16 +1,16 @@
-//! Strings as JSON writes them: as Python's `json.dumps(..., ensure_ascii=False)` does.
+//! Strings as JSON, in the form of Python's `json.dumps(..., ensure_ascii=False)`.
 
-/// So much of a text is escaped at once: the routine that does it asks for room for six times as much and a little more.
+/// So much of a text is escaped at once: the escaping routine reserves six times as much memory and a little more.
 const MAX_PIECE_BYTES: usize = 4 << 10;
-/// Room behind what is written with which nothing has to be moved while more is.
+/// With so much room after the written text, nothing has to be moved while more is written.
 pub const ROOM_BYTES: usize = 7 * MAX_PIECE_BYTES;
 
-/// The same byte in each byte of a word.
+/// Return a word whose bytes all equal `byte`.
 const fn repeated(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; WORD])
 }
 
-/// What is looked at in one step.
+/// The number of bytes that are examined in one step.
 const WORD: usize = size_of::<u64>();
 
 /// The escapes of the bytes below the space.
@@ -20,33 +20,33 @@ const CONTROL: [&str; 32] = [
     "\\u0016", "\\u0017", "\\u0018", "\\u0019", "\\u001a", "\\u001b", "\\u001c", "\\u001d", "\\u001e", "\\u001f",
 ];
 
-/// Whether a byte can't stand in a JSON string as it is.
+/// Return true if a byte can't stand in a JSON string as it is.
 #[inline]
 fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// The place of the first byte from `start` on that needs an escape.
+/// Return the index of the first byte from `start` on that needs an escape.
 pub fn next_special(bytes: &[u8], start: usize) -> Option<usize> {
     const HIGH: u64 = repeated(0x80);
     let (words, rest) = bytes[start..].as_chunks::<WORD>();
-    // A byte below `n` borrows from its highest bit when `n` is taken from it. What is borrowed from the bytes above it
-    // may make them look so too, but never those below: the first one found is right.
+    // If `n` is subtracted, a byte below `n` gets its highest bit by a borrow. The borrow may also mark bytes above it,
+    // but never those below, so the first mark is right.
     let below = |word: u64, n: u8| word.wrapping_sub(repeated(n)) & !word;
     for (n, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         let quote = below(word ^ repeated(b'"'), 1);
         let backslash = below(word ^ repeated(b'\\'), 1);
-        let found = (below(word, 0x20) | quote | backslash) & HIGH;
-        if found != 0 {
-            return Some(start + n * WORD + found.trailing_zeros() as usize / 8);
+        let marks = (below(word, 0x20) | quote | backslash) & HIGH;
+        if marks != 0 {
+            return Some(start + n * WORD + marks.trailing_zeros() as usize / 8);
         }
     }
-    let at = bytes.len() - rest.len();
-    rest.iter().position(|byte| is_special(*byte)).map(|found| at + found)
+    let offset = bytes.len() - rest.len();
+    rest.iter().position(|byte| is_special(*byte)).map(|index| offset + index)
 }
 
-/// The escape of a byte that is special.
+/// Return the escape of a special byte.
 fn escape_of(special: u8) -> &'static str {
     match special {
         b'"' => "\\\"",
@@ -55,36 +55,36 @@ fn escape_of(special: u8) -> &'static str {
     }
 }
 
-/// The inside of a JSON string, piece by piece: stretches of `text` as they are, and escapes.
+/// Write the inside of a JSON string piece by piece: stretches of `text` as they are, and escapes.
 pub fn escape(text: &str, mut put: impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let mut start = 0;
-    while let Some(at) = next_special(bytes, start) {
-        if start < at {
-            put(&text[start..at]);
+    while let Some(index) = next_special(bytes, start) {
+        if start < index {
+            put(&text[start..index]);
         }
-        put(escape_of(bytes[at]));
-        start = at + 1;
+        put(escape_of(bytes[index]));
+        start = index + 1;
     }
     put(&text[start..]);
 }
 
-/// Appends the insides of JSON strings, one behind the other, of texts that lie so: `ends` are their ends in `bytes`, and
-/// `put` is given the end of each in `out`, beginning with what was appended first. `bytes` from the first text on are
-/// looked through as one, which takes less than a start for each short text.
+/// Append the insides of JSON strings, for adjacent texts: `ends` are their ends in `bytes`, and `put` receives the end
+/// of each in `out`, which counts from what `out` has before the call. All of `bytes` is searched in one go, because a
+/// start for each short text would take longer.
 pub fn insides(bytes: &[u8], ends: impl Iterator<Item = usize>, out: &mut Vec<u8>, mut put: impl FnMut(usize)) {
     let first = out.len();
-    // What of `bytes` has been appended, and how much longer that has become.
+    // The number of bytes that have been appended, and the number of bytes that the escapes have added.
     let (mut start, mut longer) = (0, 0);
     let mut special = next_special_far(bytes, 0);
     for end in ends {
-        while let Some(at) = special
-            && at < end
+        while let Some(index) = special
+            && index < end
         {
-            out.extend_from_slice(&bytes[start..at]);
-            let escaped = escape_of(bytes[at]);
+            out.extend_from_slice(&bytes[start..index]);
+            let escaped = escape_of(bytes[index]);
             out.extend_from_slice(escaped.as_bytes());
-            (start, longer) = (at + 1, longer + escaped.len() - 1);
+            (start, longer) = (index + 1, longer + escaped.len() - 1);
             special = next_special_far(bytes, start);
         }
         put(first + end + longer);
@@ -92,32 +92,32 @@ pub fn insides(bytes: &[u8], ends: impl Iterator<Item = usize>, out: &mut Vec<u8
     out.extend_from_slice(&bytes[start..]);
 }
 
-/// [`next_special`] where it is expected to be far away.
+/// Do the same as [`next_special`]; this one is faster if the byte is far away.
 fn next_special_far(bytes: &[u8], start: usize) -> Option<usize> {
     const STRETCH: usize = 64;
-    let near = bytes.len().min(start + STRETCH);
-    if let Some(found) = next_special(&bytes[..near], start) {
-        return Some(found);
+    let close = bytes.len().min(start + STRETCH);
+    if let Some(index) = next_special(&bytes[..close], start) {
+        return Some(index);
     }
-    // Every byte is asked, which the processor does for many at once.
-    let (stretches, _) = bytes[near..].as_chunks::<STRETCH>();
+    // Every byte is tested without a branch, so that the processor handles many at once.
+    let (stretches, _) = bytes[close..].as_chunks::<STRETCH>();
     let clean = stretches.iter().take_while(|all| !all.iter().fold(false, |any, byte| any | is_special(*byte))).count();
-    next_special(bytes, near + clean * STRETCH)
+    next_special(bytes, close + clean * STRETCH)
 }
 
-/// Appends the inside of a JSON string.
+/// Append the inside of a JSON string.
 pub fn inside(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
     while rest.len() > MAX_PIECE_BYTES {
         let end = (0..=MAX_PIECE_BYTES).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
-        let (piece, behind) = rest.split_at(end);
+        let (piece, remainder) = rest.split_at(end);
         inside_piece(piece, out);
-        rest = behind;
+        rest = remainder;
     }
     inside_piece(rest, out);
 }
 
-/// [`inside`] of bytes that are text.
+/// Do the same as [`inside`] for bytes that are a text.
 pub fn inside_of_bytes(text: &[u8], out: &mut Vec<u8>) {
     match simdutf8::basic::from_utf8(text) {
         Ok(text) => inside(text, out),
@@ -125,11 +125,12 @@ pub fn inside_of_bytes(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The routine looks at so many bytes at once, behind the end of what it is given too.
+/// The routine examines so many bytes at once, even beyond the end of its input.
 const LOOKED_AT_BYTES: usize = 32;
 
-/// The routine writes quotes too: the first one over what stands before the text, and the last one is taken away. It is given
-/// so much that what it looks at is still the text's: the next byte may be another's, or nobody's.
+/// Escape a piece. The routine writes quotes too: the first one replaces the byte before the text and is undone, and
+/// the last one is removed. The routine's input ends early enough that it examines only bytes of the text, because the
+/// bytes after it may belong to another value or to nobody.
 fn inside_piece(text: &str, out: &mut Vec<u8>) {
     let inside = (text.len() + 1).saturating_sub(LOOKED_AT_BYTES);
     let end = (0..=inside).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
@@ -137,17 +138,17 @@ fn inside_piece(text: &str, out: &mut Vec<u8>) {
     if !head.is_empty()
         && let Some(before) = out.pop()
     {
-        let at = out.len();
+        let index = out.len();
         json_escape_simd::escape_into(head, out);
         out.pop();
-        out[at] = before;
+        out[index] = before;
     } else {
         escape(head, |piece| out.extend_from_slice(piece.as_bytes()));
     }
     escape(tail, |piece| out.extend_from_slice(piece.as_bytes()));
 }
 
-/// Appends a JSON string.
+/// Append a JSON string.
 pub fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     inside(text, out);
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_lie_one_behind_the_other_are_escaped_each_by_itself() {
+    fn texts_that_lie_one_after_the_other_are_escaped_each_by_itself() {
         let special = ["\"", "\\", "\n", "\u{1f}", "\u{7f}", "é", "\u{2028}", ""];
         let texts: Vec<String> = (0..400)
             .map(|n| format!("{}{}{}", "x".repeat(n % 150), special[n % 8], special[n / 8 % 8].repeat(n % 3)))
@@ -184,13 +185,16 @@ mod tests {
                 *end += text.len();
                 Some(*end)
             });
-            let (mut out, mut found) = (b"before".to_vec(), vec![6]);
-            insides(texts.concat().as_bytes(), ends, &mut out, |end| found.push(end));
+            let (mut out, mut ends_in_json) = (b"before".to_vec(), vec![6]);
+            insides(texts.concat().as_bytes(), ends, &mut out, |end| ends_in_json.push(end));
             for (n, text) in texts.iter().enumerate() {
                 let json = serde_json::to_string(text).unwrap();
-                assert_eq!(std::str::from_utf8(&out[found[n]..found[n + 1]]).unwrap(), &json[1..json.len() - 1]);
+                assert_eq!(
+                    std::str::from_utf8(&out[ends_in_json[n]..ends_in_json[n + 1]]).unwrap(),
+                    &json[1..json.len() - 1]
+                );
             }
-            assert_eq!((found.len(), found.last()), (texts.len() + 1, Some(&out.len())));
+            assert_eq!((ends_in_json.len(), ends_in_json.last()), (texts.len() + 1, Some(&out.len())));
         }
     }
 
@@ -198,12 +202,12 @@ mod tests {
     fn long_texts_are_cut_between_characters() {
         for before in 0..5 {
             let text = "x".repeat(before) + &"é\n\u{1F600}\"".repeat(MAX_PIECE_BYTES);
-            let (mut own, mut behind) = (Vec::new(), b"a".to_vec());
-            inside(&text, &mut own);
-            inside(&text, &mut behind);
+            let (mut json_of_text, mut appended) = (Vec::new(), b"a".to_vec());
+            inside(&text, &mut json_of_text);
+            inside(&text, &mut appended);
             let json = serde_json::to_string(&text).unwrap();
-            assert_eq!(own, &json.as_bytes()[1..json.len() - 1]);
-            assert!(behind[0] == b'a' && behind[1..] == own[..]);
+            assert_eq!(json_of_text, &json.as_bytes()[1..json.len() - 1]);
+            assert!(appended[0] == b'a' && appended[1..] == json_of_text[..]);
         }
     }
 }

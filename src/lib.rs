@@ -1,8 +1,9 @@
-//! promptpress: whole Arrow tables of samples into prompts, byte for byte what an evaluation harness would have built
+//! promptpress: renders whole Arrow tables of samples as prompts, byte for byte as an evaluation harness builds them
 //! one sample at a time.
 //!
-//! A sample travels one way: configuration → template and role → output → plan → render → Arrow. Each module uses only
-//! modules named to its left: `error · near · json_text · value · threads · dialect · template · role · output · plan · pytext · render · conversations · draws · jinja · json_lines · notes · statistics · audit · python`.
+//! A sample takes one path: configuration → template and role → output → plan → render → Arrow. Each module uses only
+//! modules to its left: `error · suggest · json_text · value · threads · dialect · template · role · output · plan ·
+//! python_text · render · conversations · fewshot_sampling · jinja · json_lines · lints · statistics · audit · python`.
 //!
 //! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
 //! [`render::render`] batches with it. The Python package is a thin layer over these.
@@ -10,21 +11,21 @@
 pub mod audit;
 pub mod conversations;
 mod dialect;
-pub mod draws;
 pub mod error;
+pub mod fewshot_sampling;
 pub mod jinja;
 pub mod json_lines;
 mod json_text;
-mod near;
-pub mod notes;
+pub mod lints;
 mod output;
 pub mod plan;
-pub mod pytext;
 #[cfg(feature = "python")]
 mod python;
+pub mod python_text;
 pub mod render;
 mod role;
 pub mod statistics;
+mod suggest;
 mod template;
 mod threads;
 pub mod value;

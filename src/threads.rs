@@ -1,24 +1,24 @@
-//! Work side by side: on all threads of the rayon pool that the caller is at work in, and in turn where it is in none.
+//! Parallel work on all threads of the caller's rayon pool, or sequential work outside a pool.
 //!
-//! Nothing here starts a pool. rayon's own global one would outlive a fork without its threads, and for a few rows
-//! waking another thread takes longer than the rows. Who wants threads calls from within a pool: `pool.install(...)`.
+//! Nothing here starts a pool. rayon's global pool would lose its threads in a fork, and waking another thread takes
+//! longer than a few rows. To get threads, call from within a pool: `pool.install(...)`.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-/// Whether there are threads to share work with.
+/// Return true if there are threads to share work with.
 pub fn several() -> bool {
     rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
 }
 
-/// How many threads there are to share work among.
+/// Return the number of threads that share the work.
 pub fn count() -> usize {
     if several() { rayon::current_num_threads() } else { 1 }
 }
 
-/// What `work` makes of each item, in their order.
+/// Apply `work` to each item, and return the results in the order of the items.
 pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
     if items.len() > 1 && several() {
         items.into_par_iter().map(work).collect()
@@ -27,11 +27,11 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Send + Sync)
     }
 }
 
-/// [`map`] of what can fail: stops as soon as one has failed.
+/// Do the same as [`map`] for work that can fail. It stops after a failure.
 ///
 /// # Errors
 ///
-/// One that `work` returned; the first where the work is done in turn.
+/// An error of `work`; the first one if the work is sequential.
 pub fn try_map<T: Send, R: Send, E: Send>(
     items: Vec<T>,
     work: impl Fn(T) -> Result<R, E> + Send + Sync,
@@ -43,37 +43,41 @@ pub fn try_map<T: Send, R: Send, E: Send>(
     }
 }
 
-/// Whether `what` holds of each item; stops at the first of which it doesn't.
-pub fn all<T: Send>(items: Vec<T>, what: impl Fn(T) -> bool + Send + Sync) -> bool {
-    if items.len() > 1 && several() { items.into_par_iter().all(what) } else { items.into_iter().all(what) }
+/// Return true if `what` is true for each item. It stops at the first item for which it is false.
+pub fn all<T: Send>(items: Vec<T>, holds: impl Fn(T) -> bool + Send + Sync) -> bool {
+    if items.len() > 1 && several() { items.into_par_iter().all(holds) } else { items.into_iter().all(holds) }
 }
 
-/// Both results, found side by side where that pays.
-pub fn join<A: Send, B: Send>(pays: bool, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
-    if pays && several() { rayon::join(one, other) } else { (one(), other()) }
+/// Return both results, computed in parallel if that pays.
+pub fn join<A: Send, B: Send>(
+    pays: bool,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if pays && several() { rayon::join(first, second) } else { (first(), second()) }
 }
 
-/// What a cell holds, made by whoever asks before it holds anything.
+/// Return the content of a cell. If the cell is empty, make the content first.
 ///
-/// `make` may share its work among threads, so it doesn't run under the cell's lock, as `get_or_init` would have it: a thread
-/// that waits for others takes up whatever work there is, be it a task that asks for the same, and would wait for itself.
-/// Several that ask at once each make it, and one of them is kept.
-pub fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+/// `make` may share its work among threads, so it doesn't run under the cell's lock as it would with `get_or_init`. A
+/// thread that waits for others takes up any work there is. If that work needed the same cell, the thread would wait
+/// for itself. If several threads need the content at once, each makes it, and one result is kept.
+pub fn get_or_make<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(made) => made,
         None => {
-            let own = make();
-            cell.get_or_init(|| own)
+            let content = make();
+            cell.get_or_init(|| content)
         }
     }
 }
 
-/// Sort, equal items in any order.
+/// Sort items; equal items may end up in any order.
 pub fn sort<T: Ord + Send>(items: &mut [T]) {
     if several() { items.par_sort_unstable() } else { items.sort_unstable() }
 }
 
-/// A range in ranges of `size`, the last one maybe shorter.
+/// Split a range into ranges of `size`; the last one may be shorter.
 pub fn chunks(all: Range<usize>, size: usize) -> Vec<Range<usize>> {
     all.clone().step_by(size).map(|start| start..(start + size).min(all.end)).collect()
 }
@@ -98,10 +102,10 @@ mod tests {
             for _ in 0..100 {
                 let cell = OnceLock::new();
                 let make = || map(vec![200; 8], nap).len();
-                let ask = || pool.install(|| *made(&cell, make));
+                let ask = || pool.install(|| *get_or_make(&cell, make));
                 std::thread::scope(|scope| {
                     let first = scope.spawn(ask);
-                    nap(300); // Both of the pool's threads are at it, and the one that is done first looks for more to do.
+                    nap(300); // Both threads of the pool are busy, and the one that finishes first looks for more work.
                     assert_eq!((ask(), first.join().unwrap()), (8, 8));
                 });
             }

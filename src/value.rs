@@ -1,4 +1,4 @@
-//! Configuration values: what a harness's Python dicts hold, as plain data.
+//! Values of a configuration: plain data for the Python dicts of a harness.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub enum Value {
     Bool(bool),
     /// An integer that fits 64 bits.
     Int(i64),
-    /// An integer beyond 64 bits, by its digits.
+    /// An integer beyond 64 bits, as its digits.
     Big(Arc<str>),
     /// A float.
     Float(f64),
@@ -25,17 +25,17 @@ pub enum Value {
     List(Vec<Value>),
     /// A dict.
     Dict(Vec<(Value, Value)>),
-    /// Anything else: what `repr()` says of it. It can stand in a configuration but not in a prompt.
+    /// Anything else, as its `repr()`. It can stand in a configuration but not in a prompt.
     Other(Arc<str>),
 }
 
 impl Value {
-    /// The string, if it is one.
+    /// Return the string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         self.as_text().map(|s| &**s)
     }
 
-    /// The string, if it is one, to be shared instead of copied.
+    /// Return the string, if it is one, for sharing instead of copying.
     pub fn as_text(&self) -> Option<&Arc<str>> {
         match self {
             Self::Str(s) => Some(s),
@@ -43,12 +43,12 @@ impl Value {
         }
     }
 
-    /// A dict's key as a name: a string as it is, anything else as Python prints it.
+    /// Return a dict's key as a name: a string as it is, anything else as Python prints it.
     pub fn key(&self) -> Arc<str> {
         self.as_text().map_or_else(|| self.to_string().into(), Arc::clone)
     }
 
-    /// The entry of a dict under a string key.
+    /// Return the entry of a dict under a string key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Self::Dict(items) => items.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v),
@@ -56,13 +56,13 @@ impl Value {
         }
     }
 
-    /// The keys of a dict that are strings, in order; nothing for any other value.
+    /// Return the keys of a dict that are strings, in order; nothing for any other value.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let items: &[(Value, Value)] = if let Self::Dict(items) = self { items } else { &[] };
         items.iter().filter_map(|(key, _)| key.as_str())
     }
 
-    /// Python's `str(value)` of a scalar; of a list or dict what messages print.
+    /// Return Python's `str(value)` of a scalar; for a list or dict, its form in messages.
     pub fn python_str(&self) -> String {
         match self {
             Self::Str(s) => s.to_string(),
@@ -70,7 +70,7 @@ impl Value {
         }
     }
 
-    /// Python's `bool(value)`.
+    /// Return Python's `bool(value)`.
     pub fn truthy(&self) -> bool {
         match self {
             Self::None => false,
@@ -85,7 +85,7 @@ impl Value {
         }
     }
 
-    /// Python's `==`, under which `True`, `1` and `1.0` are one dict key.
+    /// Return Python's `==`, for which `True`, `1` and `1.0` are one dict key.
     pub fn equals(&self, other: &Self) -> bool {
         fn number(v: &Value) -> Option<f64> {
             match v {
@@ -109,7 +109,7 @@ impl Value {
         }
     }
 
-    /// The Python name of the value's type, for messages.
+    /// Return the Python name of the value's type, for messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::None => "None",
@@ -130,7 +130,7 @@ impl From<&str> for Value {
     }
 }
 
-/// Python's `repr`, near enough for messages and for text of labels.
+/// Writes Python's `repr`, close enough for messages and for label texts.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn joined<T>(
@@ -167,7 +167,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Rust's shortest digits in Python's layout; what is printed into prompts by the million has a printer of its own.
+/// Return Rust's shortest digits in Python's layout. Columns have a faster printer of their own.
 fn float(value: f64) -> String {
     let text = format!("{value:?}").replace("NaN", "nan");
     match text.split_once('e') {

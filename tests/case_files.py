@@ -39,16 +39,16 @@ def read_cases(text: str) -> list[Case]:
     """The cases of a file: each has its file's settings under its own, and its own tables or else its file's."""
     file = json.loads(text)
     cases = []
-    for name, own in file["cases"].items():
-        samples, examples = ({**file, **own}.get(key) for key in ("samples", "examples"))
+    for name, case in file["cases"].items():
+        samples, examples = ({**file, **case}.get(key) for key in ("samples", "examples"))
         cases.append(
             Case(
                 name,
-                value_of({**file.get("settings", {}), **own.get("settings", {})}),
+                value_of({**file.get("settings", {}), **case.get("settings", {})}),
                 table_of(samples),
                 None if examples is None else table_of(examples),
-                own.get("replies"),
-                own["expected"],
+                case.get("replies"),
+                case["expected"],
             )
         )
     return cases
@@ -58,9 +58,9 @@ def value_of(value: Any) -> Any:
     """A value of the settings; JSON's keys are strings, and a dict of others is `{"$dict": [[key, value], ...]}`."""
     if isinstance(value, dict):
         if set(value) == {"$dict"}:
-            return {key: value_of(one) for key, one in value["$dict"]}
-        return {key: value_of(one) for key, one in value.items()}
-    return [value_of(one) for one in value] if isinstance(value, list) else value
+            return {key: value_of(item) for key, item in value["$dict"]}
+        return {key: value_of(item) for key, item in value.items()}
+    return [value_of(item) for item in value] if isinstance(value, list) else value
 
 
 def table_of(columns: list[Any]) -> pa.Table:
@@ -90,7 +90,7 @@ MADE_OF = {
     **{"timestamp": pa.timestamp, "duration": pa.duration, "time32": pa.time32, "time64": pa.time64},
     "list": lambda inner: pa.list_(type_of(inner)),
     "large_list": lambda inner: pa.large_list(type_of(inner)),
-    "struct": lambda inner: pa.struct([(key, type_of(own)) for key, own in inner]),
+    "struct": lambda inner: pa.struct([(key, type_of(kind)) for key, kind in inner]),
     "map": lambda inner: pa.map_(*map(type_of, inner)),
     "dictionary": lambda inner: pa.dictionary(pa.int32(), type_of(inner)),
     "decimal128": lambda inner: pa.decimal128(*inner),
@@ -99,9 +99,9 @@ CELLS: dict[str, Any] = {
     "float32": float,
     "float64": float,
     "binary": bytes.fromhex,
-    "list": lambda inner, value: [cell(inner, one) for one in value],
-    "large_list": lambda inner, value: [cell(inner, one) for one in value],
-    "struct": lambda inner, value: {key: cell(own, value.get(key)) for key, own in inner},
+    "list": lambda inner, value: [cell(inner, item) for item in value],
+    "large_list": lambda inner, value: [cell(inner, item) for item in value],
+    "struct": lambda inner, value: {key: cell(kind, value.get(key)) for key, kind in inner},
     "map": lambda inner, value: [tuple(map(cell, inner, pair)) for pair in value],
     "dictionary": cell,
     "decimal128": lambda inner, value: Decimal(value).scaleb(-inner[1]),

@@ -1,4 +1,4 @@
-"""How requests of a model and of promptpress are compared."""
+"""Compares requests of a model with requests of promptpress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def clean(request: Any) -> Any:
 
 
 def fits_arrow(requests: list[Any]) -> bool:
-    """Whether one Arrow type can hold these requests."""
+    """Return true if one Arrow type can hold these requests."""
     wrapped = [
         request
         if isinstance(request, str)

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import os
 
+import amounts
+import pytest
 from faults import pytest_addoption, pytest_sessionfinish
 from hypothesis import settings
 
 __all__ = ["pytest_addoption", "pytest_sessionfinish"]
 
-# No deadline: how long a case takes is the machine's affair.
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("hand", deadline=None, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "hand")
+
+def pytest_configure(config: pytest.Config) -> None:
+    amounts.WITH_HEAVY = config.option.markexpr != "not full"
+    # No deadline: how long a case takes is the machine's affair.
+    given = {"max_examples": amounts.part_of(100), "deadline": None, "print_blob": True}
+    settings.register_profile("ci", derandomize=True, **given)
+    settings.register_profile("hand", **given)
+    settings.load_profile("ci" if os.environ.get("CI") else "hand")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 TRIED: Counter[str] = Counter()
-"""How often each fault was tried, each with the right end: what fails stops the test before it is counted."""
+"""The number of tries of each fault that ended well; a failure stops the test before it is counted."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,5 +19,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     path = session.config.getoption("--faults-json")
     if path:
-        found = {"tried": dict(sorted(TRIED.items())), "failed tests": session.testsfailed}
-        Path(path).write_text(json.dumps(found, indent=1) + "\n")
+        counts = {"tried": dict(sorted(TRIED.items())), "failed tests": session.testsfailed}
+        Path(path).write_text(json.dumps(counts, indent=1) + "\n")

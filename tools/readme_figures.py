@@ -16,7 +16,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 SOURCE = PROJECT / "docs" / "benchmarks.md"
 OURS, THEIRS = "promptpress", "OpenCompass"
-PLACE = re.compile(r"(<!-- figures: .*? -->\n).*?(<!-- /figures -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- figures: .*? -->\n).*?(<!-- /figures -->)", re.DOTALL)
 PAGE_URL = "https://github.com/promptpress/promptpress/blob/main/docs/benchmarks.md"
 
 WORDS = {
@@ -51,10 +51,10 @@ def main(arguments: list[str]) -> int:
         path = PROJECT / name
         text = path.read_text(encoding="utf-8")
         table = written(page, words)
-        if len(PLACE.findall(text)) != 1:
+        if len(BLOCK.findall(text)) != 1:
             print(f"{name}: no place for the table, <!-- figures: ... --> to <!-- /figures -->", file=sys.stderr)
             return 1
-        new = PLACE.sub(lambda match, table=table: f"{match[1]}{table}{match[2]}", text)
+        new = BLOCK.sub(lambda match, table=table: f"{match[1]}{table}{match[2]}", text)
         if new != text:
             stale.append(name)
             if "--check" not in arguments:

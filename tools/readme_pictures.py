@@ -2,14 +2,16 @@
 
     python tools/readme_pictures.py [--check]
 
-What is drawn is what `explain` and `divergence` say of the files in examples/start. With `--check` nothing is written:
-the exit code is 1 if a picture isn't what would be drawn.
+The lines, the colours, the legend and the warning are those that `promptpress show`, a page and a run give for the
+files in examples/start; this tool only puts them into SVG. With `--check` nothing is written: the exit code is 1 if a
+picture isn't what would be drawn.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,11 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import yaml
+from promptpress._prompts.html import COLORS
+from promptpress._prompts.layout import Layout, Line
+from promptpress._prompts.prompt import Prompt
+from promptpress._prompts.sample_rows import TableRows
+from promptpress._prompts.sources import source_of
 from pyarrow import csv
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -25,39 +32,11 @@ DOCS = PROJECT / "docs"
 SHOTS_ROW, LEAK_ROW = 6, 17
 
 WIDTH, MARGIN, STEP, HEIGHT = 840, 20, 8.4, 24
-COLUMNS = int((WIDTH - 2 * MARGIN) / STEP)
+LAYOUT = Layout(int((WIDTH - 2 * MARGIN) / STEP), show_masked=True)
+CAPTION_WIDTH = 110
 
-# Tints for the ground, and one colour of text: so what is read doesn't hang on the tint. The second is for dark pages.
-TINTS = {
-    "template": ("#e5e7eb", "#3f4652"),
-    "column": ("#bfdbfe", "#1d4a8a"),
-    "example": ("#bbf7d0", "#14603a"),
-    "meta template": ("#e9d5ff", "#5b3a8c"),
-    "masked": ("#fde68a", "#8a5a0a"),
-    "leaked answer": ("#fecaca", "#a11d1d"),
-}
-# Paper, text, and what is said around it.
-LIGHT, DARK = ("#ffffff", "#111827", "#6b7280"), ("#0d1117", "#f3f4f6", "#9ca3af")
-
-
-@dataclass
-class Run:
-    """A stretch of one line that has one origin."""
-
-    text: str
-    kind: str
-
-
-@dataclass
-class Panel:
-    """A prompt under a line of words."""
-
-    title: str
-    runs: list[Run]
-    lines: list[list[Run]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.lines = lines_of(self.runs)
+# Paper, text and captions of a light page and of a dark one.
+PAGES = (("#ffffff", "#1c2430", "#5d6673"), ("#0d1117", "#e3e7ed", "#98a2b0"))
 
 
 def main(arguments: list[str]) -> int:
@@ -75,114 +54,64 @@ def main(arguments: list[str]) -> int:
 
 
 def is_same(path: Path, text: str) -> bool:
-    """Whether a file holds this."""
+    """Return true if a file holds this content."""
     return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 def shots() -> str:
-    """A chat model's prompt with three examples."""
+    """Draw a chat model's prompt with three examples."""
     renderer = pp.Renderer(
         **loaded("shots.yaml"), examples=table("solved.csv"), meta_template=loaded("chat_model.yaml")
     )
-    samples = table("questions.csv")
-    runs, size = coloured(renderer, samples, SHOTS_ROW)
-    examples = len(renderer.retrieve(1)[0])
-    title = f"row {SHOTS_ROW} of {len(samples)}: {size} bytes, {examples} examples"
-    return drawn([Panel(title, runs)], "A prompt by origin")
+    prompt = prompt_of(renderer, table("questions.csv"), SHOTS_ROW)
+    return drawn([*LAYOUT.prompt(prompt)], [prompt], "A prompt by origin")
 
 
 def leak() -> str:
-    """The row in which a value brings the answer in, and the same row without."""
+    """Draw the row in which a value's placeholder was filled in, what the run says of it, and the untouched row."""
     samples = table("questions.csv")
-    template = "Q: {question}\nA:"
-    found = pp.Renderer(template).divergence(samples).to_pylist()
-    assert [one["row"] for one in found] == [LEAK_ROW]
-    columns = ", ".join(found[0]["columns"])
-    where = f"row {LEAK_ROW} of {len(samples)}"
-    said = {
-        "harness": f"{where}: a placeholder in `{columns}` was filled, and so the answer is in the prompt",
-        "single_pass": 'the same row with substitution="single_pass"',
-    }
-    panels = []
-    for substitution, title in said.items():
-        renderer = pp.Renderer(template, substitution=substitution)
-        runs, _ = coloured(renderer, samples, LEAK_ROW, leaked="answer")
-        panels.append(Panel(title, runs))
-    return drawn(panels, "An answer that leaked into a prompt")
+    lines: list[Line] = []
+    prompts = []
+    for substitution in ("harness", "single_pass"):
+        renderer = pp.Renderer("Q: {question}\nA:", substitution=substitution)
+        prompts.append(prompt_of(renderer, samples, LEAK_ROW))
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            renderer.render(samples)
+        for text in (f'substitution="{substitution}"', *(f"warning: {each.message}" for each in given)):
+            lines += Layout(CAPTION_WIDTH).caption(text, "head")
+        lines += [*LAYOUT.prompt(prompts[-1]), []]
+    return drawn(lines[:-1], prompts, "A value whose placeholder was filled in")
 
 
 def loaded(name: str) -> Any:
-    """A configuration of examples/start."""
+    """Read a configuration of examples/start."""
     return yaml.safe_load((START / name).read_text(encoding="utf-8"))
 
 
 def table(name: str) -> pa.Table:
-    """A table of examples/start."""
+    """Read a table of examples/start."""
     return csv.read_csv(START / name)
 
 
-def coloured(renderer: pp.Renderer, samples: pa.Table, row: int, leaked: str | None = None) -> tuple[list[Run], int]:
-    """One prompt as runs of one origin, and its size in bytes."""
-    prompt = renderer.render(samples)["prompt"][row].as_py().encode()
-    runs = []
-    for span in renderer.explain(samples, row).to_pylist():
-        text = prompt[span["start"] : span["end"]].decode()
-        runs.append(Run(text, "leaked answer" if leaked and span["column"] == leaked else kind_of(span)))
-    return runs, len(prompt)
+def prompt_of(renderer: pp.Renderer, samples: pa.Table, row: int) -> Prompt:
+    """Return a row's prompt with the origins of its pieces."""
+    (prompt,) = source_of(renderer, TableRows(samples)).prompts(row)
+    return prompt
 
 
-def kind_of(span: dict[str, Any]) -> str:
-    """What a span of `explain` is drawn as."""
-    if span["source"].startswith(("role.", "meta_template.")):
-        return "meta template"
-    if span["source"] == "masked":
-        return "masked"
-    if span["example"] is not None:
-        return "example"
-    return "column" if span["column"] is not None else "template"
-
-
-def lines_of(runs: list[Run]) -> list[list[Run]]:
-    """Lines as the prompt has them, broken where the picture ends; a line's end is shown."""
-    lines: list[list[Run]] = [[]]
-    room = COLUMNS
-    for run in runs:
-        for piece in run.text.replace("\n", "↵\n").splitlines(keepends=True):
-            text = piece.rstrip("\n")
-            while text:
-                lines[-1].append(Run(text[:room], run.kind))
-                text, room = text[room:], room - len(text[:room])
-                if text:
-                    lines.append([])
-                    room = COLUMNS
-            if piece.endswith("\n"):
-                lines.append([])
-                room = COLUMNS
-    return lines
-
-
-def drawn(panels: list[Panel], name: str) -> str:
-    """The picture, and below it the origins that occur."""
-    drawn_kinds = {run.kind for panel in panels for run in panel.runs}
-    legend = [kind for kind in TINTS if kind in drawn_kinds]
+def drawn(lines: Iterable[Line], prompts: list[Prompt], name: str) -> str:
+    """Draw lines, and below them the legend of the prompts."""
     parts: list[str] = []
     y = MARGIN
-    for panel in panels:
-        parts.append(f'<text class="said" x="{MARGIN}" y="{y + 15}">{escape(panel.title)}</text>')
-        y += 28
-        for line in panel.lines:
-            x = float(MARGIN)
-            for run in line:
-                parts.append(run_of(run, x, y))
-                x += STEP * len(run.text)
-            y += HEIGHT
-        y += 14
-    x = float(MARGIN)
-    for kind in legend:
-        parts.append(f'<rect class="{css(kind)}" x="{x:.1f}" y="{y}" width="14" height="14" rx="3"/>')
-        parts.append(f'<text class="said" x="{x + 20:.1f}" y="{y + 12}">{kind}</text>')
-        x += 20 + 8.0 * len(kind) + 24
-    height = y + 14 + MARGIN
+    for line in lines:
+        parts += line_of(line, y)
+        y += HEIGHT if line else HEIGHT // 2
+    y += HEIGHT // 2
+    for line in LAYOUT.legend(prompts):
+        parts += line_of(line, y)
+        y += HEIGHT
+    height = y + MARGIN - 3
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
@@ -195,33 +124,35 @@ def drawn(panels: list[Panel], name: str) -> str:
     )
 
 
-def run_of(run: Run, x: float, y: int) -> str:
-    """One run: its ground, and its text stretched to the ground's width, whatever the font."""
-    width = STEP * len(run.text)
-    ground = f'<rect class="{css(run.kind)}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{HEIGHT - 3}" rx="3"/>'
-    return (
-        f'{ground}<text class="code" xml:space="preserve" x="{x:.1f}" y="{y + 15}" textLength="{width:.1f}"'
-        f' lengthAdjust="spacingAndGlyphs">{escape(run.text)}</text>'
-    )
-
-
-def css(kind: str) -> str:
-    """A kind as the name of a class."""
-    return kind.replace(" ", "-")
+def line_of(line: Line, y: int) -> Iterable[str]:
+    """Draw a line: each fragment's ground, and its text stretched to the ground's width, whatever the font."""
+    x = float(MARGIN)
+    for fragment in line:
+        width = STEP * len(fragment.text)
+        if fragment.kind not in COLORS:
+            yield f'<text class="said" xml:space="preserve" x="{x:.1f}" y="{y + 15}">{escape(fragment.text)}</text>'
+        else:
+            kind = fragment.kind
+            ground = f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{HEIGHT - 3}" rx="3"/>'
+            yield (
+                f'{ground}<text class="code {kind}-text" xml:space="preserve" x="{x:.1f}" y="{y + 15}"'
+                f' textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{escape(fragment.text)}</text>'
+            )
+        x += width
 
 
 def style() -> str:
-    """Both colour schemes, and fonts that every system has."""
+    """Return both colour schemes, and fonts that every system has."""
     rules = [
         '.code{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}',
         ".said{font:13px system-ui,sans-serif}",
-        ".leaked-answer{stroke-width:1.5}",
+        ".filled{stroke:#dc2626;stroke-width:1.5}",
     ]
-    for dark in (False, True):
-        paper, ink, faint = DARK if dark else LIGHT
+    for dark, (paper, ink, faint) in enumerate(PAGES):
         scheme = f".paper{{fill:{paper}}}.code{{fill:{ink}}}.said{{fill:{faint}}}"
-        scheme += "".join(f".{css(kind)}{{fill:{tints[dark]}}}" for kind, tints in TINTS.items())
-        scheme += f".leaked-answer{{stroke:{'#f87171' if dark else '#b91c1c'}}}"
+        for kind, colors in COLORS.items():
+            text, ground = colors[2 * dark : 2 * dark + 2]
+            scheme += f".{kind}{{fill:{ground}}}.{kind}-text{{fill:{text}}}"
         rules.append(f"@media(prefers-color-scheme:dark){{{scheme}}}" if dark else scheme)
     return "".join(rules)
 

@@ -1,4 +1,4 @@
-"""What is compared, one file a peer.
+"""The peers that are compared, one file each.
 
 Each file defines one peer, and each peer is used in its own idiom: `prepare` brings the samples into the form in which
 its users hold them, which isn't timed, and returns the work that is.
@@ -19,7 +19,7 @@ from workloads import BY_ID, Workload
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -59,7 +59,7 @@ class Peer(ABC):
     threads: int = 1
 
     def missing(self) -> str | None:
-        """Why it can't run here, if it can't."""
+        """Return the reason why the peer can't run here, or None."""
         if importlib.util.find_spec(self.package) is None:
             return f"{self.distribution} isn't installed (requirements/bench.txt, requirements/harness.txt)"
         return None
@@ -73,7 +73,7 @@ class Peer(ABC):
         """The work to be timed; a new call does all of it again."""
 
     def before_round(self) -> None:  # noqa: B027 - few have anything to set
-        """What has to be set for this peer alone; not timed."""
+        """Set what this peer alone needs before a round; this isn't timed."""
 
     @abstractmethod
     def requests(self, workload: Workload, answer: Any) -> list[Any]:

@@ -28,10 +28,10 @@ class AISBench(HarnessPeer):
 
     @classmethod
     def load(cls) -> SimpleNamespace:
-        found = super().load()
+        harness = super().load()
         logger = AISBENCH.module("utils.logging.logger").AISLogger
         logger(level="WARNING")  # it tells of every retriever it makes
-        return found
+        return harness
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         config = workload.peer_config
@@ -82,8 +82,8 @@ def with_true_answers(inferencer: Any, retriever: Any) -> list[Any]:
         chat = deepcopy(data)["prompt"]
         left_end, right_start = AISBench.harness().get_round_index(chat)
         left, turns, right = chat[:left_end], chat[left_end:right_start], chat[right_start:]
-        for place, turn in enumerate(turns):
+        for index, turn in enumerate(turns):
             if turn["role"] == "BOT":
-                history = prompts(left + turns[:place] + right)
+                history = prompts(left + turns[:index] + right)
                 requests.append(inferencer.model.parse_template(history, mode="gen"))
     return requests

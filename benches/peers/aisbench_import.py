@@ -1,4 +1,4 @@
-"""Where AISBench has its prompt path."""
+"""The location of AISBench's prompt path."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ import stubs
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a harness has its prompt path; all names but `root` are relative to it."""
+    """The modules of a harness's prompt path; all names but `root` are relative to `root`."""
 
     distribution: str
     root: str
@@ -31,14 +31,14 @@ class Layout:
     stand_ins: tuple[str, ...]
 
     def missing(self) -> str | None:
-        """Why it can't be imported, if so; imports nothing of it but the packages above `root`."""
+        """Return the reason why the harness can't be imported, or None; only the packages above `root` are imported."""
         for name in (self.root.partition(".")[0], "mmengine", "datasets"):
             if importlib.util.find_spec(name) is None:
                 return f"{name} isn't installed (requirements/harness.txt)"
         return None
 
     def version(self, loaded: SimpleNamespace) -> str:
-        """What was loaded, and with what."""
+        """Load the harness; return its names and its stand-ins."""
         stood_in = f"; stand-ins for {', '.join(loaded.stood_in)}" if loaded.stood_in else ""
         return f"{self.distribution} {version(self.distribution)}, datasets {version('datasets')}{stood_in}"
 
@@ -46,7 +46,7 @@ class Layout:
         """The classes of the prompt path by name, and `stood_in`: the packages that stand-ins replace."""
         import datasets  # noqa: F401  (before the stand-ins: it looks for torch when it is imported)
 
-        found = SimpleNamespace(stood_in=stubs.install(self.stand_ins))
+        harness = SimpleNamespace(stood_in=stubs.install(self.stand_ins))
         folder = Path(importlib.import_module(self.root).__file__).parent
         for name in self.bare:
             _bare(f"{self.root}.{name}", folder.joinpath(*name.split(".")))
@@ -56,8 +56,8 @@ class Layout:
         for module, names in self.modules.items():
             imported = importlib.import_module(f"{self.root}.{module}")
             for name in names:
-                setattr(found, name, getattr(imported, name))
-        return found
+                setattr(harness, name, getattr(imported, name))
+        return harness
 
     def module(self, name: str) -> ModuleType:
         """One of the harness's modules, by its name relative to `root`."""

@@ -1,4 +1,4 @@
-"""What the real harnesses have in common as peers: how they are loaded, and the dataset that their retrievers read."""
+"""Common parts of the real harnesses as peers: their import, and the dataset that their retrievers read."""
 
 from __future__ import annotations
 

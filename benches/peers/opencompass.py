@@ -69,7 +69,7 @@ class OpenCompass(HarnessPeer):
 
 
 def generation_prompts(inferencer: Any, retriever: Any, ice: Any, prompt: Any) -> Any:
-    """What the real GenInferencer makes before it goes through them in batches."""
+    """Make the prompts that the real GenInferencer makes before it divides them into batches."""
     return inferencer.get_generation_prompt_list_from_retriever_indices(
         retriever.retrieve(),
         retriever,
@@ -80,7 +80,7 @@ def generation_prompts(inferencer: Any, retriever: Any, ice: Any, prompt: Any) -
 
 
 def parsed(parser: Any, prompts: list[Any], mode: str) -> list[Any]:
-    """What the model receives, in batches as its configuration has them."""
+    """Return what the model receives, in batches of the configured size."""
     done: list[Any] = []
     for start in range(0, len(prompts), BATCH_ROWS):
         done += parser.parse_template(tuple(prompts[start : start + BATCH_ROWS]), mode=mode)

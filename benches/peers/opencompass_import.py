@@ -1,4 +1,4 @@
-"""Where OpenCompass has its prompt path."""
+"""The location of OpenCompass's prompt path."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ class PlainPython(Peer):
     name = "plain Python"
 
     def missing(self) -> str | None:
-        return None if importlib.util.find_spec("plain_model") else "tests/plain_model.py isn't there"
+        return None if importlib.util.find_spec("plain_model") else "tests/models/plain_model.py isn't there"
 
     def version(self) -> str:
         return f"{platform.python_implementation()} {platform.python_version()}"
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
-        from plain_model import render
+        from models.plain_model import render
 
         rows = rows_of(samples)
         if workload.config["prompt_template"]["type"] == "MultiTurnPromptTemplate":
@@ -46,12 +46,12 @@ def with_true_answers(config: dict[str, Any], rows: list[dict[str, Any]]) -> lis
     user, assistant = meta["round"]
     requests = []
     for row in rows:
-        said = meta.get("begin", "")
+        conversation = meta.get("begin", "")
         for question, answer in zip(row["question"], row["answer"], strict=True):
             texts = [
                 turn["prompt"].replace("{question}", question).replace("{answer}", answer) for turn in (human, bot)
             ]
-            said += user["begin"] + texts[0] + user["end"] + assistant["begin"]
-            requests.append(said)
-            said += texts[1] + assistant["end"]
+            conversation += user["begin"] + texts[0] + user["end"] + assistant["begin"]
+            requests.append(conversation)
+            conversation += texts[1] + assistant["end"]
     return requests

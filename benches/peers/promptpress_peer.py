@@ -55,7 +55,7 @@ class Promptpress(Peer):
         return requests_of(workload, answer["prompt"])
 
     def last(self, answer: pa.Table, rows: int) -> tuple[int, pa.Table]:
-        """How many rows came out, and the last of them: `rows`, or as many as are left of them."""
+        """Return the number of rendered rows and the last `rows` of them, or fewer if there are fewer."""
         return answer.num_rows, answer.slice(answer.num_rows - rows)
 
 

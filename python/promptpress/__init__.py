@@ -3,29 +3,34 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from promptpress._config_files.loaded import LoadedConfig as Config
-from promptpress._config_files.loaded import load_config
-from promptpress._conversation import Conversation
+from promptpress._arrow.to_pylist import to_pylist
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
-from promptpress._diff.diff import diff
-from promptpress._diff.result import Diff
-from promptpress._errors import PromptWarning
-from promptpress._public_names import name_publicly as _name_publicly
-from promptpress._renderer import Renderer
+from promptpress._diff.diff import Diff, diff
+from promptpress._engine.conversation import Conversation
+from promptpress._errors.errors import PromptWarning
+from promptpress._errors.file_errors import ConfigError, DataError
+from promptpress._prompts.preview import Preview
+from promptpress._renderers.config import LoadedConfig as Config
+from promptpress._renderers.config import load_config
+from promptpress._renderers.renderer import Renderer
 from promptpress._statistics.collect import stats
 from promptpress._statistics.statistics import LengthSummary, Statistics
-from promptpress._to_pylist import to_pylist
-from promptpress._view.preview import Preview
+from promptpress._utils.public_names import name_publicly as _name_publicly
 
 if _TYPE_CHECKING:
+    from promptpress import aisbench as aisbench
     from promptpress import export, lm_eval
-    from promptpress._jinja.chat.template import ChatTemplate as ChatTemplate
-    from promptpress._jinja.template import JinjaTemplate as JinjaTemplate
+    from promptpress import opencompass as opencompass
+    from promptpress import openicl as openicl
+    from promptpress._renderers.chat_template import ChatTemplate as ChatTemplate
+    from promptpress._renderers.jinja_template import JinjaTemplate as JinjaTemplate
 
 # Without what needs an extra: `from promptpress import *` has to work where that isn't installed.
 __all__ = [
     "Config",
+    "ConfigError",
     "Conversation",
+    "DataError",
     "Diff",
     "LengthSummary",
     "Preview",
@@ -47,13 +52,22 @@ __all__ = [
 _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
 
 
+_MODULES = ("aisbench", "export", "lm_eval", "openicl", "opencompass")
+_CLASSES = ("ChatTemplate", "JinjaTemplate")
+
+
+def __dir__() -> list[str]:
+    """List the public names, and those that `__getattr__` imports."""
+    return sorted({*__all__, *_MODULES, *_CLASSES, "typing"})
+
+
 def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
-    if name in ("export", "lm_eval"):
+    if name in _MODULES:
         import importlib  # noqa: PLC0415 - at hand for everyone
 
         return importlib.import_module(f"promptpress.{name}")
-    if name in ("ChatTemplate", "JinjaTemplate"):
+    if name in _CLASSES:
         from promptpress._jinja import public  # noqa: PLC0415 - needs Jinja2
 
         return public(name)

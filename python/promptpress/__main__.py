@@ -1,20 +1,32 @@
-"""The process of the command `promptpress`, which is `python -m promptpress` too."""
+"""The entry point of the command `promptpress` and of `python -m promptpress`."""
 
 import gc
+import os
+import sys
+from typing import NoReturn
 
 from promptpress import _cli
+from promptpress._utils.threads import wait_for_calls
+
+_FLUSH_FAILED = 120
+"""Python's own exit code if standard output can't be flushed."""
 
 
-def main() -> int:
-    """Run the command as what the process is for.
-
-    Returns:
-        The exit code.
-
-    """
-    gc.freeze()  # what has been imported stays to the end: collections needn't look through it
-    return _cli.main()
+def main() -> NoReturn:
+    """Run the command as the whole process, and end the process with its exit code."""
+    gc.freeze()  # imported modules live to the end: collections needn't look through them
+    code = _cli.main()
+    # A thread of Arrow may still wait for standard input. The interpreter must not shut down around it, because the
+    # thread would then end the process with a message of the C++ runtime.
+    wait_for_calls()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            code = code or _FLUSH_FAILED
+    os._exit(code)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

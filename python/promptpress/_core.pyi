@@ -8,34 +8,45 @@ import pyarrow as pa
 __version__: str
 
 __all__ = [
+    "DIALECTS",
     "ERROR_CODES",
+    "JINJA_OPERATIONS",
     "ODD_KINDS",
+    "OUTPUT_FORMS",
+    "STRING_LAYOUTS",
+    "TEMPLATE_KEYS",
     "CompiledRenderer",
     "ConversationShapes",
     "Duplicates",
+    "JinjaOperation",
     "JinjaProgram",
     "Lengths",
     "LineLayout",
     "Note",
-    "Outcome",
-    "Position",
+    "OutputForm",
     "RenderError",
+    "RenderedRows",
     "SeenIds",
+    "StreamState",
     "TemplateError",
     "TextFinder",
     "__version__",
     "are_plain_chats",
     "begin_with",
+    "closest_name",
     "content_hashes",
     "copied",
+    "default_substitution",
     "drawn_rows",
     "example_columns",
     "fill",
-    "find_own",
+    "find_row_texts",
     "find_texts",
     "first_rows",
     "is_aligned",
+    "is_native",
     "jinja_keys",
+    "jinja_spans",
     "notes",
     "odd_characters",
     "origin_totals",
@@ -54,8 +65,57 @@ __all__ = [
 ERROR_CODES: dict[str, str]
 """The codes of errors, and what each means."""
 
+DIALECTS: list[str]
+"""The names of the dialects. The first one is the default."""
+
+STRING_LAYOUTS: list[str]
+"""The names of the string layouts. The first one is the default."""
+
+TEMPLATE_KEYS: dict[str, list[str]]
+"""The keys by which a template's dict without a `type` is known, by the class that it is read as."""
+
 ODD_KINDS: list[str]
 """The names of the kinds of odd characters that `odd_characters` tells by number."""
+
+@final
+class JinjaOperation:
+    """An operation of compiled Jinja templates."""
+
+    @property
+    def least(self) -> int:
+        """The minimum number of operands."""
+    @property
+    def most(self) -> int | None:
+        """The maximum number of operands; None for any number."""
+    @property
+    def result(self) -> str | None:
+        """The type of all results, if it is always the same; `"list of str"` if their items are texts."""
+    @property
+    def certain(self) -> list[list[str]] | None:
+        """The types of operands for which Python never raises. Empty: it never does; None: no types make it certain."""
+
+JINJA_OPERATIONS: dict[str, JinjaOperation]
+"""The operations of compiled Jinja templates, by name."""
+
+@final
+class OutputForm:
+    """An output form."""
+
+    @property
+    def writes_messages(self) -> bool:
+        """True if requests are messages, as an API's parser writes them."""
+    @property
+    def writes_json(self) -> bool:
+        """True if each request is written as a JSON string."""
+    @property
+    def roles(self) -> list[str]:
+        """The roles of its chat API."""
+    @property
+    def aliases(self) -> list[tuple[str, str]]:
+        """Other names of these roles, in lower case, each with the API's name."""
+
+OUTPUT_FORMS: dict[str, OutputForm]
+"""The output forms, by name."""
 
 class TemplateError(ValueError):
     """The configuration is wrong: its path, what was found there, and what would be right."""
@@ -81,7 +141,7 @@ class RenderError(ValueError):
 
 @final
 class LineLayout:
-    """What each line of an export is made of."""
+    """The parts of an export's lines."""
 
     def __new__(cls, segments: list[tuple[str, str, int]], ids: tuple[int, int]) -> LineLayout: ...
     def lines(self, table: pa.Table, first_row: int) -> list[pa.LargeBinaryArray]: ...
@@ -96,14 +156,18 @@ class SeenIds:
     ) -> tuple[list[pa.LargeBinaryArray], int, int, tuple[int, int] | None]: ...
 
 @final
-class Position:
-    """How far a stream has come: rows seen, and the state of random draws."""
+class StreamState:
+    """The state of a stream: the number of rows so far, that of random draws, and the rows with filled values."""
 
-    def __new__(cls) -> Position: ...
-    def copy(self) -> Position: ...
+    def __new__(cls, counts: bool = False) -> StreamState: ...
+    def copy(self) -> StreamState: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def filled(self) -> tuple[int, tuple[int, list[str]] | None, bool]: ...
 
 @final
-class Outcome:
+class RenderedRows:
     """The output columns of some rows, one value a request."""
 
     @property
@@ -122,6 +186,10 @@ class Outcome:
     def text_bytes(self) -> int | None: ...
     @property
     def spans(self) -> pa.Array | None: ...
+    @property
+    def errors(self) -> pa.Array | None: ...
+    @property
+    def hashes(self) -> pa.Array | None: ...
 
 @final
 class Note:
@@ -137,6 +205,8 @@ class Note:
     def message(self) -> str: ...
     @property
     def remedy(self) -> str: ...
+    @property
+    def column(self) -> str | None: ...
 
 @final
 class ConversationShapes:
@@ -158,24 +228,28 @@ class CompiledRenderer:
         settings: dict[str, Any],
         examples: pa.Table | None,
         tokens: Callable[[int], str | None] | None,
-        lower: Callable[..., Any] | None,
+        python_text: Callable[..., Any] | None,
     ) -> CompiledRenderer: ...
     def render(
         self,
         samples: pa.Table,
         labels: list[Any] | None,
-        position: Position,
+        position: StreamState,
         single_chunk: bool,
-        lower: Callable[..., Any],
+        python_text: Callable[..., Any],
         spans: bool | None = None,
-    ) -> list[Outcome]: ...
+        hashes: bool = False,
+        errors: bool = False,
+    ) -> list[RenderedRows]: ...
     def lines(
-        self, samples: pa.Table, position: Position, lower: Callable[..., Any], layout: LineLayout
-    ) -> list[Outcome]: ...
-    def skip(self, position: Position, rows: int) -> None: ...
+        self, samples: pa.Table, position: StreamState, python_text: Callable[..., Any], layout: LineLayout
+    ) -> list[RenderedRows]: ...
+    def skip(self, position: StreamState, rows: int) -> None: ...
     def label_values(self, schema: pa.Schema, labels: list[Any] | None) -> pa.Array | None: ...
     def spans_field(self, schema: pa.Schema, detailed: bool) -> pa.Schema: ...
-    def turn(self, samples: pa.Table, turn: int, replies: pa.Array, lower: Callable[..., Any]) -> list[Outcome]: ...
+    def turn(
+        self, samples: pa.Table, turn: int, replies: pa.Array, python_text: Callable[..., Any]
+    ) -> list[RenderedRows]: ...
     def labels_of(self, samples: pa.Table) -> list[Any] | None: ...
     def output_fields(self, schema: pa.Schema) -> pa.Schema: ...
     def retrieve(self, count: int) -> pa.Array | None: ...
@@ -186,11 +260,13 @@ class CompiledRenderer:
         labels: list[Any] | None,
         label: Any,
         turn: int | None,
-        lower: Callable[..., Any],
+        python_text: Callable[..., Any],
         start: int = 0,
     ) -> pa.RecordBatch: ...
-    def divergence(self, samples: pa.Table, labels: list[Any] | None, lower: Callable[..., Any]) -> pa.RecordBatch: ...
-    def findings(self, samples: pa.Table, lower: Callable[..., Any]) -> pa.RecordBatch: ...
+    def divergence(
+        self, samples: pa.Table, labels: list[Any] | None, python_text: Callable[..., Any]
+    ) -> pa.RecordBatch: ...
+    def findings(self, samples: pa.Table, python_text: Callable[..., Any]) -> pa.RecordBatch: ...
     @property
     def labels(self) -> list[Any] | None: ...
     @property
@@ -205,6 +281,8 @@ class CompiledRenderer:
     def by_position(self) -> bool: ...
     @property
     def index_column(self) -> str | None: ...
+    @property
+    def settings(self) -> dict[str, Any]: ...
     @property
     def eos_token_id(self) -> Any: ...
     @property
@@ -230,11 +308,14 @@ class Duplicates:
 
 @final
 class JinjaProgram:
-    """A Jinja template, specialised for the rows of one kind; `promptpress._jinja.program` says what it is made of."""
+    """A Jinja template, specialised for the rows of one kind: see `promptpress._jinja.compiler.program`."""
 
     @property
+    def columns(self) -> list[str]:
+        """The names of the columns that it reads."""
+    @property
     def reasons(self) -> list[str]:
-        """Why rows are given up, by the numbers that the block has."""
+        """The reasons for which rows are given up, by the numbers that the block has."""
 
     def __new__(
         cls,
@@ -258,6 +339,21 @@ def render_jinja(
     or 4294967295 where an operation was not certain.
     """
 
+def jinja_spans(
+    programs: list[JinjaProgram | None],
+    origins: list[list[int]],
+    by_item: bool,
+    which: pa.Array | None,
+    table: pa.Table,
+    lengths: pa.Array,
+) -> list[pa.Array]:
+    """Return which bytes of each row's text come from where, as lists of `start`, `end` and `origin`.
+
+    `origins` has a number for each column of each program, or with `by_item` for each text of the only column's lists;
+    0 is the template, 1 several of them, and 2 a text that no program renders. `lengths` are those of the texts, of
+    type int64; null for a row without one.
+    """
+
 def jinja_keys(
     program: JinjaProgram, keys: list[int], table: pa.Table
 ) -> tuple[pa.Array, list[tuple[int, ...]], list[int]]:
@@ -276,8 +372,8 @@ def origin_totals(
     renderer: CompiledRenderer,
     samples: pa.Table,
     labels: list[Any] | None,
-    position: Position,
-    lower: Callable[..., Any],
+    position: StreamState,
+    python_text: Callable[..., Any],
 ) -> pa.RecordBatch:
     """Return how many bytes of the requests come from where."""
 
@@ -285,9 +381,9 @@ def shown_columns(
     renderer: CompiledRenderer,
     samples: pa.Table,
     labels: list[Any] | None,
-    position: Position,
+    position: StreamState,
     copies: bool,
-    lower: Callable[..., Any],
+    python_text: Callable[..., Any],
 ) -> tuple[list[tuple[str, pa.Array | None]], pa.Array | None, list[str], pa.Array | None]:
     """Return what the requests of a table of one batch show.
 
@@ -296,12 +392,12 @@ def shown_columns(
     """
 
 def template_columns(
-    renderer: CompiledRenderer, schema: pa.Schema, labels: list[Any] | None, lower: Callable[..., Any]
+    renderer: CompiledRenderer, schema: pa.Schema, labels: list[Any] | None, python_text: Callable[..., Any]
 ) -> list[str]:
     """Return the samples' columns that requests show by their templates, whatever values bring in."""
 
 def example_columns(
-    renderer: CompiledRenderer, schema: pa.Schema, labels: list[Any] | None, lower: Callable[..., Any]
+    renderer: CompiledRenderer, schema: pa.Schema, labels: list[Any] | None, python_text: Callable[..., Any]
 ) -> list[tuple[str, pa.Array]]:
     """Return the columns of the examples that requests show, with masks of the rows whose value is shown."""
 
@@ -322,11 +418,11 @@ def find_texts(texts: pa.Array, needles: Sequence[str]) -> pa.RecordBatch:
 def begin_with(texts: pa.Array, first: bytes) -> pa.Int64Array:
     """Return the rows whose text begins with one of some bytes, ascending. A text needn't be UTF-8."""
 
-def find_own(texts: pa.Array, needles: pa.Array, whole_words: bool) -> pa.Int64Array:
+def find_row_texts(texts: pa.Array, needles: pa.Array, whole_words: bool) -> pa.Int64Array:
     """Return the byte at which each row's own needle first stands in that row's text.
 
     Null where it doesn't, where either is null, and where the needle is empty. With `whole_words` a place doesn't count
-    where a letter or digit stands directly before or behind it; letters of scripts without spaces between words may.
+    where a letter or digit stands directly before or after it; letters of scripts without spaces between words may.
     """
 
 def odd_characters(texts: pa.Array) -> pa.RecordBatch:
@@ -361,14 +457,17 @@ def notes(
     same: bool,
     shared: list[int],
 ) -> list[Note]: ...
+def closest_name(name: str, names: list[str]) -> str | None: ...
 def fill(text: str, fields: dict[str, Any]) -> str | None: ...
 def panicking(on_pool: bool) -> None: ...
 def set_printable(bitmap: bytes) -> bool: ...
 def are_plain_chats(table: pa.Table, roles: Sequence[str], content: str) -> bool: ...
 def copied(value: Any, depth: int) -> Any: ...
+def default_substitution(settings: dict[str, Any]) -> str: ...
 def drawn_rows(
     state: Sequence[int], pool: int, shots: int, count: int, groups: tuple[pa.Array, pa.Array] | None = None
 ) -> tuple[pa.Array, list[int]]: ...
 def first_rows(shots: int, pool: pa.Array, documents: pa.Array) -> pa.Array: ...
 def is_aligned(batch: pa.RecordBatch) -> bool: ...
+def is_native(data_type: pa.DataType) -> bool: ...
 def repeated_rows(start: int, rows: int, times: int) -> pa.Array: ...

@@ -1,4 +1,4 @@
-"""Rendered tables for the next tool, as it takes them, and results brought back.
+"""Rendered tables written for the next tool, and its results joined to their rows.
 
 >>> import tempfile
 >>> import pyarrow as pa
@@ -10,19 +10,26 @@
 
 """
 
+from promptpress._export.alpaca import alpaca
+from promptpress._export.batch_files import litellm_batch, openai_batch, vllm_batch
 from promptpress._export.chat_tables import datasets, ray_rows
-from promptpress._export.files import litellm_batch, messages_json, openai_batch, sharegpt, vllm_batch
+from promptpress._export.conversations import messages_json, sharegpt
 from promptpress._export.join_results import join
-from promptpress._export.written import Written
-from promptpress._public_names import name_publicly as _name_publicly
+from promptpress._export.line_files import Written
+from promptpress._export.preference import preference
+from promptpress._export.prompt_completion import prompt_completion
+from promptpress._utils.public_names import name_publicly as _name_publicly
 
 __all__ = [
     "Written",
+    "alpaca",
     "datasets",
     "join",
     "litellm_batch",
     "messages_json",
     "openai_batch",
+    "preference",
+    "prompt_completion",
     "ray_rows",
     "sharegpt",
     "vllm_batch",

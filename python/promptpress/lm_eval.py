@@ -1,8 +1,8 @@
-"""lm-evaluation-harness: a task's requests without it or a model, and requests in bulk where it runs itself."""
+"""lm-evaluation-harness: requests of a task without the harness or a model, and in bulk in a running harness."""
 
-from promptpress._lm_eval.backend.switch import backend, disable, enable
-from promptpress._lm_eval.requests import requests
-from promptpress._public_names import name_publicly as _name_publicly
+from promptpress._harnesses.lm_eval.backend.switch import backend, disable, enable
+from promptpress._harnesses.lm_eval.requests import requests
+from promptpress._utils.public_names import name_publicly as _name_publicly
 
 __all__ = ["backend", "disable", "enable", "requests"]
 

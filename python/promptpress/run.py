@@ -1,8 +1,8 @@
-"""`python -m promptpress.run COMMAND...`: a harness's own command line with its bulk backend on.
+"""A command, `python -m promptpress.run COMMAND...`, that runs a harness's command line with its bulk backend on.
 
     python -m promptpress.run opencompass configs/eval.py
 
-is `PROMPTPRESS_BACKEND=opencompass,aisbench,lm_eval opencompass configs/eval.py`. The processes that the command starts
+sets PROMPTPRESS_BACKEND to all backends and runs `opencompass configs/eval.py`. The processes that the command starts
 inherit the variable.
 """
 
@@ -13,11 +13,11 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
+from promptpress._harnesses.registry import HARNESSES, VARIABLE
+
 __all__ = ["main"]
 
-VARIABLE = "PROMPTPRESS_BACKEND"
-BACKENDS = "opencompass,aisbench,lm_eval"
-
+BACKENDS = ",".join(HARNESSES)
 
 _USAGE = "usage: python -m promptpress.run COMMAND [ARGUMENT...]"
 _HELP = f"""\
@@ -29,20 +29,13 @@ Run a command, such as a harness's, with promptpress's bulk backends on. For it 
   promptpress-run opencompass configs/eval.py
   promptpress-run ais_bench --models my_model --datasets my_dataset
 
-python -m promptpress.run is the same. The variable is read by a file that the wheel puts beside the package,
+python -m promptpress.run is the same. The variable is read by a file that the wheel puts next to the package,
 promptpress_backend.pth. Without that file, call promptpress.opencompass.enable() in the harness's process.
 """
 
 
 def prepared(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """A command and its environment.
-
-    Args:
-        arguments: The command.
-        environment: The variables as they are; a choice of backends among them is left.
-
-    Returns:
-        What to run, and with which variables.
+    """Return the command and its environment, in which a choice of backends stays as it is.
 
     Raises:
         SystemExit: If there is no command, or the package isn't installed as a wheel, whose `.pth` file is needed.
@@ -65,7 +58,7 @@ def prepared(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[
 
 
 def main() -> None:
-    """Become the command that the process's own arguments say; print help where they ask for it."""
+    """Replace this process by the command in its arguments, or print the help."""
     if sys.argv[1:2] and sys.argv[1] in ("-h", "--help"):
         print(_HELP, end="")
         return

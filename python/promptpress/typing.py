@@ -28,6 +28,7 @@ __all__ = [
     "Dialect",
     "Finding",
     "HuggingFaceDataset",
+    "KeptColumns",
     "Label",
     "Message",
     "Mode",
@@ -51,7 +52,7 @@ __all__ = [
 
 @runtime_checkable
 class ArrowStreamExportable(Protocol):
-    """What exports an Arrow stream by the PyCapsule interface: tables, frames, readers, relations."""
+    """An object that exports an Arrow stream by the PyCapsule interface: tables, frames, readers, relations."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
@@ -67,13 +68,13 @@ class ChatTemplateLike(Protocol):
 
     @property
     def starts_with_bos(self) -> bool | None:
-        """Whether texts begin with the `bos_token`."""
+        """True if texts begin with the `bos_token`."""
         ...
 
 
 @runtime_checkable
 class ArrowArrayExportable(Protocol):
-    """What exports an Arrow array by the PyCapsule interface: record batches and arrays of structs, as tables."""
+    """An object that exports an Arrow array by the PyCapsule interface: a record batch, or an array of structs."""
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> Any: ...
 
@@ -152,15 +153,15 @@ TableLike: TypeAlias = (
     | Columns
     | Path
 )
-"""Samples or examples: whatever holds a whole table. A string is the path of a file."""
+"""Samples or examples, as any object that holds a whole table. A string is the path of a file."""
 
-StreamLike: TypeAlias = TableLike | Iterable[pa.RecordBatch]
+StreamLike: TypeAlias = TableLike | Iterable[pa.RecordBatch] | Iterable[Mapping[str, Any]]
 """Samples that are read batch by batch; a table is a stream too."""
 
 
 @runtime_checkable
 class ConfigFile(Protocol):
-    """What `promptpress.load_config` gives: a file's configurations by name."""
+    """The result of `promptpress.load_config`: a file's configurations by name."""
 
     @property
     def path(self) -> str:
@@ -187,7 +188,10 @@ Mode: TypeAlias = Literal["gen", "ppl"]
 Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json", "openai"]
 """The form of a request."""
 
-RowPolicy: TypeAlias = Literal["raise", "column"]
+KeptColumns: TypeAlias = Sequence[str] | Literal["all"]
+"""The names of columns that are kept next to the prompts, or `"all"` for all of them."""
+
+RowPolicy: TypeAlias = Literal["raise", "column", "skip"]
 """What becomes of a sample that can't be rendered."""
 
 SpanDetail: TypeAlias = bool | Literal["detailed"]
@@ -215,4 +219,4 @@ Message: TypeAlias = dict[str, Any]
 """A message as the harness passes it on, with the keys that it has."""
 
 Request: TypeAlias = str | list[str | Message]
-"""A request as `to_pylist` gives it: a text, or messages, with bare strings among them."""
+"""A request as `to_pylist` returns it, a text or messages. Bare strings may stand among the messages."""

@@ -1,4 +1,4 @@
-//! Where the same texts, such as special tokens, stand in the texts of a column.
+//! Finds a set of texts, such as special tokens, in the texts of a column.
 
 use std::ops::Range;
 
@@ -7,47 +7,49 @@ use arrow_array::OffsetSizeTrait;
 
 use super::texts::Texts;
 use crate::error::{Code, Error, Result};
-use crate::pytext::Offsets;
+use crate::python_text::Offsets;
 
-/// Texts of so many bytes together get the faster automaton, which takes some hundred bytes of memory for each.
+/// If the needles have at most so many bytes together, they get the faster automaton, which takes some hundred bytes of
+/// memory for each of those bytes.
 const MAX_DFA_BYTES: usize = 1 << 14;
 
-/// Texts to look for.
+/// The texts to look for.
 pub struct Needles {
-    /// Says where any of them begins first, and goes through what has none fast. None if there are none.
+    /// Finds the first needle of a text, and passes texts without needles quickly. None if there are no needles.
     any: Option<AhoCorasick>,
-    /// Finds all of them, those that lie over each other, too.
+    /// Finds all needles, including those that overlap.
     each: AhoCorasick,
-    /// The number that each has for the caller.
+    /// The caller's number of each needle.
     numbers: Vec<i32>,
 }
 
-/// The first place of a needle in a text.
+/// The first occurrence of a needle in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FoundText {
+pub struct TextMatch {
     /// The row.
     pub row: i64,
-    /// Its first byte in the row's text.
+    /// The offset of its first byte in the row's text.
     pub start: i64,
-    /// Which needle.
+    /// The number of the needle.
     pub needle: i32,
-    /// The byte behind its last.
+    /// The offset after its last byte.
     pub end: i64,
 }
 
 impl Needles {
-    /// Take needles; an empty one is never found.
+    /// Take needles; an empty needle never matches.
     ///
     /// # Errors
     ///
-    /// `RenderError` if they are too many or too long.
+    /// `RenderError` if there are too many needles, or if they are too long.
     pub fn new(needles: &[impl AsRef<[u8]>]) -> Result<Self> {
-        let known = || needles.iter().enumerate().filter(|(_, needle)| !needle.as_ref().is_empty());
-        let numbers: Vec<i32> = known().map(|(number, _)| number as i32).collect();
-        let bytes: usize = known().map(|(_, needle)| needle.as_ref().len()).sum();
+        let nonempty = || needles.iter().enumerate().filter(|(_, needle)| !needle.as_ref().is_empty());
+        let numbers: Vec<i32> = nonempty().map(|(number, _)| number as i32).collect();
+        let bytes: usize = nonempty().map(|(_, needle)| needle.as_ref().len()).sum();
         let kind = (bytes <= MAX_DFA_BYTES).then_some(AhoCorasickKind::DFA);
         let automaton = |matches: MatchKind, kind: Option<AhoCorasickKind>| {
-            let built = AhoCorasick::builder().match_kind(matches).kind(kind).build(known().map(|(_, needle)| needle));
+            let built =
+                AhoCorasick::builder().match_kind(matches).kind(kind).build(nonempty().map(|(_, needle)| needle));
             built.map_err(|error| {
                 let message = format!("{} texts of {bytes} bytes are too many to look for: {error}", numbers.len());
                 Error::render(Code::OffsetOverflow, message)
@@ -58,38 +60,38 @@ impl Needles {
         Ok(Self { any, each, numbers })
     }
 
-    /// Add the first place of each needle in a text; `seen` has false for each needle, before and afterwards.
-    fn find(&self, row: usize, text: &[u8], seen: &mut [bool], out: &mut Vec<FoundText>) {
+    /// Add the first occurrence of each needle in a text. `seen` is false for every needle, before and after the call.
+    fn find(&self, row: usize, text: &[u8], seen: &mut [bool], out: &mut Vec<TextMatch>) {
         let first = out.len();
-        for place in self.each.find_overlapping_iter(text) {
-            let which = place.pattern().as_usize();
-            if !std::mem::replace(&mut seen[which], true) {
-                let (start, end) = (place.start() as i64, place.end() as i64);
-                out.push(FoundText { row: row as i64, start, needle: which as i32, end });
+        for occurrence in self.each.find_overlapping_iter(text) {
+            let index = occurrence.pattern().as_usize();
+            if !std::mem::replace(&mut seen[index], true) {
+                let (start, end) = (occurrence.start() as i64, occurrence.end() as i64);
+                out.push(TextMatch { row: row as i64, start, needle: index as i32, end });
                 if out.len() - first == seen.len() {
                     break;
                 }
             }
         }
-        for found in &mut out[first..] {
-            seen[found.needle as usize] = false;
-            found.needle = self.numbers[found.needle as usize];
+        for hit in &mut out[first..] {
+            seen[hit.needle as usize] = false;
+            hit.needle = self.numbers[hit.needle as usize];
         }
         out[first..].sort_unstable();
     }
 }
 
-/// The first place of each needle in each row's text: row by row, in a row by place, at one place by needle.
-pub fn find_texts(texts: &Texts, needles: &Needles) -> Vec<FoundText> {
+/// Return the first occurrence of each needle in each row's text, sorted by row, then by offset, then by needle.
+pub fn find_texts(texts: &Texts, needles: &Needles) -> Vec<TextMatch> {
     let Some(any) = &needles.any else { return Vec::new() };
-    texts.look(|rows| {
+    texts.scan(|rows| {
         let mut seen = vec![false; needles.numbers.len()];
         let mut out = Vec::new();
-        match texts.together() {
-            Some((Offsets::Narrow(offsets), data)) => together(offsets, data, rows, any, |row, text| {
+        match texts.adjacent() {
+            Some((Offsets::Narrow(offsets), data)) => search_adjacent(offsets, data, rows, any, |row, text| {
                 needles.find(row, text, &mut seen, &mut out);
             }),
-            Some((Offsets::Wide(offsets), data)) => together(offsets, data, rows, any, |row, text| {
+            Some((Offsets::Wide(offsets), data)) => search_adjacent(offsets, data, rows, any, |row, text| {
                 needles.find(row, text, &mut seen, &mut out);
             }),
             None => {
@@ -104,23 +106,23 @@ pub fn find_texts(texts: &Texts, needles: &Needles) -> Vec<FoundText> {
     })
 }
 
-/// Go through texts as if they were one, and hand over those in which a needle begins. It may end in the next one: then
-/// it stands in neither.
-fn together<O: OffsetSizeTrait>(
+/// Search adjacent texts as if they were one, and report those in which a needle begins. The needle may end in the next
+/// text; then neither text contains it.
+fn search_adjacent<O: OffsetSizeTrait>(
     offsets: &[O],
     data: &[u8],
     rows: Range<usize>,
     any: &AhoCorasick,
-    mut found: impl FnMut(usize, &[u8]),
+    mut report: impl FnMut(usize, &[u8]),
 ) {
     let ends = &offsets[rows.start..=rows.end];
     let last = ends[rows.len()].as_usize();
-    let mut at = ends[0].as_usize();
-    while let Some(place) = any.find(Input::new(data).range(at..last)) {
-        // The last text that begins no later; empty ones before it begin there as well.
-        let row = ends.partition_point(|offset| offset.as_usize() <= place.start()) - 1;
-        at = ends[row + 1].as_usize();
-        found(rows.start + row, &data[ends[row].as_usize()..at]);
+    let mut from = ends[0].as_usize();
+    while let Some(occurrence) = any.find(Input::new(data).range(from..last)) {
+        // The last text that begins no later than the occurrence. Empty texts before it begin there as well.
+        let row = ends.partition_point(|offset| offset.as_usize() <= occurrence.start()) - 1;
+        from = ends[row + 1].as_usize();
+        report(rows.start + row, &data[ends[row].as_usize()..from]);
     }
 }
 
@@ -134,24 +136,24 @@ mod tests {
 
     use super::*;
 
-    fn found(array: &ArrayRef, needles: &[&str]) -> Vec<(i64, i32, i64, i64)> {
+    fn search(array: &ArrayRef, needles: &[&str]) -> Vec<(i64, i32, i64, i64)> {
         let texts = Texts::new(&Field::new("", array.data_type().clone(), true), array).unwrap();
-        let found = find_texts(&texts, &Needles::new(needles).unwrap());
-        found.into_iter().map(|one| (one.row, one.needle, one.start, one.end)).collect()
+        let hits = find_texts(&texts, &Needles::new(needles).unwrap());
+        hits.into_iter().map(|hit| (hit.row, hit.needle, hit.start, hit.end)).collect()
     }
 
-    /// What `str::find` says, text by text.
+    /// Return what `str::find` finds, text by text.
     fn model(texts: &[Option<String>], needles: &[&str]) -> Vec<(i64, i32, i64, i64)> {
         let mut out = Vec::new();
         for (row, text) in texts.iter().enumerate() {
             let Some(text) = text else { continue };
-            let places = needles.iter().enumerate().filter(|(_, needle)| !needle.is_empty());
-            let mut own: Vec<_> = places
+            let nonempty = needles.iter().enumerate().filter(|(_, needle)| !needle.is_empty());
+            let mut hits: Vec<_> = nonempty
                 .filter_map(|(number, needle)| text.find(needle).map(|start| (start, number, needle.len())))
                 .map(|(start, number, len)| (row as i64, number as i32, start as i64, (start + len) as i64))
                 .collect();
-            own.sort_by_key(|(_, number, start, _)| (*start, *number));
-            out.extend(own);
+            hits.sort_by_key(|(_, number, start, _)| (*start, *number));
+            out.extend(hits);
         }
         out
     }
@@ -171,29 +173,29 @@ mod tests {
             let expected = model(&texts, &needles);
             let strings: ArrayRef = Arc::new(StringArray::from(texts.clone()));
             let cut = texts.len() / 2;
-            assert_eq!(found(&strings, &needles), expected, "{needles:?} {texts:?}");
-            assert_eq!(found(&(Arc::new(LargeStringArray::from(texts.clone())) as ArrayRef), &needles), expected);
+            assert_eq!(search(&strings, &needles), expected, "{needles:?} {texts:?}");
+            assert_eq!(search(&(Arc::new(LargeStringArray::from(texts.clone())) as ArrayRef), &needles), expected);
             let views: StringViewArray = texts.iter().map(Option::as_deref).collect();
-            assert_eq!(found(&(Arc::new(views) as ArrayRef), &needles), expected);
+            assert_eq!(search(&(Arc::new(views) as ArrayRef), &needles), expected);
             let keys: DictionaryArray<Int8Type> = texts.iter().map(Option::as_deref).collect();
-            assert_eq!(found(&(Arc::new(keys) as ArrayRef), &needles), expected);
-            assert_eq!(found(&strings.slice(cut, texts.len() - cut), &needles), model(&texts[cut..], &needles));
+            assert_eq!(search(&(Arc::new(keys) as ArrayRef), &needles), expected);
+            assert_eq!(search(&strings.slice(cut, texts.len() - cut), &needles), model(&texts[cut..], &needles));
         }
     }
 
     #[test]
     fn what_begins_in_one_text_and_ends_in_the_next_is_in_neither() {
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["<|", "", "x|>", "<|x|>", "<|"]));
-        assert_eq!(found(&texts, &["<|x|>"]), [(3, 0, 0, 5)]);
+        assert_eq!(search(&texts, &["<|x|>"]), [(3, 0, 0, 5)]);
     }
 
     #[test]
     fn nothing_is_found_without_needles_or_rows() {
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", ""]));
-        assert_eq!(found(&texts, &[]), []);
-        assert_eq!(found(&texts, &[""]), []);
-        assert_eq!(found(&texts.slice(0, 0), &["a"]), []);
-        assert_eq!(found(&arrow_array::new_null_array(&arrow_schema::DataType::Null, 3), &["None"]), []);
+        assert_eq!(search(&texts, &[]), []);
+        assert_eq!(search(&texts, &[""]), []);
+        assert_eq!(search(&texts.slice(0, 0), &["a"]), []);
+        assert_eq!(search(&arrow_array::new_null_array(&arrow_schema::DataType::Null, 3), &["None"]), []);
     }
 
     #[test]
@@ -201,6 +203,9 @@ mod tests {
         let words: Vec<String> = (0..3000).map(|n| format!("<|reserved_{n}|>")).collect();
         let needles: Vec<&str> = words.iter().map(String::as_str).collect();
         let texts: Vec<Option<String>> = (0..3000).step_by(7).map(|n| Some(format!("so {}", words[n]))).collect();
-        assert_eq!(found(&(Arc::new(StringArray::from(texts.clone())) as ArrayRef), &needles), model(&texts, &needles));
+        assert_eq!(
+            search(&(Arc::new(StringArray::from(texts.clone())) as ArrayRef), &needles),
+            model(&texts, &needles)
+        );
     }
 }

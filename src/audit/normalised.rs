@@ -1,15 +1,16 @@
-//! Texts without what people change when they copy one: case, punctuation, spacing.
+//! Normalises texts: removes what people change when they copy a text, which is case, punctuation and spacing.
 //!
-//! Compatibility forms are left as they are (no NFKC): rows of one dataset come from one source, which writes them in one
-//! way, and `x²` would become `x2`, another task.
+//! Compatibility forms stay as they are (no NFKC): the rows of one dataset come from one source, which writes them in
+//! one way, and `x²` would become `x2`, which is another task.
 
 use std::borrow::Cow;
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Append a text in lower case (`str.casefold` of each character), its white space as one space each, none at the ends,
-/// and without punctuation. Kept is what makes another number or another sum: `/` and `%`; a point, comma or colon
-/// before a digit; a hyphen, dash or `*` beside a digit, or alone between spaces. So is a text of punctuation alone.
+/// Append a text in lower case (`str.casefold` of each character) and without punctuation. Each run of white space
+/// becomes one space, and white space at the ends is removed. Punctuation stays if another number or another sum would
+/// result without it: `/` and `%`; a point, comma or colon before a digit; a hyphen, dash or `*` next to a digit, or
+/// alone between spaces. A text that is all punctuation stays as well.
 pub fn normalised(text: &[u8], out: &mut Vec<u8>) {
     // Bytes of a column are UTF-8: they were checked.
     let text = simdutf8::basic::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed);
@@ -24,12 +25,12 @@ pub fn normalised(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// White space, as `str.isspace` has it.
+/// Return true for white space as `str.isspace` defines it.
 fn is_space(c: char) -> bool {
     matches!(c, '\u{1c}'..='\u{1f}') || c.is_whitespace()
 }
 
-/// Whether punctuation between two characters is kept.
+/// Return true if punctuation between two characters is kept.
 fn counts(c: char, before: Option<char>, after: Option<char>) -> bool {
     let is_digit = |c: Option<char>| c.is_some_and(char::is_numeric);
     match c {
@@ -42,7 +43,7 @@ fn counts(c: char, before: Option<char>, after: Option<char>) -> bool {
     }
 }
 
-/// What a byte of ASCII is to [`put_ascii`].
+/// The class of an ASCII byte for [`put_ascii`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ascii {
     Kept,
@@ -71,7 +72,7 @@ fn put_ascii(text: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.reserve(text.len());
     let mut spaced = false;
-    for (at, byte) in text.iter().enumerate() {
+    for (index, byte) in text.iter().enumerate() {
         match ASCII[usize::from(byte & 0x7f)] {
             Ascii::Kept => {}
             Ascii::Space => {
@@ -79,8 +80,8 @@ fn put_ascii(text: &[u8], out: &mut Vec<u8>) {
                 continue;
             }
             Ascii::Punctuation => {
-                let before = at.checked_sub(1).map(|at| char::from(text[at]));
-                if !counts(char::from(*byte), before, text.get(at + 1).map(|byte| char::from(*byte))) {
+                let before = index.checked_sub(1).map(|previous| char::from(text[previous]));
+                if !counts(char::from(*byte), before, text.get(index + 1).map(|byte| char::from(*byte))) {
                     continue;
                 }
             }
@@ -97,7 +98,7 @@ fn put(text: &str, out: &mut Vec<u8>) {
     let (mut spaced, mut before) = (false, None);
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
-        let own = Some(c);
+        let current = Some(c);
         if is_space(c) {
             spaced = true;
         } else if !is_punctuation(c) || counts(c, before, rest.clone().next()) {
@@ -106,11 +107,11 @@ fn put(text: &str, out: &mut Vec<u8>) {
             }
             fold(c, out);
         }
-        before = own;
+        before = current;
     }
 }
 
-/// Whether a character is a letter of a script without cases that most of such texts are made of.
+/// Return true if a character is a letter of a caseless script that is common in datasets.
 fn is_plain_letter(c: char) -> bool {
     matches!(c,
         '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
@@ -125,13 +126,14 @@ fn is_punctuation(c: char) -> bool {
     }
 }
 
-/// Append a character as `str.casefold` has it; Cherokee in its other case, for all of its letters.
+/// Append a character as `str.casefold` does. Cherokee letters are folded to the opposite case, consistently for all of
+/// them.
 fn fold(c: char, out: &mut Vec<u8>) {
     let mut put = |c: char| out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     match c {
         c if c.is_ascii() => put(c.to_ascii_lowercase()),
-        // Folding is lower case of upper case, but for a letter that has an upper case of another, and for one that has
-        // none of its own.
+        // Case folding is the lower case of the upper case. The exceptions are a letter whose upper case belongs to
+        // another letter, and a letter without an upper case.
         'ı' => put(c),
         'ẞ' => "ss".chars().for_each(put),
         c if is_plain_letter(c) => put(c),
@@ -168,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_makes_another_number_stays() {
-        for (one, other) in [
+        for (text, other) in [
             ("3.5", "35"),
             ("1,000", "1000"),
             ("10:30", "1030"),
@@ -183,10 +185,10 @@ mod tests {
             ("?", "!"),
             ("-", "*"),
         ] {
-            assert_ne!(of(one), of(other));
+            assert_ne!(of(text), of(other));
         }
-        for (one, other) in [("e-mail", "email"), ("is 5.", "is 5"), ("(5)", "5"), ("**a**", "a"), ("a: b", "a b")] {
-            assert_eq!(of(one), of(other));
+        for (text, other) in [("e-mail", "email"), ("is 5.", "is 5"), ("(5)", "5"), ("**a**", "a"), ("a: b", "a b")] {
+            assert_eq!(of(text), of(other));
         }
     }
 
@@ -200,14 +202,14 @@ mod tests {
             put_ascii(text.as_bytes(), &mut ascii);
             put(&text, &mut any);
             assert_eq!(ascii, any, "{text:?}");
-            // As a text that needs the other way.
+            // Compare with a text that isn't ASCII.
             assert_eq!(
                 of(&format!("{text} é")).trim_end_matches('é').trim_end(),
                 String::from_utf8(any).unwrap(),
                 "{text:?}"
             );
-            let own = of(&text);
-            assert_eq!(of(&own), own, "{text:?}");
+            let normal = of(&text);
+            assert_eq!(of(&normal), normal, "{text:?}");
         }
     }
 

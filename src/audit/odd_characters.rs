@@ -1,7 +1,7 @@
-//! Characters in a column's texts that nobody sees and that a model gets all the same.
+//! Finds characters in a column's texts that people can't see but that a model gets.
 //!
-//! Most texts have none. A first look at all bytes says so of plain ASCII, a second one, at three bytes at a time, of any
-//! other text. Only where neither does are characters told apart.
+//! Most texts have none, so two quick scans come first: the first passes plain ASCII by single bytes, the second passes
+//! other texts by three bytes at a time. Only texts that neither passes are examined character by character.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,33 +10,33 @@ use memchr::{memchr, memchr2_iter};
 use super::texts::Texts;
 use crate::threads;
 
-/// What is odd about a character; the numbers are Python's.
+/// The kinds of odd characters. Python uses the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i8)]
 pub enum OddKind {
-    /// A control character, C0, DEL or C1, but for tab, line feed and carriage return.
+    /// A control character (C0, DEL or C1) other than tab, line feed and carriage return.
     Control = 0,
     /// A bidirectional embedding, override or isolate, or the end of one: U+202A to U+202E, U+2066 to U+2069.
     Bidi = 1,
-    /// A line end of another kind than the first of the text: line feed, carriage return, or both.
+    /// A line end that differs from the first one of the text: line feed, carriage return, or both.
     LineEnd = 2,
-    /// A character that shows nothing: one that Unicode has as ignorable by default (zero width space and joiners, soft
-    /// hyphen, direction marks, fillers, tags), or an annotation mark. A joiner between two characters beyond ASCII is
-    /// none, as Persian, Indic scripts and emoji have it; nor is the first variation selector behind a character that
-    /// can vary.
+    /// A character that displays nothing: one that Unicode has as ignorable by default (zero width space and joiners,
+    /// soft hyphen, direction marks, fillers, tags), or an annotation mark. Two uses don't count: a joiner between two
+    /// characters beyond ASCII, as in Persian, Indic scripts and emoji, and the first variation selector after a
+    /// character that can vary.
     Invisible = 3,
-    /// U+FFFD, which stands where bytes could not be read.
+    /// U+FFFD, which replaces bytes that could not be decoded.
     Replacement = 4,
     /// U+FEFF, the byte order mark of a file.
     ByteOrderMark = 5,
 }
 
 impl OddKind {
-    /// All kinds, by their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 6] =
         [Self::Control, Self::Bidi, Self::LineEnd, Self::Invisible, Self::Replacement, Self::ByteOrderMark];
 
-    /// Its name, for Python.
+    /// Return the kind's name for Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Control => "control",
@@ -54,26 +54,26 @@ impl OddKind {
 pub struct OddCharacter {
     /// The row.
     pub row: i64,
-    /// Its first byte in the row's text.
+    /// The offset of its first byte in the row's text.
     pub start: i64,
-    /// The byte behind its last.
+    /// The offset after its last byte.
     pub end: i64,
-    /// What is odd.
+    /// The kind.
     pub kind: OddKind,
 }
 
-/// The first character of each kind in each row's text: row by row, in a row by place. None if texts that were opened
-/// [for their bytes](Texts::bytes_of) turn out to be none.
+/// Return the first character of each kind in each row's text, sorted by row, then by offset. The result is None if a
+/// column that was opened [for its bytes](Texts::bytes_of) isn't valid UTF-8.
 pub fn odd_characters(texts: &Texts) -> Option<Vec<OddCharacter>> {
-    let sound = AtomicBool::new(true);
-    let found = texts.look(|rows| {
+    let is_sound = AtomicBool::new(true);
+    let characters = texts.scan(|rows| {
         let mut out = Vec::new();
         for rows in threads::chunks(rows, ROWS_TOGETHER) {
             if texts.stretch(rows.clone()).is_some_and(is_plain) {
                 continue;
             }
             if !texts.are_sound(rows.clone()) {
-                sound.store(false, Ordering::Relaxed);
+                is_sound.store(false, Ordering::Relaxed);
                 break;
             }
             for row in rows {
@@ -87,74 +87,75 @@ pub fn odd_characters(texts: &Texts) -> Option<Vec<OddCharacter>> {
         }
         out
     });
-    sound.into_inner().then_some(found)
+    is_sound.into_inner().then_some(characters)
 }
 
-/// Short texts that are looked at as one first.
+/// So many short texts are scanned together first.
 const ROWS_TOGETHER: usize = 32;
 
-/// Whether bytes are ASCII without anything odd, nor any carriage return.
+/// Return true if bytes are plain ASCII: no odd character and no carriage return.
 #[allow(clippy::needless_bitwise_bool, reason = "the loop around it becomes vector code so")]
 fn is_plain(text: &[u8]) -> bool {
     let is_plain = |byte: &u8| (byte.wrapping_sub(0x20) < 0x5f) | (*byte == b'\n') | (*byte == b'\t');
-    // Without a branch within a stretch, so that the compiler takes many bytes at a time.
+    // There is no branch within a stretch, so that the compiler can process many bytes at a time.
     text.chunks(STRETCH).all(|stretch| stretch.iter().fold(true, |plain, byte| plain & is_plain(byte)))
 }
 
-/// Add what is odd about a text.
+/// Add the odd characters of a text.
 fn look_closer(row: usize, text: &[u8], out: &mut Vec<OddCharacter>) {
     let first = out.len();
     let add = |(start, end): (usize, usize), kind: OddKind, out: &mut Vec<OddCharacter>| {
         out.push(OddCharacter { row: row as i64, start: start as i64, end: end as i64, kind });
     };
-    if let Some(place) = other_line_end(text) {
-        add(place, OddKind::LineEnd, out);
+    if let Some(range) = other_line_end(text) {
+        add(range, OddKind::LineEnd, out);
     }
     let mut seen = 0_u8;
-    let mut at = 0;
-    // Stretches that the first look passes are skipped.
-    while let Some(start) = next_that_may_be_odd(text, at) {
+    let mut from = 0;
+    // Skip the parts that the quick scan passes.
+    while let Some(start) = next_that_may_be_odd(text, from) {
         let end = start + char_length(text[start]);
         if let Some(kind) = kind_of(text, start, end)
             && seen & 1 << kind as u8 == 0
         {
             seen |= 1 << kind as u8;
             add((start, end), kind, out);
-            // Line ends aside.
+            // A line end was looked for above.
             if seen.count_ones() as usize == OddKind::ALL.len() - 1 {
                 break;
             }
         }
-        at = end;
+        from = end;
     }
     out[first..].sort_unstable();
 }
 
-/// The first line end of another kind than the first one.
+/// Return the range of the first line end that differs from the first one.
 fn other_line_end(text: &[u8]) -> Option<(usize, usize)> {
     memchr(b'\r', text)?;
-    let mut ends = memchr2_iter(b'\r', b'\n', text).filter_map(|at| match text[at] {
-        b'\n' if at > 0 && text[at - 1] == b'\r' => None,
-        b'\r' if text.get(at + 1) == Some(&b'\n') => Some((at, at + 2)),
-        _ => Some((at, at + 1)),
+    let mut ends = memchr2_iter(b'\r', b'\n', text).filter_map(|index| match text[index] {
+        b'\n' if index > 0 && text[index - 1] == b'\r' => None,
+        b'\r' if text.get(index + 1) == Some(&b'\n') => Some((index, index + 2)),
+        _ => Some((index, index + 1)),
     });
     let (start, end) = ends.next()?;
-    ends.find(|(other, behind)| text[*other..*behind] != text[start..end])
+    ends.find(|(other, end_of_other)| text[*other..*end_of_other] != text[start..end])
 }
 
-/// Bytes that are looked at together.
+/// So many bytes are scanned together.
 const BLOCK: usize = 64;
 
-/// The next byte, from `from` on, at which a character begins that may be odd.
+/// Return the offset, from `from` on, of the next character that may be odd.
 fn next_that_may_be_odd(text: &[u8], from: usize) -> Option<usize> {
     let mut start = from;
     while start < text.len() {
         let end = (start + BLOCK).min(text.len());
-        // With the bytes of the character that goes over the block's end.
+        // Include the rest of a character that crosses the block's end.
         if may_be_odd(&text[start..(end + 2).min(text.len())]) {
-            let byte = |at: usize| text.get(at).copied().unwrap_or_default();
-            if let Some(at) = (start..end).find(|at| is_suspect(byte(*at), byte(*at + 1), byte(*at + 2))) {
-                return Some(at);
+            let byte = |index: usize| text.get(index).copied().unwrap_or_default();
+            if let Some(index) = (start..end).find(|index| is_suspect(byte(*index), byte(*index + 1), byte(*index + 2)))
+            {
+                return Some(index);
             }
         }
         start = end;
@@ -162,18 +163,19 @@ fn next_that_may_be_odd(text: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// Whether an odd character may begin anywhere in `text`.
+/// Return true if an odd character may begin anywhere in `text`.
 fn may_be_odd(text: &[u8]) -> bool {
-    let Some((_, one)) = text.split_first() else { return false };
-    let two = one.get(1..).unwrap_or_default();
-    let mut found = false;
-    // Without a branch, so that the compiler takes many bytes at a time; in stretches, so that it may stop.
-    let blocks = text.chunks(STRETCH).zip(one.chunks(STRETCH)).zip(two.chunks(STRETCH));
-    for ((zero, one), two) in blocks {
-        for ((zero, one), two) in zero.iter().zip(one).zip(two) {
-            found |= is_suspect(*zero, *one, *two);
+    let Some((_, next)) = text.split_first() else { return false };
+    let after_next = next.get(1..).unwrap_or_default();
+    let mut is_odd = false;
+    // There is no branch within a stretch, so that the compiler can process many bytes at a time. The loop may stop
+    // after each stretch.
+    let blocks = text.chunks(STRETCH).zip(next.chunks(STRETCH)).zip(after_next.chunks(STRETCH));
+    for ((zero, next), after_next) in blocks {
+        for ((zero, next), after_next) in zero.iter().zip(next).zip(after_next) {
+            is_odd |= is_suspect(*zero, *next, *after_next);
         }
-        if found {
+        if is_odd {
             return true;
         }
     }
@@ -184,29 +186,31 @@ fn may_be_odd(text: &[u8]) -> bool {
     }
 }
 
-/// Bytes after which the first look may stop.
+/// So many bytes are scanned before the quick scan may stop.
 const STRETCH: usize = 4096;
 
-/// Whether bytes may begin an odd character: true for all that do, and few others.
+/// Return true if bytes may begin an odd character: for all that do, and for few others.
 #[inline(always)]
 #[allow(clippy::inline_always, clippy::needless_bitwise_bool, reason = "the loop around it becomes vector code so")]
-fn is_suspect(byte: u8, one: u8, two: u8) -> bool {
+fn is_suspect(byte: u8, second: u8, third: u8) -> bool {
     let within = |byte: u8, first: u8, last: u8| byte.wrapping_sub(first) <= last - first;
     let control = (byte < 0x20) & (byte != b'\t') & (byte != b'\n') & (byte != b'\r') | (byte == 0x7f);
-    let latin = (byte == 0xc2) & ((one < 0xa0) | (one == 0xad));
-    let marks = (byte == 0xcd) & (one == 0x8f) | (byte == 0xd8) & (one == 0x9c);
-    let fillers = (one == 0x85) & within(two, 0x9f, 0xa0) | (one == 0x9e) & within(two, 0xb4, 0xb5);
-    let letters = (byte == 0xe1) & (fillers | (one == 0xa0) & within(two, 0x8b, 0x8f));
+    let latin = (byte == 0xc2) & ((second < 0xa0) | (second == 0xad));
+    let marks = (byte == 0xcd) & (second == 0x8f) | (byte == 0xd8) & (second == 0x9c);
+    let fillers = (second == 0x85) & within(third, 0x9f, 0xa0) | (second == 0x9e) & within(third, 0xb4, 0xb5);
+    let letters = (byte == 0xe1) & (fillers | (second == 0xa0) & within(third, 0x8b, 0x8f));
     let punctuation =
-        (one == 0x80) & (within(two, 0x8b, 0x8f) | within(two, 0xaa, 0xae)) | (one == 0x81) & (two >= 0xa0);
-    let general = (byte == 0xe2) & punctuation | (byte == 0xe3) & (one == 0x85) & (two == 0xa4);
-    let specials = (one == 0xbb) & (two == 0xbf) | (one == 0xbe) & (two == 0xa0) | (one == 0xbf) & (two >= 0xb0);
-    let forms = (byte == 0xef) & ((one == 0xb8) & (two < 0x90) | specials);
-    let far = (byte == 0xf0) & ((one == 0x9b) & (two == 0xb2) | (one == 0x9d) & (two == 0x85)) | (byte == 0xf3);
+        (second == 0x80) & (within(third, 0x8b, 0x8f) | within(third, 0xaa, 0xae)) | (second == 0x81) & (third >= 0xa0);
+    let general = (byte == 0xe2) & punctuation | (byte == 0xe3) & (second == 0x85) & (third == 0xa4);
+    let specials =
+        (second == 0xbb) & (third == 0xbf) | (second == 0xbe) & (third == 0xa0) | (second == 0xbf) & (third >= 0xb0);
+    let forms = (byte == 0xef) & ((second == 0xb8) & (third < 0x90) | specials);
+    let far =
+        (byte == 0xf0) & ((second == 0x9b) & (third == 0xb2) | (second == 0x9d) & (third == 0x85)) | (byte == 0xf3);
     control | latin | marks | letters | general | forms | far
 }
 
-/// How many bytes a character has, by its first.
+/// Return the number of bytes of a character, given its first byte.
 fn char_length(byte: u8) -> usize {
     match byte {
         0xf0.. => 4,
@@ -216,15 +220,15 @@ fn char_length(byte: u8) -> usize {
     }
 }
 
-/// The character of a text that begins at a byte.
+/// Return the character of a text that begins at an offset.
 fn char_at(text: &[u8], start: usize) -> Option<char> {
     let bytes = text.get(start..start + char_length(*text.get(start)?))?;
     std::str::from_utf8(bytes).ok()?.chars().next()
 }
 
-/// What is odd about the character from `start` to `end`.
+/// Return the kind of the character from `start` to `end`, if it is odd.
 fn kind_of(text: &[u8], start: usize, end: usize) -> Option<OddKind> {
-    let before = || text[..start].iter().rposition(|byte| byte & 0xC0 != 0x80).and_then(|at| char_at(text, at));
+    let before = || text[..start].iter().rposition(|byte| byte & 0xC0 != 0x80).and_then(|index| char_at(text, index));
     match char_at(text, start)? {
         '\t' | '\n' | '\r' => None,
         c if c.is_control() => Some(OddKind::Control),
@@ -246,12 +250,13 @@ fn kind_of(text: &[u8], start: usize, end: usize) -> Option<OddKind> {
     }
 }
 
-/// Whether a character chooses a form of the one before it.
+/// Return true if a character selects a variant of the character before it.
 fn is_selector(c: char) -> bool {
     matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Whether Unicode has a character as `Default_Ignorable_Code_Point`: shown as nothing by what doesn't know it.
+/// Return true if a character is a `Default_Ignorable_Code_Point` of Unicode: software that doesn't know it displays
+/// nothing.
 fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -269,36 +274,36 @@ mod tests {
 
     use super::*;
 
-    fn found(texts: Vec<Option<String>>) -> Vec<(i64, OddKind, i64, i64)> {
+    fn odd_in(texts: Vec<Option<String>>) -> Vec<(i64, OddKind, i64, i64)> {
         let array: ArrayRef = Arc::new(StringArray::from(texts));
         let texts = Texts::new(&Field::new("", array.data_type().clone(), true), &array).unwrap();
         odd_characters(&texts).unwrap().into_iter().map(|odd| (odd.row, odd.kind, odd.start, odd.end)).collect()
     }
 
     fn of(text: &str) -> Vec<(OddKind, i64, i64)> {
-        found(vec![Some(text.to_owned())]).into_iter().map(|(_, kind, start, end)| (kind, start, end)).collect()
+        odd_in(vec![Some(text.to_owned())]).into_iter().map(|(_, kind, start, end)| (kind, start, end)).collect()
     }
 
     #[test]
     fn a_first_look_passes_nothing_that_is_odd() {
         for c in '\0'..=char::MAX {
             let mut bytes = [0; 4];
-            let own = c.encode_utf8(&mut bytes).as_bytes();
-            let byte = |at: usize| own.get(at).copied().unwrap_or_default();
+            let character = c.encode_utf8(&mut bytes).as_bytes();
+            let byte = |index: usize| character.get(index).copied().unwrap_or_default();
             let suspect = is_suspect(byte(0), byte(1), byte(2));
-            assert_eq!(is_plain(own), matches!(c, '\t' | '\n' | ' '..='~'), "{c:?}");
-            if kind_of(own, 0, own.len()).is_some() {
-                assert!(suspect && may_be_odd(own), "{c:?}");
+            assert_eq!(is_plain(character), matches!(c, '\t' | '\n' | ' '..='~'), "{c:?}");
+            if kind_of(character, 0, character.len()).is_some() {
+                assert!(suspect && may_be_odd(character), "{c:?}");
                 let text = format!("{}{c}", "x".repeat(BLOCK - 1));
                 assert_eq!(of(&text).len(), 1, "{c:?}");
             } else if !suspect {
-                assert!(!may_be_odd(own), "{c:?}");
+                assert!(!may_be_odd(character), "{c:?}");
             }
         }
     }
 
     #[test]
-    fn each_kind_is_told_once_at_its_first_place() {
+    fn each_kind_is_reported_once_at_its_first_offset() {
         let text = "a\u{7}\u{0}b\u{202e}c\u{2066}\n\r\u{200b}\u{200b}\u{fffd}\u{feff}\u{85}\u{ad}";
         let kinds = [
             (OddKind::Control, 1, 2),
@@ -310,12 +315,12 @@ mod tests {
         ];
         assert_eq!(of(text), kinds);
         assert_eq!(of(&format!("\t\n{}é中。“…” ﷺ𝔸 ㅋㅋ", "text ".repeat(50))), []);
-        assert_eq!(found(vec![None, Some(String::new()), Some("\0".into())]), [(2, OddKind::Control, 0, 1)]);
+        assert_eq!(odd_in(vec![None, Some(String::new()), Some("\0".into())]), [(2, OddKind::Control, 0, 1)]);
     }
 
     #[test]
     fn line_ends_are_mixed_where_one_differs_from_the_first() {
-        for (text, place) in [
+        for (text, range) in [
             ("a\r\nb\r\n", None),
             ("a\nb\n", None),
             ("a\rb\r", None),
@@ -326,7 +331,7 @@ mod tests {
             ("\r", None),
             ("\r\n\r", Some((2, 3))),
         ] {
-            let expected: Vec<_> = place.into_iter().map(|(start, end)| (OddKind::LineEnd, start, end)).collect();
+            let expected: Vec<_> = range.into_iter().map(|(start, end)| (OddKind::LineEnd, start, end)).collect();
             assert_eq!(of(text), expected, "{text:?}");
         }
     }
@@ -376,7 +381,7 @@ mod tests {
             for (start, c) in text.char_indices() {
                 let end = start + c.len_utf8();
                 if let Some(kind) =
-                    kind_of(text.as_bytes(), start, end).filter(|k| expected.iter().all(|(own, _, _)| own != k))
+                    kind_of(text.as_bytes(), start, end).filter(|k| expected.iter().all(|(seen, _, _)| seen != k))
                 {
                     expected.push((kind, start as i64, end as i64));
                 }

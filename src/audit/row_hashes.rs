@@ -1,8 +1,8 @@
-//! Which rows have one content, whatever holds it: string layouts, dictionaries, widths of integers, batches.
+//! Hashes of rows by content, whatever holds it: string layouts, dictionaries, integer widths, batches.
 //!
-//! A row's hash goes from column to column, in the order of their names and without those that are null: each time over
-//! the column's name, the kind of its value and the value, a text as it lies and others written down as those of a
-//! message are that is hashed (`statistics`). So the order of columns is nothing, and neither is what holds a value.
+//! A row's hash covers its columns that aren't null, in the order of their names: for each, the column's name, the kind
+//! of the value and the value. A text is hashed as it is; other values are serialised as in hashes of messages
+//! (`statistics`). So neither the order of columns nor the layout of a value matters.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -14,27 +14,28 @@ use foldhash::quality::FixedState;
 use super::normalised::normalised;
 use super::texts::readable_here;
 use crate::error::{Code, Error, Result};
-use crate::pytext::{TextColumn, is_native};
-use crate::render::{SaidColumn, sound};
-use crate::statistics::{HASH_BYTES, RequestHash, as_it_is, write};
+use crate::python_text::{TextColumn, is_native};
+use crate::render::{MessageColumn, sound};
+use crate::statistics::{HASH_BYTES, RequestHash, unchanged, write};
 use crate::threads;
 
-/// Rows that one thread takes at a time.
+/// So many rows are hashed by one thread at a time.
 const CHUNK_ROWS: usize = 1024;
 
-/// What the two halves of a hash begin with, for rows as they are and normalised: neither has the hash of the other.
+/// The seeds of the two halves of a hash, for rows as they are and for normalised rows. No hash of one kind equals a
+/// hash of the other.
 ///
-/// Rows are compared within a run, and by nobody who gains by two that are falsely alike; a hash that keeps such people
-/// off takes ten times as long, and as long as all else that an audit does.
+/// Rows are compared within a run, and nobody gains from a forged collision. A cryptographic hash would take ten times
+/// as long, which is as long as the rest of an audit.
 const SEEDS: [[u64; 2]; 2] =
     [[0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F], [0x1656_67B1_9E37_79F9, 0x27D4_EB2F_1656_67C5]];
 
-/// A column, opened to be written down.
+/// A column, opened for hashing.
 enum Column {
-    /// Values whose text says it all, behind a tag for their kind.
+    /// Values that are identified by their kind and their printed text.
     Printed(u8, TextColumn, Option<NullBuffer>),
-    /// Texts, and what holds them.
-    Said(SaidColumn),
+    /// Texts, and values that contain texts.
+    Textual(MessageColumn),
 }
 
 impl Column {
@@ -45,30 +46,30 @@ impl Column {
             return Err(Error::render(Code::UnsupportedColumnType, message));
         }
         let tag = match array.data_type() {
-            own if own.is_integer() => b'i',
-            own if own.is_temporal() || own.is_decimal() => b'o',
+            data_type if data_type.is_integer() => b'i',
+            data_type if data_type.is_temporal() || data_type.is_decimal() => b'o',
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => b'o',
-            _ => return Ok(Self::Said(SaidColumn::new(array)?)),
+            _ => return Ok(Self::Textual(MessageColumn::new(array)?)),
         };
         sound(array)?;
-        Ok(Self::Printed(tag, TextColumn::new(array)?, array.nulls().filter(|own| own.null_count() > 0).cloned()))
+        Ok(Self::Printed(tag, TextColumn::new(array)?, array.nulls().filter(|nulls| nulls.null_count() > 0).cloned()))
     }
 
     fn is_null(&self, row: usize) -> bool {
         match self {
             Self::Printed(_, _, nulls) => nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)),
-            Self::Said(column) => column.is_null(row),
+            Self::Textual(column) => column.is_null(row),
         }
     }
 
-    /// The kind of a row's value and what says it: `written`, or the text itself.
-    fn said<'a>(&'a self, row: usize, normalise: bool, written: &'a mut Vec<u8>) -> (u8, &'a [u8]) {
+    /// Return the kind of a row's value and its bytes: those in `written`, or the text itself.
+    fn content<'a>(&'a self, row: usize, normalise: bool, written: &'a mut Vec<u8>) -> (u8, &'a [u8]) {
         let (tag, texts) = match self {
             Self::Printed(tag, texts, _) => return (*tag, texts.bytes(row)),
-            Self::Said(SaidColumn::Text(texts, _)) => (b's', texts),
-            Self::Said(column) => {
+            Self::Textual(MessageColumn::Text(texts, _)) => (b's', texts),
+            Self::Textual(column) => {
                 written.clear();
-                write(column, row, if normalise { normalised } else { as_it_is }, written);
+                write(column, row, if normalise { normalised } else { unchanged }, written);
                 return (b'w', written);
             }
         };
@@ -81,12 +82,12 @@ impl Column {
     }
 }
 
-/// How each half of a hash goes on.
+/// The state of each half of a hash.
 type Halves = [FixedState; 2];
 
-/// Go on from a hash by a value of a column: `name` is what stands for the column's name.
+/// Update a hash with a value of a column. `name` is a number for the column's name.
 #[inline]
-fn go_on(halves: &Halves, from: &mut [u64; 2], name: u64, tag: u8, value: &[u8]) {
+fn update(halves: &Halves, from: &mut [u64; 2], name: u64, tag: u8, value: &[u8]) {
     for (half, state) in from.iter_mut().zip(halves) {
         let mut hasher = state.build_hasher();
         hasher.write_u64(*half);
@@ -97,8 +98,7 @@ fn go_on(halves: &Halves, from: &mut [u64; 2], name: u64, tag: u8, value: &[u8])
     }
 }
 
-/// A hash of each row's content; with `normalise` its texts count without their case, their punctuation and how they are
-/// spaced.
+/// Return a hash of each row's content. With `normalise`, the case, punctuation and spacing of its texts don't count.
 ///
 /// # Errors
 ///
@@ -109,7 +109,7 @@ pub fn row_hashes(batch: &RecordBatch, normalise: bool) -> Result<Vec<RequestHas
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (field, array) in schema.fields().iter().zip(batch.columns()) {
         let mut name = [0; 2];
-        go_on(&halves, &mut name, 0, 0, field.name().as_bytes());
+        update(&halves, &mut name, 0, 0, field.name().as_bytes());
         let column = Column::new(field, array).map_err(|error| error.in_column(field.name()))?;
         columns.push((field.name(), name[0], column));
     }
@@ -119,12 +119,12 @@ pub fn row_hashes(batch: &RecordBatch, normalise: bool) -> Result<Vec<RequestHas
         let hash = |row: usize| {
             let mut hash = [0; 2];
             for (_, name, column) in columns.iter().filter(|(_, _, column)| !column.is_null(row)) {
-                let (tag, value) = column.said(row, normalise, &mut written);
-                go_on(&halves, &mut hash, *name, tag, value);
+                let (tag, value) = column.content(row, normalise, &mut written);
+                update(&halves, &mut hash, *name, tag, value);
             }
             let mut out = [0; HASH_BYTES];
-            for (half, own) in out.chunks_exact_mut(HASH_BYTES / 2).zip(hash) {
-                half.copy_from_slice(&own.to_le_bytes());
+            for (half, value) in out.chunks_exact_mut(HASH_BYTES / 2).zip(hash) {
+                half.copy_from_slice(&value.to_le_bytes());
             }
             out
         };
@@ -159,9 +159,9 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1, 2]));
         let narrow: ArrayRef = Arc::new(Int8Array::from(vec![1, 1, 1, 2]));
         let strings: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
-        let own = hashes(vec![("q", strings.clone()), ("n", numbers.clone())], false);
-        assert_eq!(own[0], own[2]);
-        assert!(own[0] != own[1] && own[1] != own[3] && own[0] != own[3]);
+        let expected = hashes(vec![("q", strings.clone()), ("n", numbers.clone())], false);
+        assert_eq!(expected[0], expected[2]);
+        assert!(expected[0] != expected[1] && expected[1] != expected[3] && expected[0] != expected[3]);
         let keys: DictionaryArray<Int8Type> = texts.into_iter().collect();
         for other in [
             vec![("n", narrow), ("q", strings.clone())],
@@ -169,25 +169,25 @@ mod tests {
             vec![("n", numbers.clone()), ("q", Arc::new(StringViewArray::from(texts.to_vec())))],
             vec![("q", Arc::new(keys)), ("n", Arc::new(UInt64Array::from(vec![1, 1, 1, 2])))],
         ] {
-            assert_eq!(hashes(other, false), own);
+            assert_eq!(hashes(other, false), expected);
         }
-        assert_eq!(hashes(vec![("q", strings.slice(2, 2)), ("n", numbers.slice(2, 2))], false), own[2..]);
-        assert_ne!(hashes(vec![("r", strings), ("n", numbers)], false)[0], own[0]);
+        assert_eq!(hashes(vec![("q", strings.slice(2, 2)), ("n", numbers.slice(2, 2))], false), expected[2..]);
+        assert_ne!(hashes(vec![("r", strings), ("n", numbers)], false)[0], expected[0]);
     }
 
     #[test]
     fn values_of_other_kinds_differ() {
-        let one = |array: ArrayRef| hashes(vec![("c", array)], false)[0];
+        let hash_of = |array: ArrayRef| hashes(vec![("c", array)], false)[0];
         let all = [
-            one(Arc::new(Int64Array::from(vec![1]))),
-            one(Arc::new(Float64Array::from(vec![1.0]))),
-            one(Arc::new(StringArray::from(vec!["1"]))),
-            one(Arc::new(Date32Array::from(vec![1]))),
-            one(Arc::new(Date32Array::from(vec![2]))),
-            one(Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>([Some([Some(1)])]))),
+            hash_of(Arc::new(Int64Array::from(vec![1]))),
+            hash_of(Arc::new(Float64Array::from(vec![1.0]))),
+            hash_of(Arc::new(StringArray::from(vec!["1"]))),
+            hash_of(Arc::new(Date32Array::from(vec![1]))),
+            hash_of(Arc::new(Date32Array::from(vec![2]))),
+            hash_of(Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>([Some([Some(1)])]))),
         ];
-        for (at, hash) in all.iter().enumerate() {
-            assert!(!all[..at].contains(hash), "{at}");
+        for (index, hash) in all.iter().enumerate() {
+            assert!(!all[..index].contains(hash), "{index}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! A column of texts, opened to be looked through.
+//! A column of texts, opened for searching.
 
 use std::ops::Range;
 
@@ -7,18 +7,18 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
 use crate::error::{Code, Error, Result};
-use crate::pytext::{Offsets, TextColumn};
+use crate::python_text::{Offsets, TextColumn};
 use crate::render::{is_row_numbers, sound};
 use crate::threads;
 
-/// Rows that one thread takes at a time.
+/// So many rows are searched by one thread at a time.
 const CHUNK_ROWS: usize = 1024;
 
-/// The texts of a column: strings of any layout, or what Python's `str()` prints of other values. A null has none.
+/// The texts of a column: its strings, in any layout, or `str()` of other values. A null has no text.
 pub struct Texts {
     column: TextColumn,
     nulls: Option<NullBuffer>,
-    /// Whether the texts are yet to be checked.
+    /// True if the texts haven't been checked yet.
     unread: bool,
 }
 
@@ -27,14 +27,14 @@ impl Texts {
     ///
     /// # Errors
     ///
-    /// `RenderError` for an array whose offsets or bytes are wrong, and for values whose texts only Python has.
+    /// `RenderError` for an array whose offsets or bytes are wrong, and for values whose texts only Python can make.
     pub fn new(field: &Field, array: &ArrayRef) -> Result<Self> {
         readable_here(field)?;
         let is_plain = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
         let nulls = if is_plain {
             array.nulls().cloned()
         } else {
-            // Which values behind keys or runs are null is asked of Arrow, which believes the array.
+            // Arrow finds the nulls after keys or runs, and it trusts the array, so the array is checked first.
             sound(array)?;
             array.logical_nulls()
         };
@@ -42,11 +42,11 @@ impl Texts {
         Ok(Self { column: TextColumn::new(array)?, nulls, unread: false })
     }
 
-    /// Open a column for its bytes alone, as who looks for bytes needs it: strings needn't be UTF-8 then.
+    /// Open a column for searches of bytes. The strings needn't be UTF-8.
     ///
     /// # Errors
     ///
-    /// As [`Self::new`].
+    /// The same as those of [`Self::new`].
     pub fn bytes_of(field: &Field, array: &ArrayRef) -> Result<Self> {
         readable_here(field)?;
         match TextColumn::unread(array).filter(|texts| !texts.has_nulls()) {
@@ -55,22 +55,22 @@ impl Texts {
         }
     }
 
-    /// Whether the bytes of some rows are texts.
+    /// Return true if the bytes of some rows are valid UTF-8.
     pub(super) fn are_sound(&self, rows: Range<usize>) -> bool {
         !self.unread || self.column.checked(rows).is_some()
     }
 
-    /// How many rows there are.
+    /// Return the number of rows.
     pub fn len(&self) -> usize {
         self.column.len()
     }
 
-    /// Whether there are none.
+    /// Return true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The text of a row.
+    /// Return the text of a row.
     #[inline]
     pub(super) fn get(&self, row: usize) -> Option<&[u8]> {
         match &self.nulls {
@@ -79,30 +79,30 @@ impl Texts {
         }
     }
 
-    /// All texts one behind the other, where they lie so and none is missing.
-    pub(super) fn together(&self) -> Option<(Offsets<'_>, &[u8])> {
+    /// Return all texts with their offsets, if they are adjacent and none is null.
+    pub(super) fn adjacent(&self) -> Option<(Offsets<'_>, &[u8])> {
         if self.nulls.is_some() { None } else { self.column.plain() }
     }
 
-    /// The bytes of some rows, where they lie together and none is missing.
+    /// Return the bytes of some rows, if they are adjacent and none is null.
     pub(super) fn stretch(&self, rows: Range<usize>) -> Option<&[u8]> {
-        let (start, end) = match self.together()?.0 {
+        let (start, end) = match self.adjacent()?.0 {
             Offsets::Narrow(offsets) => (offsets[rows.start] as usize, offsets[rows.end] as usize),
             Offsets::Wide(offsets) => (offsets[rows.start] as usize, offsets[rows.end] as usize),
         };
-        Some(&self.together()?.1[start..end])
+        Some(&self.adjacent()?.1[start..end])
     }
 
-    /// What `look` finds in stretches of rows, in their order.
-    pub(super) fn look<T: Send>(&self, look: impl Fn(Range<usize>) -> Vec<T> + Send + Sync) -> Vec<T> {
-        let mut found = threads::map(threads::chunks(0..self.len(), CHUNK_ROWS), look).into_iter();
-        let mut all = found.next().unwrap_or_default();
-        found.for_each(|own| all.extend(own));
+    /// Apply `search` to ranges of rows on all threads, and return the results in the order of the rows.
+    pub(super) fn scan<T: Send>(&self, search: impl Fn(Range<usize>) -> Vec<T> + Send + Sync) -> Vec<T> {
+        let mut results = threads::map(threads::chunks(0..self.len(), CHUNK_ROWS), search).into_iter();
+        let mut all = results.next().unwrap_or_default();
+        results.for_each(|part| all.extend(part));
         all
     }
 }
 
-/// Check that a column's values are its own, and no numbers that stand for values which only Python has.
+/// Check that a column's values are real values, and not row numbers of values that only Python has.
 pub(super) fn readable_here(field: &Field) -> Result<()> {
     if is_row_numbers(field) {
         let message = "values of this type can't be looked through here; cast the column first";
@@ -123,8 +123,8 @@ mod tests {
     fn texts(array: impl Array + 'static) -> Vec<Option<String>> {
         let array: ArrayRef = Arc::new(array);
         let texts = Texts::new(&Field::new("", array.data_type().clone(), true), &array).unwrap();
-        let own = |row| texts.get(row).map(|text| String::from_utf8(text.to_vec()).unwrap());
-        (0..texts.len()).map(own).collect()
+        let text_of = |row| texts.get(row).map(|text| String::from_utf8(text.to_vec()).unwrap());
+        (0..texts.len()).map(text_of).collect()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Lists of structs of any kind: what Python's `to_pylist` makes of them, as skeletons and holes.
+//! Lists of structs of any kind, read as skeletons and slots. The values are those of Python's `to_pylist`.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, UInt6
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::places::Place;
+use super::location::Location;
 use super::reading::Reading;
 use crate::error::Result;
-use crate::pytext::{TextColumn, float_text};
+use crate::python_text::{TextColumn, float_text};
 use crate::render::{cast, is_list, is_text, large_lists, lists_in_bounds, sound};
 
-/// Values of one type, opened to be read one by one.
+/// Values of one type, opened for reading one by one.
 pub enum Values {
     Null,
     Text(TextColumn),
@@ -24,25 +24,25 @@ pub enum Values {
     Float(Float64Array),
     List(Lists),
     Struct(Vec<(String, Values)>, Option<NullBuffer>),
-    /// What has no form here, but for its nulls.
+    /// Values without a form here; their nulls are kept.
     Other(Option<NullBuffer>),
 }
 
-/// Lists over values that begin with the first one's.
+/// Lists whose items begin with those of the first list.
 pub struct Lists {
     ends: Vec<usize>,
     nulls: Option<NullBuffer>,
-    /// The items of all lists, and nothing before or behind them.
+    /// The items of all lists, without any before or after them.
     pub items: ArrayRef,
     opened: Option<Box<Values>>,
 }
 
 impl Lists {
-    /// The lists of an array of any layout; their items aren't opened yet.
+    /// Take the lists of an array of any layout; their items aren't opened yet.
     ///
     /// # Errors
     ///
-    /// `RenderError` with the row of a list that leads outside its items.
+    /// `RenderError` with the row of a list whose offsets lead outside its items.
     pub fn new(array: &ArrayRef) -> Result<Self> {
         let of = |ends: Vec<usize>, values: &ArrayRef, nulls: Option<&NullBuffer>| {
             let (first, last) = (ends.first().copied().unwrap_or(0), ends.last().copied().unwrap_or(0));
@@ -71,11 +71,11 @@ impl Lists {
         })
     }
 
-    /// Open the items too.
+    /// Open the items as well.
     ///
     /// # Errors
     ///
-    /// `RenderError` with the row of a list of which an item isn't sound.
+    /// `RenderError` with the row of a list with an unsound item.
     pub fn opened(mut self) -> Result<Self> {
         self.opened = match Values::new(&self.items) {
             Ok(values) => Some(Box::new(values)),
@@ -84,32 +84,32 @@ impl Lists {
         Ok(self)
     }
 
-    /// The error for an item as one for its list.
+    /// Turn an item's error into one of its list.
     pub fn located(&self, error: crate::error::Error) -> crate::error::Error {
-        match error.place().row {
+        match error.location().row {
             Some(item) => error.at_row(self.ends.partition_point(|end| *end <= item).saturating_sub(1)),
             None => error,
         }
     }
 
-    /// How many lists there are.
+    /// Return the number of lists.
     pub fn len(&self) -> usize {
         self.ends.len().saturating_sub(1)
     }
 
-    /// Where each list ends; one more than there are lists, the first of them 0.
+    /// Return the end of each list. There is one more entry than lists; the first one is 0.
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// Which items a list has; None where it is null.
+    /// Return the range of a list's items; None if the list is null.
     pub fn row(&self, row: usize) -> Option<Range<usize>> {
         let is_null = self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         (!is_null).then(|| self.ends[row]..self.ends[row + 1])
     }
 
-    /// Write a list whose items have been opened; None if one has no form here.
-    pub fn write(&self, row: usize, place: Place, reading: &mut Reading) -> Option<()> {
+    /// Write a list whose items have been opened. The result is None if one of them has no form here.
+    pub fn write(&self, row: usize, location: Location, reading: &mut Reading) -> Option<()> {
         let Some(items) = self.row(row) else {
             reading.json("null");
             return Some(());
@@ -118,7 +118,7 @@ impl Lists {
         reading.json("[");
         for (n, item) in items.enumerate() {
             reading.json(if n > 0 { "," } else { "" });
-            opened.write(item, place, reading)?;
+            opened.write(item, location, reading)?;
         }
         reading.json("]");
         Some(())
@@ -131,12 +131,16 @@ impl Values {
         let nulls = || array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         Ok(match array.data_type() {
             T::Null => Self::Null,
-            own if is_text(own) => Self::Text(TextColumn::new(array)?),
+            data_type if is_text(data_type) => Self::Text(TextColumn::new(array)?),
             T::Boolean => Self::Bool(array.as_boolean().clone()),
             T::UInt64 => Self::Unsigned(array.as_primitive::<UInt64Type>().clone()),
-            own if own.is_integer() => Self::Int(cast(array, &T::Int64)?.as_primitive::<Int64Type>().clone()),
-            own if own.is_floating() => Self::Float(cast(array, &T::Float64)?.as_primitive::<Float64Type>().clone()),
-            own if is_list(own) => Self::List(Lists::new(array)?.opened()?),
+            data_type if data_type.is_integer() => {
+                Self::Int(cast(array, &T::Int64)?.as_primitive::<Int64Type>().clone())
+            }
+            data_type if data_type.is_floating() => {
+                Self::Float(cast(array, &T::Float64)?.as_primitive::<Float64Type>().clone())
+            }
+            data_type if is_list(data_type) => Self::List(Lists::new(array)?.opened()?),
             T::Struct(fields) => {
                 let columns = fields.iter().zip(array.as_struct().columns());
                 let open = |(field, column): (_, &ArrayRef)| {
@@ -148,7 +152,7 @@ impl Values {
             T::Dictionary(_, values) => {
                 sound(array)?;
                 match cast(array, values) {
-                    Ok(own) => Self::new(&own)?,
+                    Ok(decoded) => Self::new(&decoded)?,
                     Err(_) => Self::Other(nulls()),
                 }
             }
@@ -156,15 +160,15 @@ impl Values {
         })
     }
 
-    /// Write a value; None if it has no form here.
-    fn write(&self, row: usize, place: Place, reading: &mut Reading) -> Option<()> {
+    /// Write a value. The result is None if it has no form here.
+    fn write(&self, row: usize, location: Location, reading: &mut Reading) -> Option<()> {
         if self.is_null(row) {
             reading.json("null");
             return Some(());
         }
         match self {
             Self::Null => {}
-            Self::Text(texts) if place.is_hole() => reading.hole(texts.bytes(row)),
+            Self::Text(texts) if location.is_slot() => reading.slot(texts.bytes(row)),
             Self::Text(texts) => reading.string(str::from_utf8(texts.bytes(row)).ok()?),
             Self::Bool(values) => reading.json(if values.value(row) { "true" } else { "false" }),
             Self::Int(values) => reading.json(itoa::Buffer::new().format(values.value(row))),
@@ -174,12 +178,12 @@ impl Values {
                 value if value.is_infinite() => reading.json(if value > 0.0 { "Infinity" } else { "-Infinity" }),
                 value => reading.json(&float_text(value)),
             },
-            Self::List(lists) => lists.write(row, place.item(), reading)?,
+            Self::List(lists) => lists.write(row, location.item(), reading)?,
             Self::Struct(fields, _) => {
                 reading.json("{");
                 for (n, (name, values)) in fields.iter().enumerate() {
                     reading.key(name, n == 0);
-                    values.write(row, place.under(name.as_bytes()), reading)?;
+                    values.write(row, location.under(name.as_bytes()), reading)?;
                 }
                 reading.json("}");
             }

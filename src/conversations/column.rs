@@ -1,4 +1,4 @@
-//! Which kind of conversations a column holds, and its rows on all threads.
+//! Reads a column of conversations, of any supported type, on all threads.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,25 +11,25 @@ use arrow_schema::{DataType, Field};
 
 use super::arrow::Lists;
 use super::json;
-use super::places::Place;
+use super::location::Location;
 use super::plain::Plain;
 use super::reading::Reading;
 use super::shapes::{NO_SHAPE, Shapes};
 use crate::error::{Code, Error, Result};
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::{element_type, is_list, is_text};
 use crate::threads;
 
 /// So many rows are read by one thread at a time.
 const CHUNK_ROWS: usize = 4096;
 
-/// Conversations as they were read.
+/// Conversations after reading.
 pub struct Conversations {
-    /// The number of each one's shape, or [`NO_SHAPE`].
+    /// The number of each conversation's shape, or [`NO_SHAPE`].
     pub ids: UInt32Array,
-    /// The texts of each one's holes. Those of a conversation without a shape mean nothing.
-    pub holes: LargeListArray,
-    /// The shapes that occur, and how many rows have each.
+    /// The texts of each conversation's slots. If a conversation has no shape, its texts are meaningless.
+    pub slots: LargeListArray,
+    /// The shapes that occur, and the number of rows of each.
     pub rows: BTreeMap<u32, usize>,
 }
 
@@ -37,15 +37,15 @@ pub struct Conversations {
 ///
 /// # Errors
 ///
-/// `RenderError` for a column of another type, and with its row for a conversation whose array isn't sound.
+/// `RenderError` for a column of another type; with the row, for a conversation whose array isn't sound.
 pub fn read(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
     match column.data_type() {
-        own if is_text(own) => of_texts(column, shapes),
-        own if is_list(own) && is_message(element_type(own).as_ref()) => of_lists(column, shapes),
-        found => {
+        data_type if is_text(data_type) => of_texts(column, shapes),
+        data_type if is_list(data_type) && is_message(element_type(data_type).as_ref()) => of_lists(column, shapes),
+        data_type => {
             let message = format!(
                 "expected conversations: lists of structs with a role and a content (or from and value), or texts that \
-                 hold such lists as JSON; found {found}"
+                 hold such lists as JSON; found {data_type}"
             );
             Err(Error::render(Code::WrongColumnType, message))
         }
@@ -58,14 +58,14 @@ fn is_message(items: Option<&DataType>) -> bool {
 
 fn of_texts(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
     let texts = TextColumn::new(column)?;
-    let parts = in_parts(column.len(), shapes, |rows, reading| {
+    let parts = read_parts(column.len(), shapes, |rows, reading| {
         for row in rows {
             // The texts have been checked.
             let text = if texts.is_null(row) { "" } else { str::from_utf8(texts.bytes(row)).unwrap_or_default() };
             reading.row(|reading| json::conversation(text, reading));
         }
     });
-    joined(&parts)
+    join(&parts)
 }
 
 fn of_lists(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
@@ -73,21 +73,21 @@ fn of_lists(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
     let plain = lists.items.as_struct_opt().map(Plain::new).transpose().map_err(|error| lists.located(error))?;
     let Some(plain) = plain.flatten() else {
         let lists = lists.opened()?;
-        let parts = in_parts(lists.len(), shapes, |rows, reading| {
+        let parts = read_parts(lists.len(), shapes, |rows, reading| {
             for row in rows {
-                reading.row(|reading| lists.row(row).and_then(|_| lists.write(row, Place::Message, reading)));
+                reading.row(|reading| lists.row(row).and_then(|_| lists.write(row, Location::Message, reading)));
             }
         });
-        return joined(&parts);
+        return join(&parts);
     };
-    let parts = in_parts(lists.len(), shapes, |rows, reading| plain.read(rows.map(|row| lists.row(row)), reading));
+    let parts = read_parts(lists.len(), shapes, |rows, reading| plain.read(rows.map(|row| lists.row(row)), reading));
     let ends = OffsetBuffer::new(lists.ends().iter().map(|end| *end as i64).collect());
     let items = Arc::new(Field::new_list_field(plain.contents.data_type().clone(), true));
-    let holes = LargeListArray::try_new(items, ends, plain.contents, None).map_err(|e| malformed(&e))?;
-    Ok(Conversations { ids: ids(&parts), rows: counted(&parts), holes })
+    let slots = LargeListArray::try_new(items, ends, plain.contents, None).map_err(|e| malformed(&e))?;
+    Ok(Conversations { ids: ids(&parts), rows: rows_by_shape(&parts), slots })
 }
 
-fn in_parts<'s>(
+fn read_parts<'s>(
     rows: usize,
     shapes: &'s Shapes,
     read: impl Fn(Range<usize>, &mut Reading<'s>) + Send + Sync,
@@ -103,7 +103,7 @@ fn ids(parts: &[Reading]) -> UInt32Array {
     parts.iter().map(|part| &part.ids[..]).collect::<Vec<_>>().concat().into()
 }
 
-fn counted(parts: &[Reading]) -> BTreeMap<u32, usize> {
+fn rows_by_shape(parts: &[Reading]) -> BTreeMap<u32, usize> {
     let mut rows = BTreeMap::new();
     for part in parts {
         for run in part.ids.chunk_by(|a, b| a == b).filter(|run| run[0] != NO_SHAPE) {
@@ -113,21 +113,21 @@ fn counted(parts: &[Reading]) -> BTreeMap<u32, usize> {
     rows
 }
 
-/// The rows of all parts, with the texts that were copied.
-fn joined(parts: &[Reading]) -> Result<Conversations> {
+/// Join the rows of all parts, with the texts that were copied.
+fn join(parts: &[Reading]) -> Result<Conversations> {
     let (mut rows, mut ends) = (vec![0_i64], vec![0_i64]);
     let mut texts = Vec::with_capacity(parts.iter().map(|part| part.texts.len()).sum());
     for part in parts {
-        let (holes, bytes) = (ends.len() as i64 - 1, texts.len() as i64);
-        rows.extend(part.rows.iter().map(|row| holes + *row as i64));
+        let (slots, bytes) = (ends.len() as i64 - 1, texts.len() as i64);
+        rows.extend(part.rows.iter().map(|row| slots + *row as i64));
         ends.extend(part.ends.iter().map(|end| bytes + *end as i64));
         texts.extend_from_slice(&part.texts);
     }
     let texts = LargeStringArray::try_new(OffsetBuffer::new(ends.into()), texts.into(), None);
     let items = Arc::new(Field::new_list_field(DataType::LargeUtf8, true));
     let texts = Arc::new(texts.map_err(|e| malformed(&e))?);
-    let holes = LargeListArray::try_new(items, OffsetBuffer::new(rows.into()), texts, None);
-    Ok(Conversations { ids: ids(parts), rows: counted(parts), holes: holes.map_err(|e| malformed(&e))? })
+    let slots = LargeListArray::try_new(items, OffsetBuffer::new(rows.into()), texts, None);
+    Ok(Conversations { ids: ids(parts), rows: rows_by_shape(parts), slots: slots.map_err(|e| malformed(&e))? })
 }
 
 fn malformed(error: &arrow_schema::ArrowError) -> Error {

@@ -1,51 +1,51 @@
 //! Texts that hold a conversation as JSON, read as Python's `json.loads` reads them.
 //!
-//! A conversation is a list of messages, or an object that has one under `messages` or `conversations`. What isn't read
-//! here is left to Python, which knows what is wrong with it: text that is no JSON, two keys of one name, half a
-//! surrogate pair, numbers and nesting that its own limits are near.
+//! A conversation is a list of messages, or an object that has one under `messages` or `conversations`. Python reads
+//! the texts that can't be read here, and reports what is wrong with them: text that isn't JSON, two keys of one name,
+//! half a surrogate pair, and numbers or nesting near Python's limits.
 
 use std::borrow::Cow;
 
-use super::places::Place;
+use super::location::Location;
 use super::reading::Reading;
 use crate::json_text::next_special;
 
-/// As deep as values may be nested.
+/// The maximal depth of nested values.
 const MAX_DEPTH: usize = 100;
 
 /// The longest number that is read here.
 const MAX_NUMBER_BYTES: usize = 1000;
 
-/// An object of more keys is left to Python: each is compared with all before it.
+/// Python reads an object with more keys, because each key is compared with all before it.
 const MAX_KEYS: usize = 64;
 
-/// Under what an object has its messages.
+/// The keys under which an object may have its messages.
 const MESSAGES: [&str; 2] = ["messages", "conversations"];
 
-/// What else an object may say that a text would depend on: none of it may be passed over.
-const OWN_ARGUMENTS: [&str; 3] = ["tools", "functions", "documents"];
+/// Other keys of an object that a chat template may use: an object with one of them can't be read here.
+const TEMPLATE_ARGUMENTS: [&str; 3] = ["tools", "functions", "documents"];
 
-/// Read the conversation in `text`; None if it can't be read here.
+/// Read the conversation in `text`; the result is None if it can't be read here.
 pub fn conversation(text: &str, reading: &mut Reading) -> Option<()> {
-    let mut parser = Parser { text, bytes: text.as_bytes(), at: 0, scratch: String::new() };
+    let mut parser = Parser { text, bytes: text.as_bytes(), position: 0, scratch: String::new() };
     parser.skip_blanks();
     match parser.peek()? {
-        b'[' => parser.list(Place::Message, 0, reading)?,
+        b'[' => parser.list(Location::Message, 0, reading)?,
         b'{' => parser.holder(reading)?,
         _ => return None,
     }
     parser.skip_blanks();
-    (parser.at == text.len()).then_some(())
+    (parser.position == text.len()).then_some(())
 }
 
 struct Parser<'t> {
     text: &'t str,
     bytes: &'t [u8],
-    at: usize,
+    position: usize,
     scratch: String,
 }
 
-/// A string's inside: as it stands there, or with its escapes undone, in the scratch.
+/// The content of a string: a stretch of the text, or the unescaped characters in the scratch.
 #[derive(Clone, Copy)]
 enum Inside<'t> {
     Raw(&'t str),
@@ -54,71 +54,71 @@ enum Inside<'t> {
 
 impl<'t> Parser<'t> {
     fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.bytes.get(self.position).copied()
     }
 
     fn skip_blanks(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
+            self.position += 1;
         }
     }
 
     /// Go past a byte, if it is the next one.
     fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
-        self.at += usize::from(is_next);
+        self.position += usize::from(is_next);
         is_next
     }
 
-    /// An object that has the messages under one of its keys.
+    /// Read an object that has the messages under one of its keys.
     fn holder(&mut self, reading: &mut Reading) -> Option<()> {
-        self.at += 1;
-        let (mut keys, mut found) = (Vec::new(), false);
+        self.position += 1;
+        let (mut keys, mut has_messages) = (Vec::new(), false);
         loop {
             self.skip_blanks();
             let key = self.key(&mut keys)?;
-            if OWN_ARGUMENTS.contains(&key) || MESSAGES.contains(&key) && found {
+            if TEMPLATE_ARGUMENTS.contains(&key) || MESSAGES.contains(&key) && has_messages {
                 return None;
             }
             if MESSAGES.contains(&key) {
                 if self.peek()? != b'[' {
                     return None;
                 }
-                found = true;
-                self.list(Place::Message, 1, reading)?;
+                has_messages = true;
+                self.list(Location::Message, 1, reading)?;
             } else {
                 let before = reading.written();
-                self.value(Place::Shape, 1, reading)?;
+                self.value(Location::Shape, 1, reading)?;
                 reading.take_back(before);
             }
             self.skip_blanks();
             if !self.take(b',') {
-                return (self.take(b'}') && found).then_some(());
+                return (self.take(b'}') && has_messages).then_some(());
             }
         }
     }
 
-    fn value(&mut self, place: Place, depth: usize, reading: &mut Reading) -> Option<()> {
+    fn value(&mut self, location: Location, depth: usize, reading: &mut Reading) -> Option<()> {
         match self.peek()? {
-            b'"' => self.string_value(place, reading)?,
-            b'{' => self.object(place, depth, reading)?,
-            b'[' => self.list(place.item(), depth, reading)?,
+            b'"' => self.string_value(location, reading)?,
+            b'{' => self.object(location, depth, reading)?,
+            b'[' => self.list(location.item(), depth, reading)?,
             b'-' | b'0'..=b'9' => self.number(reading)?,
             _ => {
                 const WORDS: [&str; 5] = ["null", "true", "false", "NaN", "Infinity"];
-                let word = WORDS.into_iter().find(|word| self.text[self.at..].starts_with(word))?;
-                self.at += word.len();
+                let word = WORDS.into_iter().find(|word| self.text[self.position..].starts_with(word))?;
+                self.position += word.len();
                 reading.json(word);
             }
         }
         Some(())
     }
 
-    fn object(&mut self, place: Place, depth: usize, reading: &mut Reading) -> Option<()> {
+    fn object(&mut self, location: Location, depth: usize, reading: &mut Reading) -> Option<()> {
         if depth == MAX_DEPTH {
             return None;
         }
-        self.at += 1;
+        self.position += 1;
         reading.json("{");
         self.skip_blanks();
         if self.take(b'}') {
@@ -131,7 +131,7 @@ impl<'t> Parser<'t> {
             let is_first = keys.is_empty();
             let key = self.key(&mut keys)?;
             reading.key(key, is_first);
-            self.value(place.under(key.as_bytes()), depth + 1, reading)?;
+            self.value(location.under(key.as_bytes()), depth + 1, reading)?;
             self.skip_blanks();
             if !self.take(b',') {
                 reading.json("}");
@@ -140,12 +140,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A list; `item` is where its items stand.
-    fn list(&mut self, item: Place, depth: usize, reading: &mut Reading) -> Option<()> {
+    /// Read a list; `item` is the location of its items.
+    fn list(&mut self, item: Location, depth: usize, reading: &mut Reading) -> Option<()> {
         if depth == MAX_DEPTH {
             return None;
         }
-        self.at += 1;
+        self.position += 1;
         reading.json("[");
         self.skip_blanks();
         if self.take(b']') {
@@ -164,7 +164,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The next key, up to its value, put behind those before it; None if it was there before.
+    /// Read the next key, go to its value and add the key to `keys`; the result is None if `keys` has it already.
     fn key<'k>(&mut self, keys: &'k mut Vec<Cow<'t, str>>) -> Option<&'k str> {
         let key = match self.string()? {
             Inside::Raw(key) => Cow::Borrowed(key),
@@ -182,14 +182,14 @@ impl<'t> Parser<'t> {
         keys.last().map(|key| &**key)
     }
 
-    fn string_value(&mut self, place: Place, reading: &mut Reading) -> Option<()> {
+    fn string_value(&mut self, location: Location, reading: &mut Reading) -> Option<()> {
         let inside = self.string()?;
         let text = match inside {
             Inside::Raw(text) => text,
             Inside::Scratch => &self.scratch,
         };
-        if place.is_hole() {
-            reading.hole(text.as_bytes());
+        if location.is_slot() {
+            reading.slot(text.as_bytes());
         } else {
             reading.string(text);
         }
@@ -200,16 +200,16 @@ impl<'t> Parser<'t> {
         if !self.take(b'"') {
             return None;
         }
-        let start = self.at;
+        let start = self.position;
         let mut end = next_special(self.bytes, start)?;
         if self.bytes[end] == b'"' {
-            self.at = end + 1;
+            self.position = end + 1;
             return Some(Inside::Raw(&self.text[start..end]));
         }
         self.scratch.clear();
         loop {
-            self.scratch.push_str(&self.text[self.at..end]);
-            self.at = end + 1;
+            self.scratch.push_str(&self.text[self.position..end]);
+            self.position = end + 1;
             match self.bytes[end] {
                 b'"' => return Some(Inside::Scratch),
                 b'\\' => {
@@ -218,14 +218,14 @@ impl<'t> Parser<'t> {
                 }
                 _ => return None, // a control character
             }
-            end = next_special(self.bytes, self.at)?;
+            end = next_special(self.bytes, self.position)?;
         }
     }
 
-    /// The character that an escape stands for, whose backslash has been passed.
+    /// Return the character that an escape stands for. Its backslash has been passed.
     fn escape(&mut self) -> Option<char> {
         let letter = self.peek()?;
-        self.at += 1;
+        self.position += 1;
         Some(match letter {
             b'"' | b'\\' | b'/' => char::from(letter),
             b'b' => '\u{8}',
@@ -236,12 +236,12 @@ impl<'t> Parser<'t> {
             b'u' => {
                 let first = self.hex()?;
                 match char::from_u32(first) {
-                    Some(own) => own,
+                    Some(character) => character,
                     None => {
-                        // Half a pair: Python joins it with the other half, which has to follow.
+                        // Python joins half a pair with the other half, which has to follow.
                         let is_pair = first < 0xDC00 && self.take(b'\\') && self.take(b'u');
                         let second =
-                            is_pair.then(|| self.hex()).flatten().filter(|own| (0xDC00..0xE000).contains(own))?;
+                            is_pair.then(|| self.hex()).flatten().filter(|half| (0xDC00..0xE000).contains(half))?;
                         char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))?
                     }
                 }
@@ -251,17 +251,17 @@ impl<'t> Parser<'t> {
     }
 
     fn hex(&mut self) -> Option<u32> {
-        let digits = self.bytes.get(self.at..self.at + 4)?;
-        self.at += 4;
+        let digits = self.bytes.get(self.position..self.position + 4)?;
+        self.position += 4;
         digits.iter().try_fold(0, |sum, digit| Some(sum * 16 + char::from(*digit).to_digit(16)?))
     }
 
-    /// A number, whose text goes into the shape as it is.
+    /// Read a number; its text goes into the shape as it is.
     fn number(&mut self, reading: &mut Reading) -> Option<()> {
-        let start = self.at;
+        let start = self.position;
         self.take(b'-');
-        if self.text[self.at..].starts_with("Infinity") {
-            self.at += "Infinity".len();
+        if self.text[self.position..].starts_with("Infinity") {
+            self.position += "Infinity".len();
         } else {
             if !self.take(b'0') {
                 self.digits()?;
@@ -274,16 +274,16 @@ impl<'t> Parser<'t> {
                 self.digits()?;
             }
         }
-        let number = &self.text[start..self.at];
+        let number = &self.text[start..self.position];
         (number.len() <= MAX_NUMBER_BYTES).then(|| reading.json(number))
     }
 
-    /// At least one digit.
+    /// Read at least one digit.
     fn digits(&mut self) -> Option<()> {
-        let start = self.at;
+        let start = self.position;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
+            self.position += 1;
         }
-        (self.at > start).then_some(())
+        (self.position > start).then_some(())
     }
 }

@@ -1,7 +1,7 @@
-//! Lists of structs with a role and a content, whose texts stay where they are.
+//! Lists of structs with a role and a content, whose texts aren't copied.
 //!
-//! The holes of such a conversation are the contents of its messages: the lists' own offsets over the contents. A row
-//! is compared with those before it, and seldom looked up.
+//! The slots of such a conversation are the contents of its messages, so the offsets of the lists apply to the
+//! contents. A row's roles are compared with those of rows before it, so a shape is seldom looked up.
 
 use std::ops::Range;
 
@@ -11,26 +11,26 @@ use arrow_schema::DataType;
 use super::reading::Reading;
 use super::shapes::NO_SHAPE;
 use crate::error::Result;
-use crate::pytext::{Offsets, TextColumn};
+use crate::python_text::{Offsets, TextColumn};
 
-/// So many rows of other shapes are kept to compare with.
+/// So many rows of different shapes are kept for comparison.
 const COMPARED: usize = 8;
-/// So many rows are compared with the last one at a look.
+/// So many rows are compared with the last shape at once.
 const BLOCK_ROWS: usize = 256;
 
 /// The messages of a column of such conversations.
 pub struct Plain {
-    /// What is written before the role of a message, between role and content, or the other way round, and behind.
+    /// The text before the first of role and content, between the two, and after the second.
     frame: [String; 3],
     role_first: bool,
     roles: TextColumn,
-    /// What the messages say.
+    /// The contents of the messages.
     pub contents: ArrayRef,
 }
 
 impl Plain {
-    /// The messages, if they are plain: structs with a role and a content that are strings, or ShareGPT's `from` and
-    /// `value`, none of them null, and nothing else but nulls.
+    /// Take the messages if they are plain: structs with a role and a content that are strings, or ShareGPT's `from`
+    /// and `value`. Neither may be null, and all other fields have to be null.
     ///
     /// # Errors
     ///
@@ -44,24 +44,25 @@ impl Plain {
         let both = |role, content| Some((text(role)?, text(content)?));
         let Some((role, content)) = both("role", "content").or_else(|| both("from", "value")) else { return Ok(None) };
         let is_null = |column: &ArrayRef| column.logical_null_count() == column.len();
-        let own = [role.0, content.0];
+        let names = [role.0, content.0];
         let mut fields = messages.fields().iter().zip(messages.columns());
-        if messages.null_count() > 0 || !fields.all(|(field, column)| own.contains(&&**field.name()) || is_null(column))
+        if messages.null_count() > 0
+            || !fields.all(|(field, column)| names.contains(&&**field.name()) || is_null(column))
         {
             return Ok(None);
         }
-        let (mut frame, mut at) = ([String::from("{"), String::new(), String::new()], 0);
+        let (mut frame, mut part) = ([String::from("{"), String::new(), String::new()], 0);
         let mut role_first = true;
         for (n, field) in messages.fields().iter().enumerate() {
             let comma = if n > 0 { "," } else { "" };
-            frame[at].push_str(comma);
-            frame[at].push_str(&serde_json::Value::from(&**field.name()).to_string());
-            frame[at].push(':');
-            if own.contains(&&**field.name()) {
-                role_first = if at == 0 { field.name() == role.0 } else { role_first };
-                at += 1;
+            frame[part].push_str(comma);
+            frame[part].push_str(&serde_json::Value::from(&**field.name()).to_string());
+            frame[part].push(':');
+            if names.contains(&&**field.name()) {
+                role_first = if part == 0 { field.name() == role.0 } else { role_first };
+                part += 1;
             } else {
-                frame[at].push_str("null");
+                frame[part].push_str("null");
             }
         }
         frame[2].push('}');
@@ -69,9 +70,9 @@ impl Plain {
         Ok(Some(Self { frame, role_first, roles, contents: content.1.clone() }))
     }
 
-    /// Read conversations by the messages that each has; a row without any isn't there.
+    /// Read conversations, given the range of messages of each; None stands for a missing one.
     pub fn read(&self, rows: impl Iterator<Item = Option<Range<usize>>>, reading: &mut Reading) {
-        let mut known: Vec<(Range<usize>, u32)> = Vec::with_capacity(COMPARED);
+        let mut recent: Vec<(Range<usize>, u32)> = Vec::with_capacity(COMPARED);
         let mut rows = rows;
         let mut block: Vec<Option<Range<usize>>> = Vec::with_capacity(BLOCK_ROWS);
         loop {
@@ -80,9 +81,9 @@ impl Plain {
             if block.is_empty() {
                 return;
             }
-            match known.first() {
+            match recent.first() {
                 Some((last, id)) if self.all_same(last, &block) => reading.repeat(*id, block.len()),
-                _ => self.read_block(block.drain(..), &mut known, reading),
+                _ => self.read_block(block.drain(..), &mut recent, reading),
             }
         }
     }
@@ -90,7 +91,7 @@ impl Plain {
     fn read_block(
         &self,
         rows: impl Iterator<Item = Option<Range<usize>>>,
-        known: &mut Vec<(Range<usize>, u32)>,
+        recent: &mut Vec<(Range<usize>, u32)>,
         reading: &mut Reading,
     ) {
         for messages in rows {
@@ -98,9 +99,9 @@ impl Plain {
                 reading.push(NO_SHAPE);
                 continue;
             };
-            if let Some(at) = known.iter().position(|(other, _)| self.same(other, &messages)) {
-                reading.push(known[at].1);
-                known[..=at].rotate_right(1);
+            if let Some(index) = recent.iter().position(|(other, _)| self.same(other, &messages)) {
+                reading.push(recent[index].1);
+                recent[..=index].rotate_right(1);
                 continue;
             }
             reading.row(|reading| {
@@ -109,41 +110,41 @@ impl Plain {
             });
             let id = reading.ids.last().copied().unwrap_or(NO_SHAPE);
             if id != NO_SHAPE {
-                known.truncate(COMPARED - 1);
-                known.insert(0, (messages, id));
+                recent.truncate(COMPARED - 1);
+                recent.insert(0, (messages, id));
             }
         }
     }
 
-    /// Whether rows that lie one behind the other all have the shape of `one`: as most tables' have, whose conversations
-    /// differ in what is said alone.
-    fn all_same(&self, one: &Range<usize>, rows: &[Option<Range<usize>>]) -> bool {
+    /// Return true if adjacent rows all have the shape of `first_messages`. Most tables are like that: their
+    /// conversations differ only in their contents.
+    fn all_same(&self, model: &Range<usize>, rows: &[Option<Range<usize>>]) -> bool {
         let Some(Some(first)) = rows.first() else { return false };
-        let mut at = first.start;
+        let mut end = first.start;
         let follow = rows.iter().all(|row| {
-            let starts = row.as_ref().is_some_and(|row| row.start == at && row.len() == one.len());
-            at += one.len();
+            let starts = row.as_ref().is_some_and(|row| row.start == end && row.len() == model.len());
+            end += model.len();
             starts
         });
-        if !follow || !self.same(one, first) {
+        if !follow || !self.same(model, first) {
             return false;
         }
         match self.roles.plain() {
-            Some((Offsets::Narrow(offsets), data)) => repeats(&offsets[first.start..=at], data, one.len()),
-            Some((Offsets::Wide(offsets), data)) => repeats(&offsets[first.start..=at], data, one.len()),
+            Some((Offsets::Narrow(offsets), data)) => repeats(&offsets[first.start..=end], data, model.len()),
+            Some((Offsets::Wide(offsets), data)) => repeats(&offsets[first.start..=end], data, model.len()),
             None => false,
         }
     }
 
     #[inline]
-    fn same(&self, one: &Range<usize>, other: &Range<usize>) -> bool {
+    fn same(&self, first: &Range<usize>, second: &Range<usize>) -> bool {
         match self.roles.plain() {
-            _ if one.len() != other.len() => return false,
-            Some((Offsets::Narrow(offsets), data)) => return same_texts(offsets, data, one, other),
-            Some((Offsets::Wide(offsets), data)) => return same_texts(offsets, data, one, other),
+            _ if first.len() != second.len() => return false,
+            Some((Offsets::Narrow(offsets), data)) => return same_texts(offsets, data, first, second),
+            Some((Offsets::Wide(offsets), data)) => return same_texts(offsets, data, first, second),
             None => {}
         }
-        let mut pairs = one.clone().zip(other.clone());
+        let mut pairs = first.clone().zip(second.clone());
         pairs.all(|(a, b)| self.roles.bytes(a) == self.roles.bytes(b))
     }
 
@@ -169,20 +170,20 @@ impl Plain {
     }
 }
 
-/// Whether as many texts that lie one behind the other are the same: all of their bytes, and where each ends.
+/// Return true if two ranges of adjacent texts are equal, with their bytes and their ends.
 #[inline]
-fn same_texts<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], one: &Range<usize>, other: &Range<usize>) -> bool {
-    let (ends, others) = (&offsets[one.start..=one.end], &offsets[other.start..=other.end]);
+fn same_texts<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], first: &Range<usize>, second: &Range<usize>) -> bool {
+    let (ends, others) = (&offsets[first.start..=first.end], &offsets[second.start..=second.end]);
     let bytes = |ends: &[O]| &data[ends[0].as_usize()..ends[ends.len() - 1].as_usize()];
     let mut both = ends.iter().zip(others);
     both.all(|(end, other)| *end - ends[0] == *other - others[0]) && bytes(ends) == bytes(others)
 }
 
-/// Whether texts that lie one behind the other, with these ends, come again after each `count` of them.
+/// Return true if adjacent texts with these ends repeat after each `count` of them.
 fn repeats<O: OffsetSizeTrait>(ends: &[O], data: &[u8], count: usize) -> bool {
     let (begin, end) = (ends[0].as_usize(), ends[ends.len() - 1].as_usize());
     let bytes = ends[count].as_usize() - begin;
-    // As they lie, which the compiler turns into vector code.
+    // Compare the ends without branches, so that the compiler makes vector code.
     let apart = ends[count].sub(ends[0]);
     ends[count..].iter().zip(ends).fold(true, |same, (later, end)| same & (later.sub(*end) == apart))
         && data[begin + bytes..end] == data[begin..end - bytes]
@@ -207,12 +208,13 @@ mod tests {
 
     #[test]
     fn rows_that_are_compared_together_have_the_shapes_that_they_have_alone() {
-        // Rows of two messages, but for what is changed in some row: a role, where a role ends, how many there are.
+        // Rows of two messages; in one row a role, the end of a role, or the number of messages is changed.
         let changes: [&[&str]; 6] =
             [&["user", "assistant"], &["usera", "ssistant"], &["user", "assistanT"], &["user"], &["", "x", "y"], &[]];
         for (n, change) in changes.iter().enumerate() {
-            for at in [0, 1, 255, 256, 257, 600, 1023] {
-                let rows: Vec<&[&str]> = (0..1024).map(|row| if row == at { change } else { changes[0] }).collect();
+            for changed in [0, 1, 255, 256, 257, 600, 1023] {
+                let rows: Vec<&[&str]> =
+                    (0..1024).map(|row| if row == changed { change } else { changes[0] }).collect();
                 let roles: Vec<&str> = rows.concat();
                 let mut end = 0;
                 let ranges: Vec<Range<usize>> = rows
@@ -227,13 +229,13 @@ mod tests {
                 {
                     let (plain, shapes) = (plain(array), Shapes::new(100, 1 << 20));
                     let mut reading = Reading::new(&shapes);
-                    // A shape has a number from the second time on.
+                    // A shape has a number from its second occurrence on.
                     plain.read(ranges.iter().cloned().map(Some), &mut Reading::new(&shapes));
                     plain.read(ranges.iter().cloned().map(Some), &mut reading);
                     assert_eq!(reading.ids.len(), 1024);
-                    let usual = reading.ids[usize::from(at == 0)];
+                    let usual = reading.ids[usize::from(changed == 0)];
                     for (row, id) in reading.ids.iter().enumerate() {
-                        assert_eq!(*id == usual, row != at || n == 0, "{change:?} in row {at}: row {row}");
+                        assert_eq!(*id == usual, row != changed || n == 0, "{change:?} in row {changed}: row {row}");
                     }
                 }
             }

@@ -1,26 +1,26 @@
-//! Rows as they are read: a skeleton is written, the holes are kept.
+//! Collects rows: writes the skeletons and keeps the slots' texts.
 
 use super::shapes::{NO_SHAPE, Shapes};
 use crate::json_text;
 
-/// Some rows of a column, read one after the other.
+/// Some rows of a column, in their order.
 pub struct Reading<'s> {
     shapes: &'s Shapes,
-    /// The shape of each row.
+    /// The number of each row's shape.
     pub ids: Vec<u32>,
-    /// How many holes there are up to the end of each row.
+    /// The number of slots up to the end of each row.
     pub rows: Vec<usize>,
-    /// Where each hole ends in `texts`.
+    /// The end of each slot in `texts`.
     pub ends: Vec<usize>,
-    /// The texts of the holes.
+    /// The texts of the slots.
     pub texts: Vec<u8>,
     skeleton: String,
-    /// The skeleton before, and its number: most rows are like their neighbours.
+    /// The skeleton of the row before, and its number: most rows are like the row before.
     last: (String, u32),
 }
 
 impl<'s> Reading<'s> {
-    /// No rows yet.
+    /// Begin without rows.
     pub fn new(shapes: &'s Shapes) -> Self {
         Self {
             shapes,
@@ -33,7 +33,7 @@ impl<'s> Reading<'s> {
         }
     }
 
-    /// Read a row by `read`, which writes the skeleton, or says by None that it can't be read here.
+    /// Read a row with `read`, which writes the skeleton, or returns None if the row can't be read here.
     pub fn row(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) {
         let before = (self.ends.len(), self.texts.len());
         self.skeleton.clear();
@@ -42,20 +42,20 @@ impl<'s> Reading<'s> {
             None => NO_SHAPE,
         };
         if id == NO_SHAPE {
-            // Whoever renders the row reads it anew.
+            // The renderer of the row reads it anew.
             self.ends.truncate(before.0);
             self.texts.truncate(before.1);
         }
         self.push(id);
     }
 
-    /// Add a row whose shape is known, and whose holes, if it has any, are kept elsewhere.
+    /// Add a row with the number of its shape. Its slots, if it has any, are kept elsewhere.
     pub fn push(&mut self, id: u32) {
         self.ids.push(id);
         self.rows.push(self.ends.len());
     }
 
-    /// Add as many rows like it.
+    /// Add as many rows with this number.
     pub fn repeat(&mut self, id: u32, rows: usize) {
         self.ids.resize(self.ids.len() + rows, id);
         self.rows.resize(self.rows.len() + rows, self.ends.len());
@@ -70,12 +70,12 @@ impl<'s> Reading<'s> {
         self.last.1
     }
 
-    /// Write a piece of JSON into the skeleton: anything but a string.
+    /// Write JSON that isn't a string into the skeleton.
     pub fn json(&mut self, text: &str) {
         self.skeleton.push_str(text);
     }
 
-    /// Write a key and its colon, behind a comma where it isn't the first of its object.
+    /// Write a key and its colon, after a comma unless it is the first of its object.
     pub fn key(&mut self, key: &str, is_first: bool) {
         self.skeleton.push_str(if is_first { "\"" } else { ",\"" });
         json_text::escape(key, |piece| self.skeleton.push_str(piece));
@@ -89,24 +89,24 @@ impl<'s> Reading<'s> {
         self.skeleton.push('"');
     }
 
-    /// Write a hole, and keep its text, which is UTF-8.
-    pub fn hole(&mut self, text: &[u8]) {
+    /// Write a slot, and keep its text, which is UTF-8.
+    pub fn slot(&mut self, text: &[u8]) {
         self.texts.extend_from_slice(text);
-        self.end_hole();
+        self.end_slot();
     }
 
-    /// Write the hole whose text has been put behind `texts`.
-    pub fn end_hole(&mut self) {
+    /// Write a slot whose text has been added to `texts`.
+    pub fn end_slot(&mut self) {
         self.ends.push(self.texts.len());
         self.skeleton.push_str("\"?\"");
     }
 
-    /// How long the skeleton is.
+    /// Return the length of the skeleton.
     pub fn written(&self) -> usize {
         self.skeleton.len()
     }
 
-    /// Take back what was written of the skeleton behind `length` bytes: it has no holes.
+    /// Cut the skeleton to `length` bytes. The part that is cut off has no slots.
     pub fn take_back(&mut self, length: usize) {
         self.skeleton.truncate(length);
     }

@@ -1,4 +1,4 @@
-//! The shapes that were met, numbered; as many as may be.
+//! Numbers the shapes of conversations, up to a limit.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The number of a conversation whose shape isn't kept, or that can't be read here.
 pub const NO_SHAPE: u32 = u32::MAX;
 
-/// So many shapes that were met once are remembered, by a number of 64 bits each.
+/// So many shapes that occurred once are remembered, each as a hash of 64 bits.
 const REMEMBERED: usize = 1 << 16;
 
-/// A skeleton of more bytes is no shape: nothing else would have it too.
+/// A longer skeleton isn't a shape, because hardly any other conversation would have it too.
 const MAX_SKELETON_BYTES: usize = 1 << 20;
 
-/// Shapes that were met at least twice.
+/// Shapes that occurred at least twice.
 ///
-/// What is met once is known to have been there, and not kept: conversations that carry ids of their own would fill any
-/// store, and for none of them a second one would come.
+/// For a shape that occurred once, only a hash is kept: conversations with ids in them would fill any store, and their
+/// shapes never occur again.
 pub struct Shapes {
     limit: usize,
     bytes: usize,
@@ -33,12 +33,12 @@ struct Kept {
 }
 
 impl Shapes {
-    /// No shapes yet; at most `limit` of them, of `bytes` bytes, will be kept.
+    /// Begin without shapes; at most `limit` shapes with `bytes` bytes together are kept.
     pub fn new(limit: usize, bytes: usize) -> Self {
         Self { limit: limit.min(NO_SHAPE as usize), bytes, kept: Mutex::default() }
     }
 
-    /// The number of a shape; [`NO_SHAPE`] when it is met for the first time, and where no more may be kept.
+    /// Return the number of a shape; [`NO_SHAPE`] for its first occurrence, and if no more shapes may be kept.
     pub fn number(&self, skeleton: &str) -> u32 {
         if skeleton.len() > MAX_SKELETON_BYTES {
             return NO_SHAPE;
@@ -67,17 +67,17 @@ impl Shapes {
         number
     }
 
-    /// The skeleton of a shape, if there is one of this number.
+    /// Return the skeleton of a shape, if there is a shape of this number.
     pub fn skeleton(&self, number: u32) -> Option<Arc<str>> {
         self.lock().skeletons.get(number as usize).cloned()
     }
 
-    /// How many shapes are kept.
+    /// Return the number of shapes.
     pub fn len(&self) -> usize {
         self.lock().skeletons.len()
     }
 
-    /// Whether none is kept.
+    /// Return true if there are no shapes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

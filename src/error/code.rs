@@ -1,23 +1,23 @@
-//! What kind of fault an error is: what a program goes by, while its message is for people.
+//! Error codes, which programs use, while messages are for people.
 
 macro_rules! codes {
     ($(#[doc = $meaning:literal] $variant:ident = $name:literal,)+) => {
-        /// A kind of fault. Names stay as they are from release to release; messages may not.
+        /// A kind of fault. Names stay the same from release to release; messages may change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $(#[doc = $meaning] $variant,)+
         }
 
         impl Code {
-            /// All kinds, those of the configuration first.
+            /// All codes, those of the configuration first.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// The name, as Python has it in an error's `code`.
+            /// Return the name, which is an error's `code` in Python.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What it means, in one sentence.
+            /// Return the meaning in one sentence.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)+ }.trim_start()
             }
@@ -64,7 +64,7 @@ codes! {
     WrongMetaTemplateForm = "wrong_meta_template_form",
     /// The mode or the call doesn't go with this configuration.
     UnsupportedMode = "unsupported_mode",
-    /// What isn't compiled is Jinja2's to render, and `fallback="refuse"` leaves it nothing.
+    /// A template or a row can only be rendered by Jinja2, which `fallback="refuse"` forbids.
     NotCompiled = "not_compiled",
     /// The result depends on more rows than the call knows.
     DependsOnOtherRows = "depends_on_other_rows",
@@ -130,6 +130,8 @@ codes! {
     MissingModality = "missing_modality",
     /// Two columns of the output would have one name.
     DuplicateOutputColumn = "duplicate_output_column",
+    /// A placeholder names no column, and is probably a column's name misspelt.
+    UnknownPlaceholder = "unknown_placeholder",
     /// The table lacks a column that is needed.
     MissingColumn = "missing_column",
     /// Two columns of a table have one name.
@@ -154,7 +156,7 @@ codes! {
     InvalidUtf8 = "invalid_utf8",
     /// An Arrow array or table contradicts itself, or can't be taken over.
     MalformedArray = "malformed_array",
-    /// What is made, or what it is made of, passes what one array can hold.
+    /// The result, or a value that it is built from, is larger than one array can hold.
     OffsetOverflow = "offset_overflow",
     /// A configuration, a prompt or a batch is larger than `limits=` allows.
     LimitExceeded = "limit_exceeded",
@@ -208,9 +210,9 @@ mod tests {
         let names: HashSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(names.len(), Code::ALL.len());
         for code in Code::ALL {
-            let own = code.as_str();
-            assert!(own.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{own}");
-            assert!(code.meaning().ends_with('.'), "{own}");
+            let name = code.as_str();
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{name}");
+            assert!(code.meaning().ends_with('.'), "{name}");
         }
     }
 }

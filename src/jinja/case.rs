@@ -1,7 +1,7 @@
-//! The cases of letters, as the running interpreter's Unicode has them.
+//! Operations that change the case of letters, by the Unicode tables of the running interpreter.
 //!
-//! Each Python release brings its own tables. ASCII is the same in all; of other characters only the interpreter knows,
-//! which hands its tables over before the first program needs them.
+//! Each Python release brings its own tables. ASCII is the same in all of them. For other characters, the interpreter
+//! hands its tables over before the first program needs them.
 
 use std::sync::OnceLock;
 
@@ -9,48 +9,50 @@ use super::scratch::Scratch;
 use super::text::{is_space, utf8};
 use super::value::{Bail, Valued};
 
-/// What becomes of each character: one of `str`'s methods, asked of the character alone.
+/// The result for each character: the one of a method of `str` that is called with this character alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mapping {
-    Lower,
-    Upper,
-    Title,
+    LowerCase,
+    UpperCase,
+    TitleCase,
     SwapCase,
     CaseFold,
 }
 
-/// The methods of `str` that [`set_case_tables`] is given the tables of, in this order.
+/// The methods of `str` whose tables [`set_case_tables`] takes, in this order.
 pub const CASE_METHODS: [&str; 5] = ["lower", "upper", "title", "swapcase", "casefold"];
 
-/// Characters whose tables are looked up together.
+/// The number of characters in a block. A table has one entry for each block.
 const BLOCK_CHARS: usize = 256;
-/// How many such blocks there are.
+/// The number of blocks.
 const BLOCKS: usize = 0x11_0000 / BLOCK_CHARS;
 
-/// Characters that a method changes, in ascending order, and what each becomes.
+/// The characters that a method changes, in ascending order, and the result for each.
 pub type CaseTable = Vec<(char, Box<str>)>;
 
+/// The table of one method.
 struct Table {
     changed: CaseTable,
-    /// Where each block's characters begin among these; one more than there are blocks.
+    /// The index in `changed` of the first character of each block, and the number of all changed characters.
     starts: Vec<u32>,
 }
 
+/// The tables of the running interpreter.
 struct Tables {
     mappings: Vec<Table>,
-    /// Characters behind which `title` goes on in lower case.
+    /// The characters that have a case. `title` continues in lower case after each of them.
     cased: Vec<char>,
 }
 
 static TABLES: OnceLock<Tables> = OnceLock::new();
 
-/// Whether tables were handed over.
+/// Return true if tables have been handed over.
 pub fn has_case_tables() -> bool {
     TABLES.get().is_some()
 }
 
-/// Take over the running interpreter's tables: of each of [`CASE_METHODS`] what it makes of single characters, and the
-/// characters that have a case. The first ones stay.
+/// Set the tables of the running interpreter: the results of each of [`CASE_METHODS`] for single characters, and the
+/// characters that have a case. Later calls have no effect.
 pub fn set_case_tables(mappings: [CaseTable; CASE_METHODS.len()], mut cased: Vec<char>) {
     cased.sort_unstable();
     let mappings = mappings.into_iter().map(|mut changed| {
@@ -64,13 +66,13 @@ pub fn set_case_tables(mappings: [CaseTable; CASE_METHODS.len()], mut cased: Vec
 }
 
 impl Tables {
-    /// Append what a mapping makes of a character.
+    /// Append the result of a mapping for a character.
     fn put(&self, mapping: Mapping, c: char, out: &mut Vec<u8>) {
         let table = &self.mappings[mapping as usize];
         let block = c as usize / BLOCK_CHARS;
-        let own = &table.changed[table.starts[block] as usize..table.starts[block + 1] as usize];
-        match own.binary_search_by_key(&c, |(own, _)| *own) {
-            Ok(at) => out.extend_from_slice(own[at].1.as_bytes()),
+        let changed = &table.changed[table.starts[block] as usize..table.starts[block + 1] as usize];
+        match changed.binary_search_by_key(&c, |(character, _)| *character) {
+            Ok(index) => out.extend_from_slice(changed[index].1.as_bytes()),
             Err(_) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
@@ -80,24 +82,24 @@ impl Tables {
     }
 }
 
-/// What a lower-case sigma looks like depends on what stands around it.
+/// The form of a lower-case sigma depends on the characters around it.
 const SIGMA: &[u8] = "Σ".as_bytes();
 
-/// The tables for a text that isn't ASCII.
+/// Return the tables for a text that isn't ASCII. Bail if there are none, or if the text has a sigma.
 fn tables(text: &[u8]) -> Valued<&'static Tables> {
     TABLES.get().filter(|_| memchr::memmem::find(text, SIGMA).is_none()).ok_or(Bail::VALUE)
 }
 
 fn ascii(mapping: Mapping, byte: u8) -> u8 {
     match mapping {
-        Mapping::Lower | Mapping::CaseFold => byte.to_ascii_lowercase(),
-        Mapping::Upper | Mapping::Title => byte.to_ascii_uppercase(),
+        Mapping::LowerCase | Mapping::CaseFold => byte.to_ascii_lowercase(),
+        Mapping::UpperCase | Mapping::TitleCase => byte.to_ascii_uppercase(),
         Mapping::SwapCase if byte.is_ascii_lowercase() => byte.to_ascii_uppercase(),
         Mapping::SwapCase => byte.to_ascii_lowercase(),
     }
 }
 
-/// `lower`, `upper`, `swapcase` and `casefold`: character by character.
+/// `lower`, `upper`, `swapcase` and `casefold`: map each character.
 pub(super) fn mapped<'r>(mapping: Mapping, text: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
     if text.is_ascii() {
         if text.iter().all(|byte| ascii(mapping, *byte) == *byte) {
@@ -108,12 +110,12 @@ pub(super) fn mapped<'r>(mapping: Mapping, text: &'r [u8], scratch: &Scratch<'r>
             Ok(())
         });
     }
-    let by_sigma = matches!(mapping, Mapping::Lower | Mapping::SwapCase);
+    let by_sigma = matches!(mapping, Mapping::LowerCase | Mapping::SwapCase);
     let tables = if by_sigma { tables(text)? } else { TABLES.get().ok_or(Bail::VALUE)? };
-    let known = utf8(text)?;
+    let string = utf8(text)?;
     scratch.spend(text.len())?;
     scratch.text(|out| {
-        put_all(tables, mapping, known, out);
+        put_all(tables, mapping, string, out);
         Ok(())
     })
 }
@@ -124,7 +126,7 @@ fn put_all(tables: &Tables, mapping: Mapping, text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// `title`: what follows a letter is lower case.
+/// `title`: letters after a letter are in lower case, all others in title case.
 pub(super) fn title<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
     if text.is_ascii() {
         return scratch.text(|out| {
@@ -137,12 +139,12 @@ pub(super) fn title<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8
             Ok(())
         });
     }
-    let (tables, known) = (tables(text)?, utf8(text)?);
+    let (tables, string) = (tables(text)?, utf8(text)?);
     scratch.spend(text.len())?;
     scratch.text(|out| {
         let mut within = false;
-        for c in known.chars() {
-            let mapping = if within { Mapping::Lower } else { Mapping::Title };
+        for c in string.chars() {
+            let mapping = if within { Mapping::LowerCase } else { Mapping::TitleCase };
             if c.is_ascii() {
                 out.push(ascii(mapping, c as u8));
             } else {
@@ -154,14 +156,14 @@ pub(super) fn title<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8
     })
 }
 
-/// `capitalize`: the first character in title case, all others in lower case.
+/// `capitalize`: the first character is in title case, all others in lower case.
 pub(super) fn capitalize<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
-    first_and_rest(text, Mapping::Title, scratch)
+    first_and_rest(text, Mapping::TitleCase, scratch)
 }
 
 fn first_and_rest<'r>(text: &'r [u8], first: Mapping, scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
-    let known = utf8(text)?;
-    let Some(c) = known.chars().next() else { return Ok(text) };
+    let string = utf8(text)?;
+    let Some(c) = string.chars().next() else { return Ok(text) };
     if text.is_ascii() {
         return scratch.text(|out| {
             out.extend_from_slice(text);
@@ -173,16 +175,17 @@ fn first_and_rest<'r>(text: &'r [u8], first: Mapping, scratch: &Scratch<'r>) -> 
     let tables = tables(text)?;
     scratch.spend(text.len())?;
     scratch.text(|out| {
-        let (head, rest) = known.split_at(c.len_utf8());
+        let (head, rest) = string.split_at(c.len_utf8());
         put_all(tables, first, head, out);
-        put_all(tables, Mapping::Lower, rest, out);
+        put_all(tables, Mapping::LowerCase, rest, out);
         Ok(())
     })
 }
 
-/// The filter `title`: words begin behind white space, hyphens and opening brackets, and with upper case.
+/// The filter `title`: a word begins after white space, a hyphen or an opening bracket. Its first character is in upper
+/// case, all others in lower case.
 pub(super) fn title_filter<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
-    let known = utf8(text)?;
+    let string = utf8(text)?;
     let tables = if text.is_ascii() { None } else { Some(tables(text)?) };
     scratch.spend(text.len())?;
     scratch.text(|out| {
@@ -191,15 +194,15 @@ pub(super) fn title_filter<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<
             _ => out.push(ascii(mapping, c as u8)),
         };
         let mut begins = true;
-        // A run of separators is an item as words are.
+        // A run of separators is a word too.
         let mut within_separators = false;
-        for c in known.chars() {
+        for c in string.chars() {
             let separates = is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
             if separates != within_separators {
                 begins = true;
                 within_separators = separates;
             }
-            put(if begins { Mapping::Upper } else { Mapping::Lower }, c, out);
+            put(if begins { Mapping::UpperCase } else { Mapping::LowerCase }, c, out);
             begins = false;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Columns of a table as values: what pyarrow's `to_pylist()` gives for each of their rows.
+//! Columns of a table as values. Each row has the value that pyarrow's `to_pylist()` returns.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ use arrow_schema::{DataType, Field};
 use super::ends::Ends;
 use super::value::Value;
 use crate::error::{Code, Error, Result};
-use crate::pytext::{JsonColumn, TextColumn, dictionary_picks, is_native, no_such_value, run_picks};
+use crate::python_text::{JsonColumn, TextColumn, dictionary_picks, is_native, no_such_value, run_picks};
 
-/// What Arrow's fields call an extension type's name.
+/// The key of an extension type's name in the metadata of an Arrow field.
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 
-/// A column, or what lies in one.
+/// A column of a table, or of the items, fields or values in a column.
 pub(super) struct Column<'a> {
     nulls: Option<NullBuffer>,
     cells: Cells<'a>,
@@ -30,11 +30,11 @@ enum Cells<'a> {
     Texts(TextColumn),
     Lists(Rows<'a>),
     Records(Record<'a>),
-    /// Which of the values each row shows.
+    /// The index of each row's value, and the values.
     Picked(Vec<u32>, Box<Column<'a>>),
-    /// Values that can be printed, whose type is of no other name than `other`, or is of one.
+    /// Values that can only be printed. The flag is true if the kind of their type is `other`.
     Printed(JsonColumn<'a>, bool),
-    /// Values that nothing is known of here.
+    /// Values of types that only Python can read.
     Unknown,
 }
 
@@ -50,10 +50,10 @@ pub(super) struct Record<'a> {
     fields: Vec<Column<'a>>,
 }
 
-/// Which rows of an array are asked for at all; found out only where some row can't be read.
+/// Returns the rows of an array that are used. It is called only if some row can't be read.
 type Live<'f> = &'f dyn Fn() -> Option<NullBuffer>;
 
-/// Whether values of a field, or what lies in them, are of an extension type: of those only Python knows the values.
+/// Return true if a field has an extension type, or contains one. Only Python knows the values of these types.
 pub(super) fn is_foreign(field: &Field) -> bool {
     use DataType as T;
     field.metadata().contains_key(EXTENSION_NAME)
@@ -71,16 +71,16 @@ pub(super) fn is_foreign(field: &Field) -> bool {
 }
 
 impl<'a> Column<'a> {
-    /// A column of a table.
+    /// Read a column of a table.
     ///
     /// # Errors
     ///
-    /// The first row whose bytes aren't UTF-8 or lie outside the array's buffers.
+    /// If a row's bytes aren't UTF-8 or are outside of the array's buffers. The error names the first such row.
     pub(super) fn new(field: &Field, array: &'a dyn Array) -> Result<Self> {
         Self::of(field, array, &|| None)
     }
 
-    /// A column that nobody reads.
+    /// Return a placeholder for a column that isn't read.
     pub(super) fn unread() -> Self {
         Self { nulls: None, cells: Cells::Unknown }
     }
@@ -123,25 +123,27 @@ impl<'a> Column<'a> {
             | T::FixedSizeList(item, _) => Cells::Lists(rows(item, array, live)?),
             T::Struct(_) => record(array, live)?,
             T::Dictionary(_, values) => {
-                let own = array.as_any_dictionary();
+                let dictionary = array.as_any_dictionary();
                 let item = Field::new("", (**values).clone(), true);
-                picked(dictionary_picks(own), &item, own.values(), array.nulls(), live)?
+                picked(dictionary_picks(dictionary), &item, dictionary.values(), array.nulls(), live)?
             }
             T::RunEndEncoded(_, item) => {
                 let (picks, values) = run_picks(array)?;
                 picked(picks, item, values, None, live)?
             }
-            // A map is a list of pairs in Python, of which nothing but the text is known here.
+            // In Python, a map is a list of pairs. Here it can only be printed.
             T::Map(..) if is_native(array.data_type()) && !is_foreign(field) => {
                 Cells::Printed(JsonColumn::new(array)?, false)
             }
-            own if is_native(own) && !matches!(own, T::Map(..)) => Cells::Printed(JsonColumn::new(array)?, true),
+            data_type if is_native(data_type) && !matches!(data_type, T::Map(..)) => {
+                Cells::Printed(JsonColumn::new(array)?, true)
+            }
             _ => Cells::Unknown,
         };
         Ok(Self { nulls: array.nulls().filter(|nulls| nulls.null_count() > 0).cloned(), cells })
     }
 
-    /// The value of a row, which there is.
+    /// Return the value of a row, which must exist.
     #[inline]
     pub(super) fn value<'r>(&'r self, row: usize) -> Value<'r> {
         if let Some(nulls) = &self.nulls
@@ -162,7 +164,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// What prints its values, if something does.
+    /// Return the printer of the column's values, if they can only be printed.
     pub(super) fn printer(&self) -> Option<&JsonColumn<'a>> {
         match &self.cells {
             Cells::Printed(printer, _) => Some(printer),
@@ -170,12 +172,12 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Whether its values are of a type that is none of those that programs know.
+    /// Return true if the kind of the column's type is `other`.
     pub(super) fn is_of_other_kind(&self) -> bool {
         matches!(self.cells, Cells::Printed(_, true))
     }
 
-    /// The bytes that the texts in it are slices of, as far as they lie together.
+    /// Call `see` with the bytes that contain the column's texts, where they are contiguous.
     pub(super) fn each_base<'r>(&'r self, see: &mut dyn FnMut(&'r [u8])) {
         match &self.cells {
             Cells::Texts(texts) => texts.contiguous().into_iter().for_each(see),
@@ -188,10 +190,10 @@ impl<'a> Column<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Where a row's items start and end.
+    /// Return the range of a row's items.
     #[inline]
     pub(super) fn ends(&self, row: usize) -> Range<usize> {
-        self.ends.at(row)
+        self.ends.range(row)
     }
 
     pub(super) fn items(&self) -> &Column<'a> {
@@ -212,14 +214,14 @@ impl<'a> Record<'a> {
         &self.fields
     }
 
-    /// The field of this name.
+    /// Return the field with a name.
     pub(super) fn field(&self, name: &[u8]) -> Option<&Column<'a>> {
-        let at = self.names.iter().position(|own| own.as_bytes() == name)?;
-        self.fields.get(at)
+        let index = self.names.iter().position(|field| field.as_bytes() == name)?;
+        self.fields.get(index)
     }
 }
 
-/// The texts of an array; those that nobody asks for may be anything.
+/// Read the texts of an array. If some bytes aren't UTF-8, check only the texts that are used.
 fn texts(array: &dyn Array, live: Live) -> Result<TextColumn> {
     TextColumn::new(array).or_else(|error| match live() {
         Some(live) => TextColumn::of_live(array, &live),
@@ -227,26 +229,26 @@ fn texts(array: &dyn Array, live: Live) -> Result<TextColumn> {
     })
 }
 
-/// Rows of lists, each of which ends among its items.
+/// Read rows of lists, and check that each list is inside the items.
 fn rows<'a>(item: &Field, array: &'a dyn Array, live: Live) -> Result<Rows<'a>> {
     let (ends, items) = Ends::of(array)?;
     let (nulls, len) = (array.nulls(), array.len());
-    let own_live = || {
+    let child_live = || {
         let outer = live();
-        let asked = |row: &usize| {
+        let is_live = |row: &usize| {
             nulls.is_none_or(|nulls| nulls.is_valid(*row)) && outer.as_ref().is_none_or(|outer| outer.is_valid(*row))
         };
         let mut used = vec![false; items.len()];
-        for row in (0..len).filter(asked) {
-            used[ends.at(row)].fill(true);
+        for row in (0..len).filter(is_live) {
+            used[ends.range(row)].fill(true);
         }
         Some(NullBuffer::from(used))
     };
-    let column = Column::of(item, items, &own_live).map_err(|error| {
-        // The item's place says nothing to the user: name the row of the column that shows it.
-        let place = error.place().row;
-        let showing = |row: &usize| place.is_some_and(|at| ends.at(*row).contains(&at));
-        match (0..len).filter(|row| nulls.is_none_or(|nulls| nulls.is_valid(*row))).find(showing) {
+    let column = Column::of(item, items, &child_live).map_err(|error| {
+        // The index of an item means nothing to the user, so the error names the row whose list has the item.
+        let item = error.location().row;
+        let has_item = |row: &usize| item.is_some_and(|item| ends.range(*row).contains(&item));
+        match (0..len).filter(|row| nulls.is_none_or(|nulls| nulls.is_valid(*row))).find(has_item) {
             Some(row) => error.at_row(row),
             None => error,
         }
@@ -254,32 +256,32 @@ fn rows<'a>(item: &Field, array: &'a dyn Array, live: Live) -> Result<Rows<'a>> 
     Ok(Rows { ends, items: Box::new(column) })
 }
 
-/// Rows of dicts; a name that is there twice is a matter of Python's.
+/// Read rows of dicts. If two fields have the same name, only Python can read them.
 fn record<'a>(array: &'a dyn Array, live: Live) -> Result<Cells<'a>> {
-    let own = array.as_struct();
-    let mut names: Vec<Box<str>> = own.fields().iter().map(|field| field.name().as_str().into()).collect();
+    let record = array.as_struct();
+    let mut names: Vec<Box<str>> = record.fields().iter().map(|field| field.name().as_str().into()).collect();
     let mut sorted = names.clone();
     sorted.sort_unstable();
     if sorted.windows(2).any(|two| two[0] == two[1]) {
         return Ok(Cells::Unknown);
     }
-    if own.columns().iter().any(|column| column.len() < own.len()) {
+    if record.columns().iter().any(|column| column.len() < record.len()) {
         let message = "the struct has a field with fewer rows: the Arrow array is malformed";
         return Err(Error::render(Code::MalformedArray, message));
     }
-    let nulls = own.nulls();
-    let own_live = || NullBuffer::union(nulls, live().as_ref()).or_else(|| Some(NullBuffer::new_valid(own.len())));
-    let fields = own
+    let nulls = record.nulls();
+    let child_live = || NullBuffer::union(nulls, live().as_ref()).or_else(|| Some(NullBuffer::new_valid(record.len())));
+    let fields = record
         .fields()
         .iter()
-        .zip(own.columns())
-        .map(|(field, column)| Column::of(field, column, &own_live))
+        .zip(record.columns())
+        .map(|(field, column)| Column::of(field, column, &child_live))
         .collect::<Result<Vec<_>>>()?;
     names.shrink_to_fit();
     Ok(Cells::Records(Record { names, fields }))
 }
 
-/// Values behind keys or runs. Only what is picked has to be sound.
+/// Read values with the keys of a dictionary or the runs of a run-end encoding. Only values that are used are checked.
 fn picked<'a>(
     mut picks: Vec<u32>,
     item: &Field,
@@ -293,10 +295,10 @@ fn picked<'a>(
             if valid(row) && live().is_none_or(|live| live.is_valid(row)) {
                 return Err(no_such_value(values.len()).at_row(row));
             }
-            *pick = 0; // never asked for
+            *pick = 0; // never read
         }
     }
-    let own_live = || {
+    let child_live = || {
         let outer = live();
         let mut used = vec![false; values.len()];
         for (row, pick) in picks.iter().enumerate() {
@@ -306,9 +308,9 @@ fn picked<'a>(
         }
         Some(NullBuffer::from(used))
     };
-    let column = Column::of(item, values, &own_live).map_err(|error| {
-        let Some(at) = error.place().row else { return error };
-        match (0..picks.len()).find(|row| valid(*row) && picks[*row] as usize == at) {
+    let column = Column::of(item, values, &child_live).map_err(|error| {
+        let Some(index) = error.location().row else { return error };
+        match (0..picks.len()).find(|row| valid(*row) && picks[*row] as usize == index) {
             Some(row) => error.at_row(row),
             None => error,
         }

@@ -1,4 +1,4 @@
-//! Equality and order as Python has them.
+//! Equality and order of values as in Python.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// The number; bails for any other value.
+    /// Return the number. Bail for any other value.
     pub(super) fn of(value: Value) -> Valued<Self> {
         match value {
             Value::Float(value) => Ok(Self::Float(value)),
@@ -22,7 +22,7 @@ impl Number {
         }
     }
 
-    /// The order of two numbers, exactly; None where one is no number.
+    /// Return the exact order of two numbers, or None if one of them is NaN.
     pub(super) fn order(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Some(a.cmp(&b)),
@@ -37,24 +37,25 @@ impl Number {
     }
 }
 
-/// The first float behind all ints of 64 bits.
-const BEHIND_INTS: f64 = 9_223_372_036_854_775_808.0;
+/// The first float after all ints of 64 bits.
+const AFTER_INTS: f64 = 9_223_372_036_854_775_808.0;
 
 fn int_and_float(int: i64, float: f64) -> Option<Ordering> {
     if float.is_nan() {
         None
-    } else if float >= BEHIND_INTS {
+    } else if float >= AFTER_INTS {
         Some(Ordering::Less)
-    } else if float < -BEHIND_INTS {
+    } else if float < -AFTER_INTS {
         Some(Ordering::Greater)
     } else {
         let whole = float.trunc();
-        // Where what is before the point is the same, what is behind it decides.
+        // If the integer parts are equal, the fraction decides.
         Some(int.cmp(&(whole as i64)).then(whole.total_cmp(&float)))
     }
 }
 
-/// `==` of two values. `within` says that they stand in containers, where Python asks first whether they are one object.
+/// Return `left == right`. `within` is true for items of containers: Python first tests whether two items are the same
+/// object.
 pub(super) fn equal(left: Value, right: Value, within: bool, scratch: &Scratch) -> Valued<bool> {
     scratch.spend(1)?;
     match (left, right) {
@@ -100,10 +101,10 @@ fn records(a: &Record, row: usize, b: &Record, other: usize, scratch: &Scratch) 
     Ok(true)
 }
 
-/// The order of two texts or of two numbers; None where one is no number. Bails for other values.
+/// Return the order of two texts or of two numbers, or None if one of them is NaN. Bail for other values.
 pub(super) fn order(left: Value, right: Value) -> Valued<Option<Ordering>> {
     match (left, right) {
-        // UTF-8 has the order of code points.
+        // UTF-8 preserves the order of code points.
         (Value::Str(a), Value::Str(b)) => Ok(Some(a.cmp(b))),
         _ => Ok(Number::of(left)?.order(Number::of(right)?)),
     }

@@ -1,6 +1,6 @@
-//! Values that a program holds itself.
+//! Constant values in programs.
 
-/// A value that a program holds itself.
+/// A constant value in a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// Python's None.

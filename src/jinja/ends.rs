@@ -1,4 +1,4 @@
-//! Where the items of each row's list begin and end.
+//! Start and end of the items of each row's list.
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 
 use crate::error::{Code, Error, Result};
-use crate::pytext::lead_inside;
+use crate::python_text::lead_inside;
 
-/// Where the items of each row's list begin and end, in each of Arrow's layouts.
+/// Start and end of the items of each row's list, in each of Arrow's layouts.
 pub(super) enum Ends {
     Narrow(ScalarBuffer<i32>),
     Wide(ScalarBuffer<i64>),
@@ -20,32 +20,32 @@ pub(super) enum Ends {
 }
 
 impl Ends {
-    /// Those of a list array, and its items.
+    /// Return the ends of a list array, and its items.
     ///
     /// # Errors
     ///
-    /// The first row that isn't null and leads outside of the items.
+    /// If a row that isn't null leads outside of the items. The error names the first such row.
     pub(super) fn of(array: &dyn Array) -> Result<(Self, &dyn Array)> {
         let (ends, items): (Self, &dyn Array) = match array.data_type() {
             DataType::List(_) => {
-                let own = array.as_list::<i32>();
-                (Self::Narrow(own.offsets().inner().clone()), own.values())
+                let lists = array.as_list::<i32>();
+                (Self::Narrow(lists.offsets().inner().clone()), lists.values())
             }
             DataType::LargeList(_) => {
-                let own = array.as_list::<i64>();
-                (Self::Wide(own.offsets().inner().clone()), own.values())
+                let lists = array.as_list::<i64>();
+                (Self::Wide(lists.offsets().inner().clone()), lists.values())
             }
             DataType::ListView(_) => {
-                let own = array.as_list_view::<i32>();
-                (Self::NarrowViews(own.offsets().clone(), own.sizes().clone()), own.values())
+                let lists = array.as_list_view::<i32>();
+                (Self::NarrowViews(lists.offsets().clone(), lists.sizes().clone()), lists.values())
             }
             DataType::LargeListView(_) => {
-                let own = array.as_list_view::<i64>();
-                (Self::WideViews(own.offsets().clone(), own.sizes().clone()), own.values())
+                let lists = array.as_list_view::<i64>();
+                (Self::WideViews(lists.offsets().clone(), lists.sizes().clone()), lists.values())
             }
             _ => {
-                let own = array.as_fixed_size_list();
-                (Self::Fixed(usize::try_from(own.value_length()).unwrap_or(0)), own.values())
+                let lists = array.as_fixed_size_list();
+                (Self::Fixed(usize::try_from(lists.value_length()).unwrap_or(0)), lists.values())
             }
         };
         let fine = match &ends {
@@ -80,9 +80,9 @@ impl Ends {
         start < 0 || end < start || end as usize > items
     }
 
-    /// A row's items; of a null row they may be anything.
+    /// Return the range of a row's items. It may be anything if the row is null.
     #[inline]
-    pub(super) fn at(&self, row: usize) -> Range<usize> {
+    pub(super) fn range(&self, row: usize) -> Range<usize> {
         let (start, end) = match self {
             Self::Narrow(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
             Self::Wide(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),

@@ -1,4 +1,4 @@
-//! Expressions evaluated for a row, each when it is first asked for.
+//! Evaluation of expressions for a row. An expression is evaluated when its value is first needed.
 
 use std::cmp::Ordering;
 
@@ -12,15 +12,16 @@ use super::text::{self, Ends};
 use super::value::{Bail, List, Value, Valued};
 use super::{compare, list, number, print};
 
-/// A program's expressions for one row after the other.
+/// Evaluates a program's expressions for one row after the other.
 pub(super) struct Evaluation<'r> {
     program: &'r Program,
-    /// The columns that the program names.
+    /// The columns that the program reads.
     columns: &'r [&'r Column<'r>],
     pub(super) scratch: &'r Scratch<'r>,
     row: usize,
-    /// Values that are asked for more than once, each with the turn in which it was found.
+    /// Values that are needed more than once, each with the turn in which it was computed.
     kept: Vec<(u32, Valued<Value<'r>>)>,
+    /// The number of rows so far.
     turn: u32,
 }
 
@@ -36,17 +37,17 @@ impl<'r> Evaluation<'r> {
         self.turn += 1;
     }
 
-    /// The value of an expression.
+    /// Return the value of an expression.
     pub(super) fn value(&mut self, number: u32) -> Valued<Value<'r>> {
         let node = &self.program.nodes[number as usize];
         match node.kind {
             NodeKind::Column(column) => Ok(self.columns[column as usize].value(self.row)),
-            NodeKind::Constant(at) => Ok(Value::of(&self.program.constants[at as usize])),
+            NodeKind::Constant(index) => Ok(Value::of(&self.program.constants[index as usize])),
             NodeKind::Operation(operation) if node.kept == NOT_KEPT => self.operation(operation, node),
             NodeKind::Operation(operation) => {
-                let (turn, known) = self.kept[node.kept as usize];
+                let (turn, value) = self.kept[node.kept as usize];
                 if turn == self.turn {
-                    return known;
+                    return value;
                 }
                 let value = self.operation(operation, node);
                 self.kept[node.kept as usize] = (self.turn, value);
@@ -56,25 +57,25 @@ impl<'r> Evaluation<'r> {
     }
 
     #[inline]
-    fn operand(&mut self, node: &Node, at: u32) -> Valued<Value<'r>> {
-        self.value(self.program.operands[(node.first + at) as usize])
+    fn operand(&mut self, node: &Node, index: u32) -> Valued<Value<'r>> {
+        self.value(self.program.operands[(node.first + index) as usize])
     }
 
-    /// An operand that needn't be given.
-    fn given(&mut self, node: &Node, at: u32) -> Valued<Option<Value<'r>>> {
-        if at < node.count { self.operand(node, at).map(Some) } else { Ok(None) }
+    /// Return the value of an optional operand.
+    fn given(&mut self, node: &Node, index: u32) -> Valued<Option<Value<'r>>> {
+        if index < node.count { self.operand(node, index).map(Some) } else { Ok(None) }
     }
 
-    fn flag(&mut self, node: &Node, at: u32) -> Valued<bool> {
-        self.given(node, at)?.map_or(Ok(false), Value::bool)
+    fn flag(&mut self, node: &Node, index: u32) -> Valued<bool> {
+        self.given(node, index)?.map_or(Ok(false), Value::bool)
     }
 
-    fn str(&mut self, node: &Node, at: u32) -> Valued<&'r [u8]> {
-        self.operand(node, at)?.str()
+    fn str(&mut self, node: &Node, index: u32) -> Valued<&'r [u8]> {
+        self.operand(node, index)?.str()
     }
 
-    fn list(&mut self, node: &Node, at: u32) -> Valued<List<'r>> {
-        self.operand(node, at)?.list()
+    fn list(&mut self, node: &Node, index: u32) -> Valued<List<'r>> {
+        self.operand(node, index)?.list()
     }
 
     fn operation(&mut self, operation: O, node: &'r Node) -> Valued<Value<'r>> {
@@ -83,8 +84,8 @@ impl<'r> Evaluation<'r> {
             O::LStrip => self.strip(node, Ends::Left),
             O::RStrip => self.strip(node, Ends::Right),
             O::Item => {
-                let (container, at) = (self.operand(node, 0)?, self.operand(node, 1)?);
-                item(container, at)
+                let (container, key) = (self.operand(node, 0)?, self.operand(node, 1)?);
+                item(container, key)
             }
             O::Select => {
                 let chosen = if self.operand(node, 0)?.truth()? { 1 } else { 2 };
@@ -111,7 +112,7 @@ impl<'r> Evaluation<'r> {
             }
             O::Add | O::Sub | O::Mul | O::FloorDiv | O::TrueDiv | O::Mod => self.arithmetic(operation, node),
             O::Neg | O::Abs | O::Round | O::Int | O::Float | O::ToInt | O::Sum => self.number(operation, node),
-            O::Lower | O::Upper | O::Title | O::Capitalize | O::SwapCase | O::CaseFold | O::TitleFilter => {
+            O::LowerCase | O::UpperCase | O::TitleCase | O::Capitalize | O::SwapCase | O::CaseFold | O::TitleFilter => {
                 self.case(operation, node)
             }
             O::Concat => self.concat(node),
@@ -150,8 +151,8 @@ impl<'r> Evaluation<'r> {
     #[inline(never)]
     fn search(&mut self, operation: O, node: &Node) -> Valued<Value<'r>> {
         let (container, value) = (self.operand(node, 0)?, self.operand(node, 1)?);
-        let place = |place: Option<usize>| place.map_or(-1, |at| at as i64);
-        let found = |place: Option<usize>| place.map(|at| at as i64).ok_or(Bail::VALUE);
+        let or_minus_one = |index: Option<usize>| index.map_or(-1, |index| index as i64);
+        let or_bail = |index: Option<usize>| index.map(|index| index as i64).ok_or(Bail::VALUE);
         match (operation, container) {
             (O::StartsWith | O::EndsWith, Value::Str(text)) => {
                 let has = |affix: &[u8]| {
@@ -169,10 +170,10 @@ impl<'r> Evaluation<'r> {
             (O::Contains, Value::Str(text)) => Ok(Value::Bool(memchr::memmem::find(text, value.str()?).is_some())),
             (O::Contains, Value::Record(record, _)) => Ok(Value::Bool(record.field(value.str()?).is_some())),
             (O::Contains, list) => Ok(Value::Bool(list::find(list.list()?, value, self.scratch)?.is_some())),
-            (O::Index, Value::Str(text)) => found(text::find(text, value.str()?)).map(Value::Int),
-            (O::Index, list) => found(list::find(list.list()?, value, self.scratch)?).map(Value::Int),
-            (O::Find, text) => Ok(Value::Int(place(text::find(text.str()?, value.str()?)))),
-            (O::RFind, text) => Ok(Value::Int(place(text::rfind(text.str()?, value.str()?)))),
+            (O::Index, Value::Str(text)) => or_bail(text::find(text, value.str()?)).map(Value::Int),
+            (O::Index, list) => or_bail(list::find(list.list()?, value, self.scratch)?).map(Value::Int),
+            (O::Find, text) => Ok(Value::Int(or_minus_one(text::find(text.str()?, value.str()?)))),
+            (O::RFind, text) => Ok(Value::Int(or_minus_one(text::rfind(text.str()?, value.str()?)))),
             (O::Count, Value::Str(text)) => Ok(Value::Int(text::count(text, value.str()?) as i64)),
             (O::Count, list) => Ok(Value::Int(list::count(list.list()?, value, self.scratch)? as i64)),
             _ => Err(Bail::VALUE),
@@ -227,11 +228,11 @@ impl<'r> Evaluation<'r> {
     fn case(&mut self, operation: O, node: &Node) -> Valued<Value<'r>> {
         let text = self.str(node, 0)?;
         let mapping = match operation {
-            O::Lower => Mapping::Lower,
-            O::Upper => Mapping::Upper,
+            O::LowerCase => Mapping::LowerCase,
+            O::UpperCase => Mapping::UpperCase,
             O::SwapCase => Mapping::SwapCase,
             O::CaseFold => Mapping::CaseFold,
-            O::Title => return case::title(text, self.scratch).map(Value::Str),
+            O::TitleCase => return case::title(text, self.scratch).map(Value::Str),
             O::Capitalize => return case::capitalize(text, self.scratch).map(Value::Str),
             _ => return case::title_filter(text, self.scratch).map(Value::Str),
         };
@@ -247,7 +248,7 @@ impl<'r> Evaluation<'r> {
         text::concat(&texts, self.scratch).map(Value::Str)
     }
 
-    /// Operations that write a text.
+    /// Evaluate an operation that writes a text.
     #[inline(never)]
     fn written(&mut self, operation: O, node: &'r Node) -> Valued<Value<'r>> {
         let value = self.operand(node, 0)?;
@@ -260,8 +261,8 @@ impl<'r> Evaluation<'r> {
             O::Repr => scratch.text(|out| print::repr(value, out, scratch)).map(Value::Str),
             O::ToJson => {
                 let mut arguments = Vec::with_capacity(4);
-                for at in 1..node.count {
-                    arguments.push(self.operand(node, at)?);
+                for index in 1..node.count {
+                    arguments.push(self.operand(node, index)?);
                 }
                 let layout = Layout::of(&arguments)?;
                 scratch.text(|out| layout.write(value, 0, out, scratch)).map(Value::Str)
@@ -307,7 +308,7 @@ impl<'r> Evaluation<'r> {
         }
     }
 
-    /// Operations that make lists, or take them.
+    /// Evaluate an operation that makes or reads a list.
     #[inline(never)]
     fn listed(&mut self, operation: O, node: &'r Node) -> Valued<Value<'r>> {
         let scratch = self.scratch;
@@ -363,11 +364,11 @@ impl<'r> Evaluation<'r> {
     }
 }
 
-/// `container[at]`.
-fn item<'r>(container: Value<'r>, at: Value<'r>) -> Valued<Value<'r>> {
+/// Return `container[key]`.
+fn item<'r>(container: Value<'r>, key: Value<'r>) -> Valued<Value<'r>> {
     match container {
-        Value::Record(record, row) => record.field(at.str()?).map(|field| field.value(row)).ok_or(Bail::VALUE),
-        Value::Str(text) => text::item(text, at.index()?).map(Value::Str),
-        list => list::item(list.list()?, at.index()?),
+        Value::Record(record, row) => record.field(key.str()?).map(|field| field.value(row)).ok_or(Bail::VALUE),
+        Value::Str(text) => text::item(text, key.index()?).map(Value::Str),
+        list => list::item(list.list()?, key.index()?),
     }
 }

@@ -1,4 +1,4 @@
-//! Conditions on columns that hold or not, and never bail: what a branch of a program that copies is taken by.
+//! Conditions on columns that are true or false and never bail. They select the branches of programs that copy.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,24 +11,24 @@ use super::value::Value;
 
 /// A condition on a row.
 pub(super) enum Condition<'a> {
-    /// It holds for all rows, or for none.
-    Known(bool),
-    /// A text is there and not empty: of a source, by its number.
+    /// The condition holds for all rows, or for none.
+    Always(bool),
+    /// A text of a source, by the source's number, is neither null nor empty.
     Filled(usize),
     /// A value is true.
     True(Column<'a>),
-    /// A value is none.
+    /// A value is None.
     Missing(Side<'a>),
     /// Two values are equal.
     Equal(Side<'a>, Side<'a>),
     Not(Box<Condition<'a>>),
-    /// By the first, the second or the third.
+    /// If the first condition holds, the second one decides, otherwise the third one.
     Select(Box<[Condition<'a>; 3]>),
 }
 
-/// What is compared.
+/// A side of a comparison.
 pub(super) enum Side<'a> {
-    /// A text of a source, by its number.
+    /// A text of a source, by the source's number.
     Text(usize),
     /// A number or bool.
     Number(Column<'a>),
@@ -36,11 +36,11 @@ pub(super) enum Side<'a> {
 }
 
 impl Condition<'_> {
-    /// Whether it holds for each of some rows.
+    /// Fill `out` with true for each row for which the condition holds, and with false for the others.
     pub(super) fn holds(&self, rows: Range<usize>, sources: &[Source], out: &mut Vec<bool>) {
         out.clear();
         match self {
-            Self::Known(holds) => out.resize(rows.len(), *holds),
+            Self::Always(holds) => out.resize(rows.len(), *holds),
             Self::Filled(source) => {
                 let texts = &sources[*source].texts;
                 out.extend(rows.map(|row| !texts.is_null(row) && texts.length(row) > 0));
@@ -59,13 +59,13 @@ impl Condition<'_> {
                 }
             }
             Self::Select(conditions) => {
-                let [by, one, other] = &**conditions;
-                let (mut by_holds, mut one_holds) = (Vec::new(), Vec::new());
-                by.holds(rows.clone(), sources, &mut by_holds);
-                one.holds(rows.clone(), sources, &mut one_holds);
+                let [test, value, other] = &**conditions;
+                let (mut test_holds, mut value_holds) = (Vec::new(), Vec::new());
+                test.holds(rows.clone(), sources, &mut test_holds);
+                value.holds(rows.clone(), sources, &mut value_holds);
                 other.holds(rows, sources, out);
-                for ((out, by), one) in out.iter_mut().zip(by_holds).zip(one_holds) {
-                    *out = if by { one } else { *out };
+                for ((out, test), value) in out.iter_mut().zip(test_holds).zip(value_holds) {
+                    *out = if test { value } else { *out };
                 }
             }
         }
@@ -84,7 +84,7 @@ impl Side<'_> {
     }
 }
 
-/// `==` of values that are no containers.
+/// Return `left == right` for values that aren't containers.
 fn equal(left: Value, right: Value) -> bool {
     match (left, right) {
         (Value::Str(a), Value::Str(b)) => a == b,

@@ -1,4 +1,4 @@
-//! What a program copies, piece by piece; found out from its statements.
+//! The pieces that a program copies. They are read from its statements.
 
 use std::collections::HashMap;
 
@@ -15,37 +15,37 @@ use super::text;
 use super::value::Value;
 use crate::error::Error;
 
-/// Conditions at most: each is asked for every row, whether or not the row comes by.
+/// The maximum number of conditions. Each is evaluated for every row, even if the row doesn't need it.
 const MAX_CONDITIONS: usize = 32;
-/// Pieces at most that are under a condition, since all are gone through for each row.
+/// The maximum number of conditional pieces, because each row examines all of them.
 const MAX_CONDITIONAL: usize = 64;
 
-/// Nodes that may be gone through, beside four times all of them: what is asked for in many places is read in each.
+/// The number of nodes that may be visited, in addition to four times all nodes: a node is read for each of its uses.
 const MAX_VISITS: usize = 64;
 
-/// What a program copies.
+/// The pieces that a program copies.
 pub(super) struct Copies<'a> {
     pub(super) literals: &'a [u8],
     pub(super) pieces: Vec<Piece<'a>>,
-    /// The literal behind the last piece.
+    /// The literal after the last piece.
     pub(super) end: (usize, usize),
-    /// The length of all literals that stand under no condition.
+    /// The length of all unconditional literals.
     pub(super) fixed: usize,
-    /// Lists with how many items a row has to have.
+    /// Lists, with the number of items that each row must have.
     pub(super) lists: Vec<(usize, usize)>,
     pub(super) conditions: Vec<Condition<'a>>,
-    /// What pieces stand under; each within earlier ones.
+    /// The branches of pieces. Each is within earlier branches only.
     pub(super) branches: Vec<Branch>,
 }
 
-/// A literal, and what is written behind it: only in a branch, if it stands in one.
+/// A literal, and the content after it. Both are written only in the piece's branch, if it has one.
 pub(super) struct Piece<'a> {
     pub(super) literal: (usize, usize),
     pub(super) content: Content<'a>,
     pub(super) branch: Option<usize>,
 }
 
-/// What is written.
+/// The content of a piece.
 pub(super) enum Content<'a> {
     Cell(Cell),
     /// A part of the literals.
@@ -53,16 +53,16 @@ pub(super) enum Content<'a> {
     Constant(&'a [u8]),
 }
 
-/// Where a condition holds, or doesn't, in another branch if it stands in one.
+/// The rows for which a condition holds, or doesn't. A branch may be within another one.
 pub(super) struct Branch {
     pub(super) condition: usize,
     pub(super) holds: bool,
     pub(super) within: Option<usize>,
 }
 
-/// Why a program isn't one that copies.
+/// The reason why a program isn't one that only copies.
 pub(super) enum Unfit {
-    /// It does more, or a column has to be looked at more closely.
+    /// It does more than copy, or the values of a column have to be read row by row.
     More,
     /// A column is malformed.
     Fault(Error),
@@ -74,38 +74,40 @@ impl From<Error> for Unfit {
     }
 }
 
-type Found<T> = Result<T, Unfit>;
+/// The result of reader a part of a program.
+type Read<T> = Result<T, Unfit>;
 
-/// Columns of a batch that programs copy, each once.
+/// The columns of a batch that programs copy, each of them once.
 pub(super) struct Sources<'a> {
     batch: &'a RecordBatch,
-    places: HashMap<(&'a str, bool), usize>,
+    /// The number of each source, by its name and whether its texts are items of lists.
+    numbers: HashMap<(&'a str, bool), usize>,
     pub(super) all: Vec<Source<'a>>,
 }
 
 impl<'a> Sources<'a> {
     pub(super) fn new(batch: &'a RecordBatch) -> Self {
-        Self { batch, places: HashMap::new(), all: Vec::new() }
+        Self { batch, numbers: HashMap::new(), all: Vec::new() }
     }
 
-    fn number(&mut self, name: &'a str, in_lists: bool) -> Found<usize> {
-        if let Some(place) = self.places.get(&(name, in_lists)) {
-            return Ok(*place);
+    fn number(&mut self, name: &'a str, in_lists: bool) -> Read<usize> {
+        if let Some(number) = self.numbers.get(&(name, in_lists)) {
+            return Ok(*number);
         }
         let source = Source::new(name, in_lists, self.batch)?.ok_or(Unfit::More)?;
         self.all.push(source);
-        self.places.insert((name, in_lists), self.all.len() - 1);
+        self.numbers.insert((name, in_lists), self.all.len() - 1);
         Ok(self.all.len() - 1)
     }
 }
 
 impl<'a> Copies<'a> {
-    /// What a program copies.
+    /// Read the pieces that a program copies.
     ///
     /// # Errors
     ///
-    /// If it does more, or a column is malformed.
-    pub(super) fn new(program: &'a Program, sources: &mut Sources<'a>) -> Found<Self> {
+    /// If the program does more than copy, or a column is malformed.
+    pub(super) fn new(program: &'a Program, sources: &mut Sources<'a>) -> Read<Self> {
         let copies = Self {
             literals: &program.literals,
             pieces: Vec::new(),
@@ -115,19 +117,19 @@ impl<'a> Copies<'a> {
             conditions: Vec::new(),
             branches: Vec::new(),
         };
-        let (touched, budget) = (vec![false; program.columns.len()], MAX_VISITS + 4 * program.nodes.len());
-        let mut reading = Reading { program, sources, copies, conditional: 0, touched, budget };
-        reading.steps(&program.block, None)?;
-        // A column that is malformed is an error, though nobody asks for it.
+        let (read_columns, budget) = (vec![false; program.columns.len()], MAX_VISITS + 4 * program.nodes.len());
+        let mut reader = Reader { program, sources, copies, conditional: 0, read_columns, budget };
+        reader.steps(&program.block, None)?;
+        // A malformed column is an error, even if no row needs it.
         for column in 0..program.columns.len() {
-            if !reading.touched[column] {
-                reading.column_side(column as u32)?;
+            if !reader.read_columns[column] {
+                reader.column_side(column as u32)?;
             }
         }
-        Ok(reading.copies)
+        Ok(reader.copies)
     }
 
-    /// Whether it copies columns as they are, one behind the other, and nothing else.
+    /// Return true if the program only copies whole columns, one after the other.
     pub(super) fn is_plain(&self) -> bool {
         let plain = |piece: &Piece| {
             matches!(piece.content, Content::Cell(Cell { item: None, strip: None, .. })) && piece.branch.is_none()
@@ -135,7 +137,7 @@ impl<'a> Copies<'a> {
         self.lists.is_empty() && self.pieces.iter().all(plain)
     }
 
-    /// Whether all of a source's texts are copied in each row, as far as its lists have no more items than they must.
+    /// Return true if each row copies all texts of a source, provided that its lists have no further items.
     pub(super) fn covers(&self, source: usize, is_listed: bool) -> bool {
         let copied = |item: Option<usize>| {
             self.pieces.iter().any(|piece| {
@@ -147,21 +149,21 @@ impl<'a> Copies<'a> {
             return copied(None);
         }
         let items = self.least(source);
-        // Of many items that would take long to find out.
+        // If there are many items, the search would take too long.
         items <= MAX_CONDITIONAL && (0..items).all(|item| copied(Some(item)))
     }
 
-    /// How many items a row of a source has to have.
+    /// Return the number of items that a row of a source must have.
     pub(super) fn least(&self, source: usize) -> usize {
         self.lists.iter().find(|(list, _)| *list == source).map_or(0, |(_, least)| *least)
     }
 
-    /// Whether a literal stands before each text, so that the bytes of two never make a character together.
+    /// Return true if there is a literal before each text, so that the bytes of two texts never form one character.
     pub(super) fn are_apart(&self) -> bool {
         let is_empty = |(start, end): (usize, usize)| start == end;
-        (0..self.pieces.len()).all(|at| {
-            let piece = &self.pieces[at];
-            let before = at.checked_sub(1).map(|before| &self.pieces[before]);
+        (0..self.pieces.len()).all(|index| {
+            let piece = &self.pieces[index];
+            let before = index.checked_sub(1).map(|before| &self.pieces[before]);
             !matches!(piece.content, Content::Cell(_))
                 || !is_empty(piece.literal)
                 || before.is_some_and(|before| {
@@ -172,20 +174,20 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// A program that is being read.
-struct Reading<'a, 's> {
+/// Reads the pieces of a program.
+struct Reader<'a, 's> {
     program: &'a Program,
     sources: &'s mut Sources<'a>,
     copies: Copies<'a>,
-    /// How many pieces stand under a condition.
+    /// The number of conditional pieces.
     conditional: usize,
-    /// The columns that were met.
-    touched: Vec<bool>,
+    /// True for each column that was read.
+    read_columns: Vec<bool>,
     budget: usize,
 }
 
-impl<'a> Reading<'a, '_> {
-    fn steps(&mut self, steps: &'a [Step], branch: Option<usize>) -> Found<()> {
+impl<'a> Reader<'a, '_> {
+    fn steps(&mut self, steps: &'a [Step], branch: Option<usize>) -> Read<()> {
         for step in steps {
             match step {
                 Step::Literal(start, end) => self.literal(*start, *end, branch)?,
@@ -203,7 +205,7 @@ impl<'a> Reading<'a, '_> {
         Ok(())
     }
 
-    fn piece(&mut self, content: Content<'a>, branch: Option<usize>) -> Found<()> {
+    fn piece(&mut self, content: Content<'a>, branch: Option<usize>) -> Read<()> {
         self.conditional += usize::from(branch.is_some());
         if self.conditional > MAX_CONDITIONAL {
             return Err(Unfit::More);
@@ -213,20 +215,20 @@ impl<'a> Reading<'a, '_> {
         Ok(())
     }
 
-    /// One more node is gone through.
-    fn visit(&mut self) -> Found<()> {
+    /// Count a node that is visited.
+    fn visit(&mut self) -> Read<()> {
         self.budget = self.budget.checked_sub(1).ok_or(Unfit::More)?;
         Ok(())
     }
 
-    fn literal(&mut self, start: usize, end: usize, branch: Option<usize>) -> Found<()> {
+    fn literal(&mut self, start: usize, end: usize, branch: Option<usize>) -> Read<()> {
         if branch.is_some() {
             return self.piece(Content::Literal(start, end), branch);
         }
         self.copies.fixed += end - start;
         let last = self.copies.end;
         if last.0 < last.1 && last.1 != start {
-            // What stood between them writes nothing.
+            // A step between them writes nothing.
             self.copies.end = (0, 0);
             self.copies.pieces.push(Piece { literal: last, content: Content::Literal(0, 0), branch: None });
             self.copies.end = (start, end);
@@ -236,18 +238,18 @@ impl<'a> Reading<'a, '_> {
         Ok(())
     }
 
-    fn emit(&mut self, number: u32, text: bool, branch: Option<usize>) -> Found<()> {
+    fn emit(&mut self, number: u32, text: bool, branch: Option<usize>) -> Read<()> {
         self.visit()?;
         let program = self.program;
         let node = &program.nodes[number as usize];
         let operands = program.operands_of(node);
         match node.kind {
-            NodeKind::Constant(at) => match &program.constants[at as usize] {
-                Constant::Str(own) => self.piece(Content::Constant(own.as_bytes()), branch),
+            NodeKind::Constant(index) => match &program.constants[index as usize] {
+                Constant::Str(text) => self.piece(Content::Constant(text.as_bytes()), branch),
                 _ => Err(Unfit::More),
             },
             NodeKind::Operation(O::Text) => self.emit(operands[0], false, branch),
-            NodeKind::Operation(O::Concat) => operands.iter().try_for_each(|one| self.emit(*one, true, branch)),
+            NodeKind::Operation(O::Concat) => operands.iter().try_for_each(|part| self.emit(*part, true, branch)),
             NodeKind::Operation(O::Select) => {
                 let [holds, fails] = self.branches(operands[0], branch)?;
                 self.emit(operands[1], text, Some(holds))?;
@@ -260,8 +262,8 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// What is evaluated and not written.
-    fn check(&mut self, number: u32, branch: Option<usize>) -> Found<()> {
+    /// Read a node that is evaluated but not written.
+    fn check(&mut self, number: u32, branch: Option<usize>) -> Read<()> {
         let program = self.program;
         let node = &program.nodes[number as usize];
         match node.kind {
@@ -277,16 +279,16 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// The value that a node is.
-    fn cell(&mut self, number: u32, text: bool, branch: Option<usize>) -> Found<Cell> {
+    /// Read a node that is a cell.
+    fn cell(&mut self, number: u32, text: bool, branch: Option<usize>) -> Read<Cell> {
         let program = self.program;
         let node = &program.nodes[number as usize];
         let operands = program.operands_of(node);
         let constant = |number: u32| match program.nodes[number as usize].kind {
-            NodeKind::Constant(at) => Ok(Value::of(&program.constants[at as usize])),
+            NodeKind::Constant(index) => Ok(Value::of(&program.constants[index as usize])),
             _ => Err(Unfit::More),
         };
-        let strip = |own: O| match own {
+        let strip = |operation: O| match operation {
             O::Strip => Some(text::Ends::Both),
             O::LStrip => Some(text::Ends::Left),
             O::RStrip => Some(text::Ends::Right),
@@ -297,20 +299,20 @@ impl<'a> Reading<'a, '_> {
                 let source = self.number(column, false)?;
                 Cell { source, item: None, strip: None }
             }
-            // What isn't asked for needn't be there.
+            // In a branch, the item may be missing in rows that don't need it.
             NodeKind::Operation(O::Item) if branch.is_none() => {
                 let NodeKind::Column(column) = program.nodes[operands[0] as usize].kind else {
                     return Err(Unfit::More);
                 };
-                let Value::Int(at) = constant(operands[1])? else { return Err(Unfit::More) };
-                let item = usize::try_from(at).map_err(|_| Unfit::More)?;
+                let Value::Int(index) = constant(operands[1])? else { return Err(Unfit::More) };
+                let item = usize::try_from(index).map_err(|_| Unfit::More)?;
                 let source = self.number(column, true)?;
                 self.has_items(source, item.checked_add(1).ok_or(Unfit::More)?);
                 Cell { source, item: Some(item), strip: None }
             }
-            NodeKind::Operation(own) => {
+            NodeKind::Operation(operation) => {
                 let (Some(ends), Value::None) =
-                    (strip(own), operands.get(1).map_or(Ok(Value::None), |at| constant(*at))?)
+                    (strip(operation), operands.get(1).map_or(Ok(Value::None), |operand| constant(*operand))?)
                 else {
                     return Err(Unfit::More);
                 };
@@ -322,18 +324,18 @@ impl<'a> Reading<'a, '_> {
             }
             NodeKind::Constant(_) => return Err(Unfit::More),
         };
-        // What isn't a text is found out row by row.
+        // Values that aren't texts are detected row by row.
         if text && !self.sources.all[cell.source].only_texts { Err(Unfit::More) } else { Ok(cell) }
     }
 
-    /// The number of a column's source.
-    fn number(&mut self, column: u32, in_lists: bool) -> Found<usize> {
+    /// Return the number of a column's source.
+    fn number(&mut self, column: u32, in_lists: bool) -> Read<usize> {
         let program = self.program;
-        self.touched[column as usize] = true;
+        self.read_columns[column as usize] = true;
         self.sources.number(&program.columns[column as usize], in_lists)
     }
 
-    /// A row has to have a list of so many items.
+    /// Require a list of at least `items` items in each row.
     fn has_items(&mut self, source: usize, items: usize) {
         match self.copies.lists.iter_mut().find(|(list, _)| *list == source) {
             Some((_, least)) => *least = (*least).max(items),
@@ -341,8 +343,8 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// The branches of where a condition holds, and of where it doesn't.
-    fn branches(&mut self, condition: u32, within: Option<usize>) -> Found<[usize; 2]> {
+    /// Add the two branches of a condition: where it holds, and where it doesn't.
+    fn branches(&mut self, condition: u32, within: Option<usize>) -> Read<[usize; 2]> {
         let condition = self.condition(condition)?;
         if self.copies.conditions.len() == MAX_CONDITIONS {
             return Err(Unfit::More);
@@ -356,42 +358,42 @@ impl<'a> Reading<'a, '_> {
         Ok([first, first + 1])
     }
 
-    /// The truth of a node.
-    fn condition(&mut self, number: u32) -> Found<Condition<'a>> {
+    /// Read the condition that a node is true.
+    fn condition(&mut self, number: u32) -> Read<Condition<'a>> {
         self.visit()?;
         let program = self.program;
         let node = &program.nodes[number as usize];
         let operands = program.operands_of(node);
         Ok(match node.kind {
             NodeKind::Constant(_) | NodeKind::Column(_) => match self.side(number)? {
-                Side::Constant(value) => Condition::Known(Value::of(value).truth().map_err(|_| Unfit::More)?),
+                Side::Constant(value) => Condition::Always(Value::of(value).truth().map_err(|_| Unfit::More)?),
                 Side::Text(source) => Condition::Filled(source),
                 Side::Number(column) => Condition::True(column),
             },
             NodeKind::Operation(O::Truth) => self.condition(operands[0])?,
             NodeKind::Operation(O::Not) => Condition::Not(Box::new(self.condition(operands[0])?)),
-            NodeKind::Operation(own @ (O::Eq | O::Ne)) => {
+            NodeKind::Operation(operation @ (O::Eq | O::Ne)) => {
                 let equal = Condition::Equal(self.side(operands[0])?, self.side(operands[1])?);
-                if own == O::Eq { equal } else { Condition::Not(Box::new(equal)) }
+                if operation == O::Eq { equal } else { Condition::Not(Box::new(equal)) }
             }
             NodeKind::Operation(O::Is) => match (self.side(operands[0])?, self.side(operands[1])?) {
                 (side, Side::Constant(Constant::None)) => Condition::Missing(side),
                 _ => return Err(Unfit::More),
             },
             NodeKind::Operation(O::Select) => {
-                let [by, one, other] =
+                let [test, value, other] =
                     [self.condition(operands[0])?, self.condition(operands[1])?, self.condition(operands[2])?];
-                Condition::Select(Box::new([by, one, other]))
+                Condition::Select(Box::new([test, value, other]))
             }
             NodeKind::Operation(_) => return Err(Unfit::More),
         })
     }
 
-    /// A value that is compared: a text, a number or a bool, or none.
-    fn side(&mut self, number: u32) -> Found<Side<'a>> {
+    /// Read a side of a comparison: a text, a number, a bool or None.
+    fn side(&mut self, number: u32) -> Read<Side<'a>> {
         let program = self.program;
         match program.nodes[number as usize].kind {
-            NodeKind::Constant(at) => match &program.constants[at as usize] {
+            NodeKind::Constant(index) => match &program.constants[index as usize] {
                 Constant::List(_) => Err(Unfit::More),
                 value => Ok(Side::Constant(value)),
             },
@@ -400,19 +402,20 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// A column of texts, of numbers or of bools.
-    fn column_side(&mut self, column: u32) -> Found<Side<'a>> {
+    /// Read a column of texts, of numbers or of bools as a side of a comparison.
+    fn column_side(&mut self, column: u32) -> Read<Side<'a>> {
         let name = self.program.columns[column as usize].as_str();
-        self.touched[column as usize] = true;
+        self.read_columns[column as usize] = true;
         let schema = self.sources.batch.schema_ref();
-        let Ok(at) = schema.index_of(name) else { return Err(Unfit::More) };
-        let field = schema.field(at);
-        let is_number = |own: &DataType| own.is_integer() && *own != DataType::UInt64 || own.is_floating();
+        let Ok(index) = schema.index_of(name) else { return Err(Unfit::More) };
+        let field = schema.field(index);
+        let is_number =
+            |data_type: &DataType| data_type.is_integer() && *data_type != DataType::UInt64 || data_type.is_floating();
         match field.data_type() {
             _ if is_foreign(field) => Err(Unfit::More),
-            own if is_string(own) => self.sources.number(name, false).map(Side::Text),
-            own if is_number(own) || *own == DataType::Boolean => {
-                let column = Column::new(field, self.sources.batch.column(at));
+            data_type if is_string(data_type) => self.sources.number(name, false).map(Side::Text),
+            data_type if is_number(data_type) || *data_type == DataType::Boolean => {
+                let column = Column::new(field, self.sources.batch.column(index));
                 Ok(Side::Number(column.map_err(|error| error.in_column(name))?))
             }
             _ => Err(Unfit::More),

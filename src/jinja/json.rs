@@ -4,11 +4,11 @@ use std::io::Write as _;
 
 use super::scratch::Scratch;
 use super::value::{Bail, Value, Valued};
-use crate::{json_text, pytext};
+use crate::{json_text, python_text};
 
-/// How `json.dumps` is asked to write.
+/// The arguments of `json.dumps` that change its layout.
 pub(super) struct Layout<'r> {
-    /// What each level is indented by; on one line without.
+    /// The indentation of each level. All is on one line if there is none.
     pub(super) indent: Option<Vec<u8>>,
     pub(super) sort_keys: bool,
     pub(super) ensure_ascii: bool,
@@ -17,14 +17,14 @@ pub(super) struct Layout<'r> {
 }
 
 impl<'r> Layout<'r> {
-    /// Of the arguments of `json.dumps`: indent, `sort_keys`, `ensure_ascii` and separators, as far as they are given.
+    /// Read the arguments of `json.dumps` that are given: indent, `sort_keys`, `ensure_ascii` and separators.
     pub(super) fn of(arguments: &[Value<'r>]) -> Valued<Self> {
-        let argument = |at: usize| arguments.get(at).copied().unwrap_or(Value::None);
-        let flag = |at: usize, default: bool| arguments.get(at).map_or(Ok(default), |value| value.bool());
+        let argument = |index: usize| arguments.get(index).copied().unwrap_or(Value::None);
+        let flag = |index: usize, default: bool| arguments.get(index).map_or(Ok(default), |value| value.bool());
         let indent = match argument(0) {
             Value::None => None,
             Value::Str(text) => Some(text.to_vec()),
-            // The most that an indent may have: each line has it.
+            // The width is limited because each line has it.
             Value::Int(width @ 0..=64) => Some(vec![b' '; width as usize]),
             _ => return Err(Bail::VALUE),
         };
@@ -42,7 +42,7 @@ impl<'r> Layout<'r> {
         Ok(Self { indent, sort_keys: flag(1, false)?, ensure_ascii: flag(2, true)?, item_separator, key_separator })
     }
 
-    /// Append a value, `level` levels deep.
+    /// Append a value that is nested `level` levels deep.
     pub(super) fn write(&self, value: Value, level: usize, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
         let start = out.len();
         match value {
@@ -54,19 +54,19 @@ impl<'r> Layout<'r> {
             Value::Float(value) if value.is_infinite() => {
                 out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
             }
-            Value::Float(value) => pytext::write_float(value, out),
+            Value::Float(value) => python_text::write_float(value, out),
             Value::Str(text) => self.string(super::text::utf8(text)?, out),
             Value::Record(record, row) => {
                 let mut order: Vec<usize> = (0..record.len()).collect();
                 if self.sort_keys {
-                    order.sort_by_key(|at| &record.names()[*at]);
+                    order.sort_by_key(|index| &record.names()[*index]);
                 }
                 out.push(b'{');
-                for (n, at) in order.iter().enumerate() {
+                for (n, index) in order.iter().enumerate() {
                     self.item(n, level, out, scratch)?;
-                    self.string(&record.names()[*at], out);
+                    self.string(&record.names()[*index], out);
                     out.extend_from_slice(self.key_separator);
-                    self.write(record.fields()[*at].value(row), level + 1, out, scratch)?;
+                    self.write(record.fields()[*index].value(row), level + 1, out, scratch)?;
                 }
                 return self.end(b'}', order.is_empty(), level, out, scratch);
             }
@@ -84,7 +84,7 @@ impl<'r> Layout<'r> {
         scratch.spend(out.len() - start)
     }
 
-    /// What stands before an item.
+    /// Append the separator and the new line before an item.
     fn item(&self, n: usize, level: usize, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
         if n > 0 {
             out.extend_from_slice(self.item_separator);

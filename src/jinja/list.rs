@@ -8,12 +8,12 @@ use super::compare::{Number, equal, order};
 use super::scratch::Scratch;
 use super::value::{Bail, List, Value, Valued};
 
-/// The item at a place, from the end for a negative one.
-pub(super) fn item(items: List<'_>, at: i64) -> Valued<Value<'_>> {
-    super::text::place(at, items.len()).map(|at| items.get(at)).ok_or(Bail::VALUE)
+/// Return the item at an index. A negative index counts from the end.
+pub(super) fn item(items: List<'_>, index: i64) -> Valued<Value<'_>> {
+    super::text::resolve_index(index, items.len()).map(|index| items.get(index)).ok_or(Bail::VALUE)
 }
 
-/// A slice.
+/// Return a slice of a list.
 pub(super) fn slice<'r>(
     items: List<'r>,
     start: Value,
@@ -29,24 +29,24 @@ pub(super) fn slice<'r>(
     scratch.list((0..many).map(|n| items.get((start + n as i64 * step) as usize)))
 }
 
-/// One list behind the other.
+/// Return the concatenation of two lists.
 pub(super) fn add<'r>(left: List<'r>, right: List<'r>, scratch: &Scratch<'r>) -> Valued<Value<'r>> {
     let first = left.len();
-    let get = |at: usize| if at < first { left.get(at) } else { right.get(at - first) };
+    let get = |index: usize| if index < first { left.get(index) } else { right.get(index - first) };
     scratch.list((0..first + right.len()).map(get))
 }
 
-/// Where a value stands first.
+/// Return the index of the first item that equals a value.
 pub(super) fn find(items: List, value: Value, scratch: &Scratch) -> Valued<Option<usize>> {
-    for (at, item) in items.iter().enumerate() {
+    for (index, item) in items.iter().enumerate() {
         if equal(item, value, true, scratch)? {
-            return Ok(Some(at));
+            return Ok(Some(index));
         }
     }
     Ok(None)
 }
 
-/// How often a value stands in a list.
+/// Return the number of items that equal a value.
 pub(super) fn count(items: List, value: Value, scratch: &Scratch) -> Valued<usize> {
     let mut count = 0;
     for item in items.iter() {
@@ -55,13 +55,13 @@ pub(super) fn count(items: List, value: Value, scratch: &Scratch) -> Valued<usiz
     Ok(count)
 }
 
-/// Items with what they are ordered by: all texts, or all numbers that are numbers.
+/// Return each item with its sort key. Bail unless all keys are texts, or all are numbers other than NaN.
 fn keyed<'r>(items: List<'r>, case_sensitive: bool, scratch: &Scratch<'r>) -> Valued<Vec<(Value<'r>, Value<'r>)>> {
     scratch.spend(items.len() * 2 * size_of::<Value>())?;
     let mut out: Vec<(Value, Value)> = Vec::with_capacity(items.len());
     for item in items.iter() {
         let key = match item {
-            Value::Str(text) if !case_sensitive => Value::Str(mapped(Mapping::Lower, text, scratch)?),
+            Value::Str(text) if !case_sensitive => Value::Str(mapped(Mapping::LowerCase, text, scratch)?),
             other => other,
         };
         let alike = match (key, out.first()) {
@@ -76,12 +76,12 @@ fn keyed<'r>(items: List<'r>, case_sensitive: bool, scratch: &Scratch<'r>) -> Va
     Ok(out)
 }
 
-/// The order of two keys, which are alike.
+/// Compare two keys of the same kind.
 fn by_key(left: &(Value, Value), right: &(Value, Value)) -> Ordering {
     order(left.0, right.0).ok().flatten().unwrap_or(Ordering::Equal)
 }
 
-/// The filter `sort`: what is equal keeps its order, in reverse too.
+/// The filter `sort`. Equal items keep their order, also if the order is reversed.
 pub(super) fn sort<'r>(
     items: List<'r>,
     reverse: bool,
@@ -93,7 +93,7 @@ pub(super) fn sort<'r>(
     scratch.list(keyed.into_iter().map(|(_, item)| item))
 }
 
-/// The filters `min` and `max`: the first of those that are equal.
+/// The filters `min` and `max`. Return the first one of equal items.
 pub(super) fn extreme<'r>(
     items: List<'r>,
     wanted: Ordering,
@@ -105,7 +105,7 @@ pub(super) fn extreme<'r>(
     best.map(|(_, item)| item).ok_or(Bail::VALUE)
 }
 
-/// What makes two items the same.
+/// Identity of an item for `unique`.
 #[derive(PartialEq, Eq, Hash)]
 enum Same<'r> {
     Text(&'r [u8]),
@@ -113,7 +113,7 @@ enum Same<'r> {
     Float(u64),
 }
 
-/// The filter `unique`: the first of those that are equal.
+/// The filter `unique`. Keep the first one of equal items.
 pub(super) fn unique<'r>(items: List<'r>, case_sensitive: bool, scratch: &Scratch<'r>) -> Valued<Value<'r>> {
     let mut seen = HashSet::new();
     let mut out = Vec::new();
@@ -122,7 +122,7 @@ pub(super) fn unique<'r>(items: List<'r>, case_sensitive: bool, scratch: &Scratc
             Value::Str(text) => Same::Text(text),
             other => match Number::of(other)? {
                 Number::Int(value) => Same::Int(value),
-                // A float that is an int is equal to it.
+                // A float with the value of an int equals this int.
                 Number::Float(value)
                     if Number::Int(value as i64).order(Number::Float(value)) == Some(Ordering::Equal) =>
                 {

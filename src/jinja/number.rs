@@ -1,9 +1,9 @@
-//! Arithmetic as Python does it, as long as ints have 64 bits.
+//! Arithmetic as in Python, for ints of 64 bits.
 
 use super::compare::Number;
 use super::value::{Bail, List, Value, Valued};
 
-/// Ints up to this one are floats exactly.
+/// All ints up to this one are exact as floats.
 const MAX_EXACT: u64 = 1 << 53;
 
 impl Number {
@@ -15,7 +15,7 @@ impl Number {
     }
 }
 
-/// An operation on two ints that may not fit, or on two floats.
+/// Apply `ints` to two ints, or `floats` to two other numbers. Bail if there is no result.
 fn both<'r>(
     left: Value,
     right: Value,
@@ -41,7 +41,7 @@ pub(super) fn mul<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
     both(left, right, i64::checked_mul, |a, b| Some(a * b))
 }
 
-/// Python's `/`: ints that aren't floats exactly would have to be divided as they are.
+/// Python's `/`. Bail for ints that aren't exact as floats, because Python divides them exactly.
 pub(super) fn truediv<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
     let (left, right) = (Number::of(left)?, Number::of(right)?);
     if let (Number::Int(a), Number::Int(b)) = (left, right)
@@ -53,7 +53,7 @@ pub(super) fn truediv<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
     if divisor == 0.0 { Err(Bail::VALUE) } else { Ok(Value::Float(left.float() / divisor)) }
 }
 
-/// Python's `//`, towards minus infinity.
+/// Python's `//`, which rounds towards minus infinity.
 pub(super) fn floordiv<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
     let ints = |a: i64, b: i64| {
         let quotient = a.checked_div(b)?;
@@ -71,7 +71,7 @@ pub(super) fn modulo<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
     both(left, right, ints, |a, b| divmod(a, b).map(|(_, rest)| rest))
 }
 
-/// `divmod` of floats, step by step as CPython does it.
+/// `divmod` of floats, with the same steps as in CPython.
 fn divmod(a: f64, b: f64) -> Option<(f64, f64)> {
     if b == 0.0 {
         return None;
@@ -107,19 +107,19 @@ pub(super) fn abs<'r>(value: Value) -> Valued<Value<'r>> {
     }
 }
 
-/// More places behind the point than any float has.
-const MAX_PLACES: i64 = 400;
+/// More decimals than any float has.
+const MAX_DECIMALS: i64 = 400;
 
-/// `round` with as many places as `precision`, or to an int without. Places before the point are Python's.
+/// `round` to `precision` decimals, or to an int if there is no precision. Bail for a negative precision.
 pub(super) fn round<'r>(value: Value, precision: Option<Value>) -> Valued<Value<'r>> {
-    let places = precision.map(Value::index).transpose()?;
-    match (Number::of(value)?, places) {
+    let decimals = precision.map(Value::index).transpose()?;
+    match (Number::of(value)?, decimals) {
         (Number::Int(value), None | Some(0..)) => Ok(Value::Int(value)),
         (Number::Float(value), None) => whole(value.round_ties_even()).map(Value::Int).ok_or(Bail::VALUE),
-        (Number::Float(value), Some(MAX_PLACES..)) => Ok(Value::Float(value)),
-        (Number::Float(value), Some(places @ 0..)) if value.is_finite() => {
-            // Both print the exact value, and half of a last place goes to the even digit.
-            let text = format!("{value:.*}", places as usize);
+        (Number::Float(value), Some(MAX_DECIMALS..)) => Ok(Value::Float(value)),
+        (Number::Float(value), Some(decimals @ 0..)) if value.is_finite() => {
+            // Rust and Python both print the exact value, and round half to even.
+            let text = format!("{value:.*}", decimals as usize);
             text.parse().map(Value::Float).map_err(|_| Bail::VALUE)
         }
         (Number::Float(value), Some(0..)) => Ok(Value::Float(value)),
@@ -127,13 +127,13 @@ pub(super) fn round<'r>(value: Value, precision: Option<Value>) -> Valued<Value<
     }
 }
 
-/// A whole float as an int, if it has 64 bits.
+/// Return a whole float as an int. Return None if the int has more than 64 bits.
 fn whole(value: f64) -> Option<i64> {
     let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
     fits.then_some(value as i64)
 }
 
-/// `sum` of ints. How floats are added up depends on Python's version.
+/// `sum` of ints. Bail for floats, because their sum depends on Python's version.
 pub(super) fn sum<'r>(items: List) -> Valued<Value<'r>> {
     let total = items.iter().try_fold(0_i64, |sum, item| sum.checked_add(item.index().ok()?));
     total.map(Value::Int).ok_or(Bail::VALUE)
@@ -185,20 +185,21 @@ pub(super) fn to_int<'r>(value: Value) -> Valued<Value<'r>> {
     }
 }
 
-/// What a text says.
+/// The number in a text.
 enum Read<T> {
     Number(T),
-    /// No number.
+    /// The text isn't a number.
     None,
 }
 
-/// A text's ASCII without the white space around it; None where something else shows that it is no number.
+/// Return a text without white space at its ends. Return None if the text can't be a number because of a character
+/// that isn't ASCII.
 ///
 /// # Errors
 ///
-/// Where Python may know a digit.
+/// If a character may be a digit for Python.
 fn ascii(text: &[u8]) -> Valued<Option<&[u8]>> {
-    // `strip()` takes the four separators for white space; what reads numbers doesn't.
+    // `strip()` removes these four separators as white space, but Python's parsers of numbers don't.
     let separator = |byte: &u8| (0x1c..=0x1f).contains(byte);
     if text.iter().any(separator) {
         return Ok(None);
@@ -207,14 +208,14 @@ fn ascii(text: &[u8]) -> Valued<Option<&[u8]>> {
     if text.is_ascii() {
         return Ok(Some(text));
     }
-    // Digits of other scripts count. A letter of one is no digit in any version of Unicode.
+    // Digits of other scripts count as digits. A letter of any script is no digit in any version of Unicode.
     if super::text::utf8(text)?.chars().any(|c| !c.is_ascii() && c.is_alphabetic() && !c.is_numeric()) {
         return Ok(None);
     }
     Err(Bail::VALUE)
 }
 
-/// Digits without the underscores between them; None if it isn't digits with at most one underscore between two.
+/// Return digits without their underscores. Return None unless all are digits, with at most one underscore between two.
 fn digits(text: &[u8]) -> Option<Vec<u8>> {
     let fine = text.first().is_some_and(u8::is_ascii_digit)
         && text.last().is_some_and(u8::is_ascii_digit)
@@ -223,7 +224,7 @@ fn digits(text: &[u8]) -> Option<Vec<u8>> {
     fine.then(|| text.iter().filter(|byte| **byte != b'_').copied().collect())
 }
 
-/// The sign, and what follows it.
+/// Split a text into its sign and the rest. The sign is true for minus.
 fn signed(text: &[u8]) -> (bool, &[u8]) {
     match text {
         [b'-', rest @ ..] => (true, rest),
@@ -232,43 +233,43 @@ fn signed(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// What Python's `int` reads in a text, base 10. Bails for one that has more than 64 bits.
+/// Python's `int` of a text in base 10. Bail if the int has more than 64 bits.
 fn int_of(text: &[u8]) -> Valued<Read<i64>> {
     let Some(text) = ascii(text)? else { return Ok(Read::None) };
     let (minus, rest) = signed(text);
     let Some(digits) = digits(rest) else { return Ok(Read::None) };
     let add = |sum: i64, digit: &u8| sum.checked_mul(10)?.checked_sub(i64::from(digit - b'0'));
-    // Counted downwards, where there is one more.
+    // Count downwards, because there is one more negative int than positive ones.
     let negative = digits.iter().try_fold(0, add).ok_or(Bail::VALUE)?;
     let value = if minus { Some(negative) } else { negative.checked_neg() };
     value.map(Read::Number).ok_or(Bail::VALUE)
 }
 
-/// What Python's `float` reads in a text.
+/// Python's `float` of a text.
 fn float_of(text: &[u8]) -> Valued<Read<f64>> {
     let Some(text) = ascii(text)? else { return Ok(Read::None) };
     let (minus, rest) = signed(text);
-    let lower = rest.to_ascii_lowercase();
+    let lowercase = rest.to_ascii_lowercase();
     let sign = |value: f64| Ok(Read::Number(if minus { -value } else { value }));
-    match &lower[..] {
+    match &lowercase[..] {
         b"inf" | b"infinity" => return sign(f64::INFINITY),
         b"nan" => return sign(f64::NAN),
         _ => {}
     }
-    let (mantissa, exponent) = match lower.iter().position(|byte| *byte == b'e') {
-        Some(at) => (&lower[..at], Some(&lower[at + 1..])),
-        None => (&lower[..], None),
+    let (mantissa, exponent) = match lowercase.iter().position(|byte| *byte == b'e') {
+        Some(index) => (&lowercase[..index], Some(&lowercase[index + 1..])),
+        None => (&lowercase[..], None),
     };
-    let (before, behind) = match mantissa.iter().position(|byte| *byte == b'.') {
-        Some(at) => (&mantissa[..at], &mantissa[at + 1..]),
+    let (integer, fraction) = match mantissa.iter().position(|byte| *byte == b'.') {
+        Some(index) => (&mantissa[..index], &mantissa[index + 1..]),
         None => (mantissa, &b""[..]),
     };
     let part = |text: &[u8]| if text.is_empty() { Some(Vec::new()) } else { digits(text) };
-    let (Some(before), Some(behind)) = (part(before), part(behind)) else { return Ok(Read::None) };
-    if before.is_empty() && behind.is_empty() {
+    let (Some(integer), Some(fraction)) = (part(integer), part(fraction)) else { return Ok(Read::None) };
+    if integer.is_empty() && fraction.is_empty() {
         return Ok(Read::None);
     }
-    let mut plain = String::from_utf8([&before[..], b".", &behind[..]].concat()).map_err(|_| Bail::VALUE)?;
+    let mut plain = String::from_utf8([&integer[..], b".", &fraction[..]].concat()).map_err(|_| Bail::VALUE)?;
     if let Some(exponent) = exponent {
         let (minus, rest) = signed(exponent);
         let Some(digits) = digits(rest) else { return Ok(Read::None) };

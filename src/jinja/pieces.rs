@@ -1,40 +1,41 @@
-//! What rows' texts are made of: slices of what lies in memory already, and what was computed.
+//! The pieces of rows' texts: slices of bytes that are in memory already, and computed bytes.
 
 use std::ops::Range;
 
 use super::value::Bail;
 use crate::render::put;
 
-/// A piece of what was computed for a chunk's rows.
+/// The base of a piece that was computed.
 const COMPUTED: u32 = u32::MAX;
 
 /// A stretch of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    /// Which of the bases it is of, or [`COMPUTED`].
+    /// The number of its base, or [`COMPUTED`].
     pub(super) base: u32,
     pub(super) len: u32,
     pub(super) start: usize,
 }
 
-/// A row that isn't rendered here.
+/// A row that the program doesn't render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bailed {
     /// The row, within the batch.
     pub row: usize,
-    /// The program that it was to be rendered by.
+    /// The program of the row.
     pub program: u32,
-    /// Why not.
+    /// The reason.
     pub reason: Bail,
 }
 
-/// What some rows' texts are made of.
+/// The pieces of some rows' texts.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) rows: Range<usize>,
     pub(super) pieces: Vec<Piece>,
-    /// How many pieces there are up to each row's end, and how long the row's text is.
+    /// The number of pieces up to each row's end.
     pub(super) ends: Vec<usize>,
+    /// The length of each row's text.
     pub(super) lengths: Vec<usize>,
     pub(super) computed: Vec<u8>,
     pub(super) bailed: Vec<Bailed>,
@@ -53,18 +54,18 @@ impl Chunk {
         }
     }
 
-    /// How long the row's text is so far, whose pieces begin behind `first` others.
+    /// Return the length so far of a row's text. The row's pieces begin after `first` others.
     pub(super) fn length(&self, first: usize) -> usize {
         self.pieces[first..].iter().map(|piece| piece.len as usize).sum()
     }
 
-    /// End a row whose pieces begin behind `first` others.
+    /// End a row. Its pieces begin after `first` others.
     pub(super) fn end_row(&mut self, first: usize) {
         self.lengths.push(self.length(first));
         self.ends.push(self.pieces.len());
     }
 
-    /// Give a row up whose pieces begin behind `first` others, and what was computed for it behind `computed` bytes.
+    /// Give up a row. Its pieces begin after `first` others, and its computed bytes after `computed` others.
     pub(super) fn give_up(&mut self, bailed: Bailed, first: usize, computed: usize) {
         self.pieces.truncate(first);
         self.computed.truncate(computed);
@@ -72,7 +73,7 @@ impl Chunk {
         self.end_row(first);
     }
 
-    /// Add a stretch of a base.
+    /// Add a slice of a base.
     #[inline]
     pub(super) fn slice(&mut self, base: u32, start: usize, len: usize) {
         if let Ok(len) = u32::try_from(len) {
@@ -84,17 +85,17 @@ impl Chunk {
         self.slice(base, start, u32::MAX as usize);
         self.slice(base, start + u32::MAX as usize, len - u32::MAX as usize);
     }
-
-    /// Write some of the rows' texts one behind the other. `others` are the texts of rows that were given up, the first
-    /// of these rows first.
+    /// Write the texts of some rows to `out`. `others` are the texts of rows that were given up, in ascending order
+    /// from the first row on.
+    /// the first row on.
     pub(super) fn write<'o>(
         &self,
         rows: Range<usize>,
         bases: &[&[u8]],
         mut others: impl Iterator<Item = (usize, &'o str)>,
-        own: &mut [u8],
+        out: &mut [u8],
     ) {
-        let (mut at, mut other) = (0, others.next());
+        let (mut end, mut other) = (0, others.next());
         let mut from = match rows.start - self.rows.start {
             0 => 0,
             before => self.ends[before - 1],
@@ -103,20 +104,20 @@ impl Chunk {
             if let Some((number, text)) = other
                 && number == row
             {
-                own[at..at + text.len()].copy_from_slice(text.as_bytes());
-                at += text.len();
+                out[end..end + text.len()].copy_from_slice(text.as_bytes());
+                end += text.len();
                 other = others.next();
             }
-            let end = self.ends[row - self.rows.start];
-            for piece in &self.pieces[from..end] {
+            let last = self.ends[row - self.rows.start];
+            for piece in &self.pieces[from..last] {
                 let base = if piece.base == COMPUTED { &self.computed } else { bases[piece.base as usize] };
-                at = put(own, at, base, piece.start, piece.start + piece.len as usize);
+                end = put(out, end, base, piece.start, piece.start + piece.len as usize);
             }
-            from = end;
+            from = last;
         }
     }
 
-    /// Add what was computed from byte `start` on.
+    /// Add a piece for the bytes that were computed from byte `start` on.
     pub(super) fn computed_from(&mut self, start: usize, first: usize) {
         let len = self.computed.len() - start;
         if self.pieces.len() > first
@@ -124,7 +125,7 @@ impl Chunk {
             && last.base == COMPUTED
             && let Some(both) = last.len.checked_add(u32::try_from(len).unwrap_or(u32::MAX))
         {
-            // Nothing but pieces is computed, so that they lie one behind the other.
+            // Only pieces are computed, so these two are adjacent.
             last.len = both;
             return;
         }

@@ -1,8 +1,8 @@
-//! Values as Python's `str` and `repr` print them.
+//! Values in the form of Python's `str` and `repr`.
 
 use super::scratch::Scratch;
 use super::value::{Bail, Value, Valued};
-use crate::pytext;
+use crate::python_text;
 
 /// Append `str` of a value.
 pub(super) fn text(value: Value, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
@@ -23,19 +23,19 @@ pub(super) fn text(value: Value, out: &mut Vec<u8>, scratch: &Scratch) -> Valued
 pub(super) fn repr(value: Value, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
     let start = out.len();
     match value {
-        Value::None => out.extend_from_slice(pytext::NONE),
+        Value::None => out.extend_from_slice(python_text::NONE),
         Value::Bool(true) => out.extend_from_slice(b"True"),
         Value::Bool(false) => out.extend_from_slice(b"False"),
         Value::Int(value) => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
-        Value::Float(value) => pytext::write_float(value, out),
-        Value::Str(text) => pytext::write_repr(super::text::utf8(text)?, out),
+        Value::Float(value) => python_text::write_float(value, out),
+        Value::Str(text) => python_text::write_repr(super::text::utf8(text)?, out),
         Value::Record(record, row) => {
             out.push(b'{');
             for (n, (name, field)) in record.names().iter().zip(record.fields()).enumerate() {
                 if n > 0 {
                     out.extend_from_slice(b", ");
                 }
-                pytext::write_repr(name, out);
+                python_text::write_repr(name, out);
                 out.extend_from_slice(b": ");
                 repr(field.value(row), out, scratch)?;
             }
@@ -58,6 +58,6 @@ pub(super) fn repr(value: Value, out: &mut Vec<u8>, scratch: &Scratch) -> Valued
             return scratch.spend(2);
         }
     }
-    // What holds values was paid for with them: a list may stand in itself many times over.
+    // The items of containers have already been counted: a list may contain itself many times over.
     scratch.spend(out.len() - start)
 }

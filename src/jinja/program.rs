@@ -1,18 +1,18 @@
-//! A program: expressions over columns, and statements that write them; checked when it is made.
+//! Programs: expressions over columns, and statements that write their values. A program is checked when it is built.
 
 use std::collections::HashSet;
 
 use super::constant::Constant;
-use super::operation::Operation;
+use super::operation::{Operation, Signature};
 
-/// How deep expressions may stand in expressions, statements in statements and lists in lists: evaluating them takes as
-/// much of a thread's stack.
+/// The maximum nesting of expressions, of statements and of lists. Evaluation uses as much of a thread's stack as they
+/// are nested.
 pub const MAX_NESTING: usize = 256;
 
-/// Bytes behind the last literal, so that it too can be copied in steps.
+/// The number of bytes after the last literal, so that it can be copied in steps too.
 const PADDING_BYTES: usize = 512;
 
-/// What the operand of an operation is.
+/// An operand of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
     /// An earlier expression, by its number.
@@ -21,7 +21,7 @@ pub enum Operand {
     Constant(Constant),
 }
 
-/// An expression as it comes in.
+/// An expression as the caller passes it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// The row's value of a column, by its number.
@@ -32,7 +32,7 @@ pub enum Expression {
     Operation(String, Vec<Operand>),
 }
 
-/// A statement as it comes in.
+/// A statement as the caller passes it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// Write a text.
@@ -41,13 +41,13 @@ pub enum Statement {
     Emit(usize),
     /// Evaluate an expression.
     Check(usize),
-    /// By the truth of an expression, the one block or the other.
+    /// Run the first block if an expression is true, and the second one if it is false.
     If(usize, Vec<Statement>, Vec<Statement>),
-    /// Give the row up for a reason.
+    /// Give up the row for a reason.
     Bail(usize),
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeKind {
     Column(u32),
@@ -55,17 +55,17 @@ pub(super) enum NodeKind {
     Operation(Operation),
 }
 
-/// A node's place among those whose values are kept; of others this.
+/// The value of [`Node::kept`] if the node's value isn't kept.
 pub(super) const NOT_KEPT: u32 = u32::MAX;
 
 /// An expression.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) kind: NodeKind,
-    /// Where its operands stand among [`Program::operands`].
+    /// The index of its first operand in [`Program::operands`].
     pub(super) first: u32,
     pub(super) count: u32,
-    /// Where its value is kept for whoever asks again.
+    /// The index of its value among the kept values.
     pub(super) kept: u32,
 }
 
@@ -75,7 +75,7 @@ pub(super) enum Step {
     /// Bytes `.0..=.1` of the literals.
     Literal(usize, usize),
     Emit(u32),
-    /// Write a value that has to be a text.
+    /// Write a value. Bail if it isn't a text.
     EmitText(u32),
     Check(u32),
     If(u32, Box<[Step]>, Box<[Step]>),
@@ -85,92 +85,93 @@ pub(super) enum Step {
 /// A template, specialised for the rows of one kind.
 #[derive(Debug)]
 pub struct Program {
-    /// Names of the columns that it reads.
+    /// The names of the columns that it reads.
     pub columns: Vec<String>,
     pub(super) nodes: Vec<Node>,
     pub(super) operands: Vec<u32>,
     pub(super) constants: Vec<Constant>,
     pub(super) block: Box<[Step]>,
-    /// All literals, and padding behind them.
+    /// All literals, and padding after them.
     pub(super) literals: Vec<u8>,
-    /// How many values are kept for whoever asks again.
+    /// The number of values that are kept because they are needed more than once.
     pub(super) kept: usize,
-    /// How many expressions were given; those behind them are operands that are values.
+    /// The number of expressions that the caller passed. The nodes after them are operands that are constants.
     given: usize,
     by_case: bool,
 }
 
 impl Program {
-    /// Check what comes in, and make a program of it.
+    /// Check the arguments, and build a program from them.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and where.
+    /// If an argument is invalid. The message names the expression or the block.
     pub fn new(
         columns: Vec<String>,
         expressions: Vec<Expression>,
         block: Vec<Statement>,
         reasons: usize,
     ) -> Result<Self, String> {
-        let mut maker = Maker { expressions: expressions.len(), reasons, ..Maker::default() };
+        let mut builder = Builder { expressions: expressions.len(), reasons, ..Builder::default() };
         let mut operands_of = Vec::with_capacity(expressions.len());
-        for (at, expression) in expressions.into_iter().enumerate() {
-            let fault = |what: String| format!("nodes[{at}]: {what}");
+        for (number, expression) in expressions.into_iter().enumerate() {
+            let fault = |what: String| format!("nodes[{number}]: {what}");
             let (kind, operands) = match expression {
                 Expression::Column(column) if column >= columns.len() => {
                     return Err(fault(format!("there are {} columns, and no number {column}", columns.len())));
                 }
                 Expression::Column(column) => (NodeKind::Column(column as u32), Vec::new()),
-                Expression::Constant(value) => (maker.constant(value).map_err(fault)?, Vec::new()),
+                Expression::Constant(value) => (builder.constant(value).map_err(fault)?, Vec::new()),
                 Expression::Operation(name, operands) => {
                     let Some(operation) = Operation::named(&name) else {
                         return Err(fault(format!("there is no operation {name:?}")));
                     };
-                    let (least, most) = operation.operands();
-                    if operands.len() < least || operands.len() > most {
+                    let Signature { least, most, .. } = *operation.signature();
+                    if operands.len() < least || most.is_some_and(|most| operands.len() > most) {
                         return Err(fault(format!("{name} takes {least} operands, not {}", operands.len())));
                     }
                     (NodeKind::Operation(operation), operands)
                 }
             };
-            let depth = maker.deepest(at, &operands).map_err(fault)?;
-            maker.depths.push(depth);
-            maker.nodes.push(Node { kind, first: 0, count: operands.len() as u32, kept: NOT_KEPT });
+            let depth = builder.deepest(number, &operands).map_err(fault)?;
+            builder.depths.push(depth);
+            builder.nodes.push(Node { kind, first: 0, count: operands.len() as u32, kept: NOT_KEPT });
             operands_of.push(operands);
         }
-        for (at, operands) in operands_of.into_iter().enumerate() {
-            maker.nodes[at].first = maker.operands.len() as u32;
+        for (number, operands) in operands_of.into_iter().enumerate() {
+            builder.nodes[number].first = builder.operands.len() as u32;
             for operand in operands {
-                let operand = maker.operand(operand)?;
-                maker.operands.push(operand);
+                let operand = builder.operand(operand)?;
+                builder.operands.push(operand);
             }
         }
-        maker.used = vec![0; maker.nodes.len()];
-        for operand in &maker.operands {
-            maker.used[*operand as usize] += 1;
+        builder.used = vec![0; builder.nodes.len()];
+        for operand in &builder.operands {
+            builder.used[*operand as usize] += 1;
         }
-        let block = maker.block(block, 0)?;
-        if u32::try_from(maker.nodes.len().max(maker.operands.len())).is_err() {
+        let block = builder.block(block, 0)?;
+        if u32::try_from(builder.nodes.len().max(builder.operands.len())).is_err() {
             return Err("it has too many nodes".into());
         }
-        let kept = maker.keep();
-        maker.literals.extend_from_slice(&[0; PADDING_BYTES]);
-        let by_case = maker.nodes.iter().any(|node| matches!(node.kind, NodeKind::Operation(own) if own.by_case()));
-        let Maker { nodes, operands, constants, literals, expressions: given, .. } = maker;
+        let kept = builder.keep();
+        builder.literals.extend_from_slice(&[0; PADDING_BYTES]);
+        let by_case =
+            builder.nodes.iter().any(|node| matches!(node.kind, NodeKind::Operation(operation) if operation.by_case()));
+        let Builder { nodes, operands, constants, literals, expressions: given, .. } = builder;
         Ok(Self { columns, nodes, operands, constants, block, literals, kept, given, by_case })
     }
 
-    /// Whether it needs the running interpreter's tables of letters.
+    /// Return true if the program needs the running interpreter's tables of letters.
     pub fn by_case(&self) -> bool {
         self.by_case
     }
 
-    /// Whether there is an expression of this number.
+    /// Return true if there is an expression with this number.
     pub fn has_node(&self, number: usize) -> bool {
         number < self.given
     }
 
-    /// Which columns some nodes read.
+    /// Return for each column if one of some nodes reads it.
     pub(super) fn columns_of(&self, nodes: &[u32]) -> Vec<bool> {
         let (mut read, mut seen) = (vec![false; self.columns.len()], vec![false; self.nodes.len()]);
         let mut todo = nodes.to_vec();
@@ -192,24 +193,24 @@ impl Program {
     }
 }
 
-/// A program in the making.
+/// Builds a program.
 #[derive(Default)]
-struct Maker {
+struct Builder {
     nodes: Vec<Node>,
     operands: Vec<u32>,
     constants: Vec<Constant>,
     literals: Vec<u8>,
     depths: Vec<usize>,
-    /// How often each node is asked for, by operations and by statements.
+    /// The number of operations and statements that use each node.
     used: Vec<usize>,
-    /// Nodes that are written part by part; their own values are never asked for.
+    /// Nodes that are written part by part. Their values are never needed as a whole.
     apart: HashSet<u32>,
-    /// How many expressions and reasons were given.
+    /// The number of expressions that the caller passed, and the number of reasons.
     expressions: usize,
     reasons: usize,
 }
 
-impl Maker {
+impl Builder {
     fn constant(&mut self, value: Constant) -> Result<NodeKind, String> {
         if depth(&value) > MAX_NESTING {
             return Err(format!("lists are nested more than {MAX_NESTING} deep"));
@@ -218,13 +219,13 @@ impl Maker {
         Ok(NodeKind::Constant(self.constants.len() as u32 - 1))
     }
 
-    /// How deep expressions stand in expression `at`.
-    fn deepest(&self, at: usize, operands: &[Operand]) -> Result<usize, String> {
+    /// Return the nesting of the expression with number `number`, whose operands are `operands`.
+    fn deepest(&self, number: usize, operands: &[Operand]) -> Result<usize, String> {
         let mut deepest = 0;
         for operand in operands {
-            if let Operand::Node(number) = operand {
-                let Some(depth) = self.depths.get(*number) else {
-                    return Err(format!("the operand {number} is none of the {at} nodes before it"));
+            if let Operand::Node(operand) = operand {
+                let Some(depth) = self.depths.get(*operand) else {
+                    return Err(format!("the operand {operand} is none of the {number} nodes before it"));
                 };
                 deepest = deepest.max(depth + 1);
             }
@@ -235,7 +236,7 @@ impl Maker {
         Ok(deepest)
     }
 
-    /// The number of an operand's node; a value becomes a node of its own.
+    /// Return the number of an operand's node. A constant becomes a new node.
     fn operand(&mut self, operand: Operand) -> Result<u32, String> {
         match operand {
             Operand::Node(number) => Ok(number as u32),
@@ -296,24 +297,24 @@ impl Maker {
         }
     }
 
-    /// Write a node: texts that nobody else asks for as a whole part by part, so that they are never put together.
+    /// Write a node. If no other node uses a text as a whole, write it part by part, so that it is never concatenated.
     fn emit(&mut self, number: u32, text: bool, steps: &mut Vec<Step>) {
         let node = self.nodes[number as usize];
         let once = self.used[number as usize] == 1 && self.apart.insert(number);
         let operands = node.first as usize..(node.first + node.count) as usize;
         match node.kind {
-            NodeKind::Constant(at) => {
-                if let Constant::Str(own) = &self.constants[at as usize] {
-                    let own = own.clone();
-                    return self.literal(own.as_bytes(), steps);
+            NodeKind::Constant(index) => {
+                if let Constant::Str(literal) = &self.constants[index as usize] {
+                    let literal = literal.clone();
+                    return self.literal(literal.as_bytes(), steps);
                 }
             }
             NodeKind::Operation(Operation::Text) if once => {
                 return self.emit(self.operands[operands.start], false, steps);
             }
             NodeKind::Operation(Operation::Concat) if once => {
-                for at in operands {
-                    self.emit(self.operands[at], true, steps);
+                for index in operands {
+                    self.emit(self.operands[index], true, steps);
                 }
                 return;
             }
@@ -322,11 +323,11 @@ impl Maker {
         steps.push(if text { Step::EmitText(number) } else { Step::Emit(number) });
     }
 
-    /// Find a place for each value that is asked for more than once; how many there are.
+    /// Assign an index to each value that is needed more than once. Return the number of these values.
     fn keep(&mut self) -> usize {
         let mut kept = 0;
         for (node, used) in self.nodes.iter_mut().zip(&self.used) {
-            // Values of columns and constants are read as quickly where they stand.
+            // Reading a column or constant again is as fast as reading a kept value.
             if *used > 1 && matches!(node.kind, NodeKind::Operation(_)) {
                 node.kept = kept;
                 kept += 1;
@@ -337,7 +338,7 @@ impl Maker {
 }
 
 fn depth(value: &Constant) -> usize {
-    // A list that is too deep was refused by whoever read it from Python, which may look as deep as this.
+    // The reader of Python's values has already refused lists that are nested too deep for this recursion.
     match value {
         Constant::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         _ => 0,

@@ -1,25 +1,25 @@
-//! Largest length of a row's text: as long as one that Jinja2 is allowed to render; it has the rows of longer ones.
+//! The largest length of a row's text. It is the length that Jinja2 may render; Jinja2 gets the rows with longer texts.
 
 use super::value::Value;
 
-/// Bytes that any row's text may have. A power of two, see [`may_be_too_long`].
+/// The number of bytes that any row's text may have. It is a power of two, see [`may_be_too_long`].
 const MAX_TEXT_BYTES: usize = 1 << 24;
-/// Further bytes for each byte of the row's own values.
+/// The number of further bytes for each byte of the row's values.
 const BYTES_PER_INPUT_BYTE: usize = 4;
-/// Bytes that a value counts beside its text.
+/// The number of bytes that a value counts in addition to its text.
 pub(super) const BYTES_OF_VALUE: usize = 256;
 
-/// Whether one of some lengths may be too long. All of them are looked at together, since hardly any is.
+/// Return true if one of some lengths may be too long. It examines all of them together, because few are too long.
 pub(super) fn may_be_too_long(lengths: &[usize]) -> bool {
     lengths.iter().fold(0, |all, length| all | length) >= MAX_TEXT_BYTES
 }
 
-/// Return true if a text is too long for a row of so many bytes.
+/// Return true if a text is too long for a row whose values have so many bytes.
 pub(super) fn is_too_long(length: usize, input: impl FnOnce() -> usize) -> bool {
     length >= MAX_TEXT_BYTES && length - MAX_TEXT_BYTES >= input().saturating_mul(BYTES_PER_INPUT_BYTE)
 }
 
-/// How many bytes a value's texts have, and some more for each value in it.
+/// Return the number of bytes of a value's texts, and some more for each value in it.
 pub(super) fn input_bytes(value: Value) -> usize {
     BYTES_OF_VALUE
         + match value {

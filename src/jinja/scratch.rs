@@ -1,4 +1,4 @@
-//! Memory for what is computed on the way to a row's text, and how much a row may take of it.
+//! Memory for the values that are computed for a row, and the limit of that memory.
 
 use std::cell::Cell;
 
@@ -6,15 +6,15 @@ use bumpalo::Bump;
 
 use super::value::{Bail, Value, Valued};
 
-/// What a row may compute at most: bytes of texts and of lists, and items that are compared.
+/// The maximum that a row may compute: bytes of texts and lists, and compared items.
 const MAX_ROW_BYTES: usize = 64 << 20;
 
-/// Memory for what is computed for some rows, one after the other.
+/// Memory for the values of some rows.
 pub(super) struct Scratch<'r> {
     arena: &'r Bump,
-    /// What the row may take still.
+    /// The number of bytes that the row may still use.
     left: Cell<usize>,
-    /// What the rows before it took.
+    /// The number of bytes that the rows before it used.
     before: Cell<usize>,
     buffer: Cell<Vec<u8>>,
 }
@@ -24,26 +24,26 @@ impl<'r> Scratch<'r> {
         Self { arena, left: Cell::new(MAX_ROW_BYTES), before: Cell::new(0), buffer: Cell::default() }
     }
 
-    /// Begin with the next row.
+    /// Start the next row.
     pub(super) fn next_row(&self) {
-        self.before.set(self.taken());
+        self.before.set(self.used_bytes());
         self.left.set(MAX_ROW_BYTES);
     }
 
-    /// What all rows have taken, or a little less.
-    pub(super) fn taken(&self) -> usize {
+    /// Return the number of bytes that all rows used, or a little less.
+    pub(super) fn used_bytes(&self) -> usize {
         self.before.get() + (MAX_ROW_BYTES - self.left.get())
     }
 
-    /// Whether the row may take so much more; bails if not.
+    /// Count bytes that the row uses. Bail if they exceed its limit.
     #[inline]
     pub(super) fn spend(&self, bytes: usize) -> Valued<()> {
         self.left.set(self.left.get().checked_sub(bytes).ok_or(Bail::VALUE)?);
         Ok(())
     }
 
-    /// What `write` appends, in memory that lasts as long as the row. It has to ask before it appends much more than it
-    /// was given.
+    /// Return the bytes that `write` appends, in memory that lasts as long as the row. Before `write` appends much more
+    /// than it was given, it has to call [`Self::spend`].
     pub(super) fn text(&self, write: impl FnOnce(&mut Vec<u8>) -> Valued<()>) -> Valued<&'r [u8]> {
         let mut buffer = self.buffer.take();
         buffer.clear();
@@ -53,13 +53,13 @@ impl<'r> Scratch<'r> {
         text
     }
 
-    /// Values as a list.
+    /// Make a list of values.
     pub(super) fn list(&self, items: impl ExactSizeIterator<Item = Value<'r>>) -> Valued<Value<'r>> {
         self.spend(items.len() * size_of::<Value>())?;
         Ok(Value::Items(self.arena.alloc_slice_fill_iter(items)))
     }
 
-    /// As many as there are, values as a list.
+    /// Make a list of values whose number isn't certain; `about` is an estimate.
     pub(super) fn collected(&self, items: impl Iterator<Item = Valued<Value<'r>>>, about: usize) -> Valued<Value<'r>> {
         let mut out = bumpalo::collections::Vec::with_capacity_in(about, self.arena);
         for item in items {

@@ -1,21 +1,21 @@
-//! Operations on texts, by code points where Python counts them. Texts are bytes here, known to be UTF-8.
+//! Operations on texts. They count code points where Python does. Texts are bytes that are valid UTF-8.
 
 use memchr::memmem;
 
 use super::scratch::Scratch;
 use super::value::{Bail, List, Value, Valued};
 
-/// The text as Rust knows it, for what goes by characters.
+/// Return a text as a `str`, for operations on characters.
 pub(super) fn utf8(text: &[u8]) -> Valued<&str> {
     simdutf8::basic::from_utf8(text).map_err(|_| Bail::VALUE)
 }
 
-/// How many code points.
+/// Return the number of code points.
 pub(super) fn length(text: &[u8]) -> usize {
     text.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// Python's white space: `str.isspace`, by which `strip` and `split` go. Rust's lacks four of it.
+/// Return true for white space in Python, as in `str.isspace`, `strip` and `split`. Rust's doesn't have four of it.
 pub(super) fn is_space(c: char) -> bool {
     matches!(c, '\u{1c}'..='\u{1f}') || c.is_whitespace()
 }
@@ -25,7 +25,7 @@ pub(super) fn is_ascii_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | 0x1c..=0x20)
 }
 
-/// Which ends are stripped.
+/// The ends that are stripped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     Both,
@@ -39,8 +39,8 @@ pub(super) fn strip<'r>(text: &'r [u8], chars: Value, ends: Ends) -> Valued<&'r 
         Value::None => strip_by(text, ends, is_ascii_space, is_space),
         Value::Str(chars) if chars.is_ascii() => strip_by(text, ends, |byte| chars.contains(&byte), |_| false),
         Value::Str(chars) => {
-            let known = utf8(chars)?;
-            strip_by(text, ends, |byte| chars.contains(&byte), |c| known.contains(c))
+            let string = utf8(chars)?;
+            strip_by(text, ends, |byte| chars.contains(&byte), |c| string.contains(c))
         }
         _ => Err(Bail::VALUE),
     }
@@ -57,7 +57,7 @@ fn strip_by(text: &[u8], ends: Ends, ascii: impl Fn(u8) -> bool, other: impl Fn(
                 }
                 text = rest;
             } else {
-                let width = text.iter().skip(1).position(|byte| byte & 0xC0 != 0x80).map_or(text.len(), |at| at + 1);
+                let width = text.iter().skip(1).position(|byte| byte & 0xC0 != 0x80).map_or(text.len(), |n| n + 1);
                 let (c, rest) = text.split_at(width);
                 if !utf8(c)?.chars().all(&other) {
                     break;
@@ -86,7 +86,7 @@ fn strip_by(text: &[u8], ends: Ends, ascii: impl Fn(u8) -> bool, other: impl Fn(
     Ok(text)
 }
 
-/// How often a text is cut: as often as it can be for a negative number.
+/// Return the maximum number of splits or replacements. A negative number means no limit.
 fn cuts(most: i64) -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)
 }
@@ -116,16 +116,16 @@ pub(super) fn split<'r>(text: &'r [u8], separator: Value, most: i64, scratch: &S
         Value::Str([]) => Err(Bail::VALUE),
         Value::Str(separator) => {
             let mut start = 0;
-            let mut places = memmem::find_iter(text, separator).take(most);
+            let mut starts = memmem::find_iter(text, separator).take(most);
             let mut ended = false;
             let parts = std::iter::from_fn(|| {
                 if ended {
                     return None;
                 }
-                let part = match places.next() {
-                    Some(at) => {
-                        let part = &text[start..at];
-                        start = at + separator.len();
+                let part = match starts.next() {
+                    Some(index) => {
+                        let part = &text[start..index];
+                        start = index + separator.len();
                         part
                     }
                     None => {
@@ -149,7 +149,7 @@ pub(super) fn rsplit<'r>(text: &'r [u8], separator: Value, most: i64, scratch: &
         Value::None => {
             let mut rest = strip(text, Value::None, Ends::Right)?;
             while !rest.is_empty() {
-                let start = if parts.len() < most { behind_last_space(rest) } else { 0 };
+                let start = if parts.len() < most { end_of_last_space(rest) } else { 0 };
                 let (before, word) = rest.split_at(start);
                 scratch.spend(size_of::<Value>())?;
                 parts.push(Value::Str(word));
@@ -159,10 +159,10 @@ pub(super) fn rsplit<'r>(text: &'r [u8], separator: Value, most: i64, scratch: &
         Value::Str([]) => return Err(Bail::VALUE),
         Value::Str(separator) => {
             let mut end = text.len();
-            for at in memmem::rfind_iter(text, separator).take(most) {
+            for index in memmem::rfind_iter(text, separator).take(most) {
                 scratch.spend(size_of::<Value>())?;
-                parts.push(Value::Str(&text[at + separator.len()..end]));
-                end = at;
+                parts.push(Value::Str(&text[index + separator.len()..end]));
+                end = index;
             }
             parts.push(Value::Str(&text[..end]));
         }
@@ -171,28 +171,29 @@ pub(super) fn rsplit<'r>(text: &'r [u8], separator: Value, most: i64, scratch: &
     scratch.list(parts.into_iter().rev())
 }
 
-/// Where the first white space of a text begins.
+/// Return the start of the first white space of a text.
 fn first_space(text: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
+    let mut offset = 0;
+    while let Some(byte) = text.get(offset) {
         if *byte < 0x80 {
             if is_ascii_space(*byte) {
-                return Some(at);
+                return Some(offset);
             }
-            at += 1;
+            offset += 1;
         } else {
-            let width = text[at + 1..].iter().position(|byte| byte & 0xC0 != 0x80).map_or(text.len() - at, |n| n + 1);
-            if utf8(&text[at..at + width]).is_ok_and(|c| c.chars().all(is_space)) {
-                return Some(at);
+            let width =
+                text[offset + 1..].iter().position(|byte| byte & 0xC0 != 0x80).map_or(text.len() - offset, |n| n + 1);
+            if utf8(&text[offset..offset + width]).is_ok_and(|c| c.chars().all(is_space)) {
+                return Some(offset);
             }
-            at += width;
+            offset += width;
         }
     }
     None
 }
 
-/// Where the last white space of a text ends; 0 if there is none.
-fn behind_last_space(text: &[u8]) -> usize {
+/// Return the end of the last white space of a text, or 0 if there is none.
+fn end_of_last_space(text: &[u8]) -> usize {
     let mut end = text.len();
     while let Some(start) = text[..end].iter().rposition(|byte| byte & 0xC0 != 0x80) {
         let c = &text[start..end];
@@ -206,18 +207,18 @@ fn behind_last_space(text: &[u8]) -> usize {
 
 /// `splitlines`.
 pub(super) fn splitlines<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<Value<'r>> {
-    let known = utf8(text)?;
+    let string = utf8(text)?;
     let mut start = 0;
     let lines = std::iter::from_fn(|| {
         if start == text.len() {
             return None;
         }
         let is_end = |c: char| matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-        let rest = &known[start..];
-        let found = rest.char_indices().find(|(_, c)| is_end(*c));
-        let (line, next) = match found {
-            Some((at, '\r')) if rest[at..].starts_with("\r\n") => (&rest[..at], at + 2),
-            Some((at, c)) => (&rest[..at], at + c.len_utf8()),
+        let rest = &string[start..];
+        let line_end = rest.char_indices().find(|(_, c)| is_end(*c));
+        let (line, next) = match line_end {
+            Some((index, '\r')) if rest[index..].starts_with("\r\n") => (&rest[..index], index + 2),
+            Some((index, c)) => (&rest[..index], index + c.len_utf8()),
             None => (rest, rest.len()),
         };
         start += next;
@@ -226,7 +227,7 @@ pub(super) fn splitlines<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<Va
     scratch.collected(lines, 8)
 }
 
-/// `str.join`: all of them are texts.
+/// `str.join`. Bail unless all items are texts.
 pub(super) fn join<'r>(separator: &[u8], items: List<'r>, scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
     if items.len() == 1 {
         return items.get(0).str();
@@ -244,7 +245,7 @@ pub(super) fn join<'r>(separator: &[u8], items: List<'r>, scratch: &Scratch<'r>)
     })
 }
 
-/// Texts one behind the other.
+/// Return the concatenation of texts.
 pub(super) fn concat<'r>(texts: &[&'r [u8]], scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
     if let [only] = texts {
         return Ok(only);
@@ -259,10 +260,10 @@ pub(super) fn concat<'r>(texts: &[&'r [u8]], scratch: &Scratch<'r>) -> Valued<&'
     })
 }
 
-/// What a repeated text may have at most; the model says the same.
+/// The maximum length of a repeated text. `tests/models/jinja_model.py` has the same limit.
 const MAX_REPEATED_BYTES: usize = 1 << 20;
 
-/// A text so many times.
+/// Repeat a text `times` times.
 pub(super) fn repeat<'r>(text: &[u8], times: i64, scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
     let times = usize::try_from(times).unwrap_or(0);
     let length = text.len().checked_mul(times).filter(|length| *length <= MAX_REPEATED_BYTES).ok_or(Bail::VALUE)?;
@@ -287,18 +288,18 @@ pub(super) fn replace<'r>(
 ) -> Valued<&'r [u8]> {
     let most = cuts(most);
     if old.is_empty() {
-        let known = utf8(text)?;
+        let string = utf8(text)?;
         return scratch.text(|out| {
             let mut done = 0;
-            for (at, c) in known.char_indices() {
+            for (index, c) in string.char_indices() {
                 if done == most {
-                    out.extend_from_slice(&text[at..]);
+                    out.extend_from_slice(&text[index..]);
                     return Ok(());
                 }
                 done += 1;
                 scratch.spend(new.len() + c.len_utf8())?;
                 out.extend_from_slice(new);
-                out.extend_from_slice(&text[at..at + c.len_utf8()]);
+                out.extend_from_slice(&text[index..index + c.len_utf8()]);
             }
             if done < most {
                 out.extend_from_slice(new);
@@ -306,40 +307,40 @@ pub(super) fn replace<'r>(
             Ok(())
         });
     }
-    let mut places = memmem::find_iter(text, old).take(most);
-    let Some(first) = places.next() else { return Ok(text) };
+    let mut starts = memmem::find_iter(text, old).take(most);
+    let Some(first) = starts.next() else { return Ok(text) };
     scratch.spend(text.len())?;
     scratch.text(|out| {
         let mut start = 0;
-        for at in std::iter::once(first).chain(places) {
+        for index in std::iter::once(first).chain(starts) {
             scratch.spend(new.len())?;
-            out.extend_from_slice(&text[start..at]);
+            out.extend_from_slice(&text[start..index]);
             out.extend_from_slice(new);
-            start = at + old.len();
+            start = index + old.len();
         }
         out.extend_from_slice(&text[start..]);
         Ok(())
     })
 }
 
-/// The code point at a place, from the end for a negative one.
-pub(super) fn item(text: &[u8], at: i64) -> Valued<&[u8]> {
+/// Return the code point at an index. A negative index counts from the end.
+pub(super) fn item(text: &[u8], index: i64) -> Valued<&[u8]> {
     let count = length(text);
-    let at = place(at, count).ok_or(Bail::VALUE)?;
+    let index = resolve_index(index, count).ok_or(Bail::VALUE)?;
     if count == text.len() {
-        return Ok(&text[at..=at]);
+        return Ok(&text[index..=index]);
     }
-    let (start, c) = utf8(text)?.char_indices().nth(at).ok_or(Bail::VALUE)?;
+    let (start, c) = utf8(text)?.char_indices().nth(index).ok_or(Bail::VALUE)?;
     Ok(&text[start..start + c.len_utf8()])
 }
 
-/// A place among `count`, from the end for a negative one.
-pub(super) fn place(at: i64, count: usize) -> Option<usize> {
-    let at = if at < 0 { at.checked_add(count as i64)? } else { at };
-    usize::try_from(at).ok().filter(|at| *at < count)
+/// Return an index among `count` items. A negative index counts from the end.
+pub(super) fn resolve_index(index: i64, count: usize) -> Option<usize> {
+    let index = if index < 0 { index.checked_add(count as i64)? } else { index };
+    usize::try_from(index).ok().filter(|index| *index < count)
 }
 
-/// A slice's bounds among `count` items, as Python's `slice.indices` has them: start, step and how many.
+/// Return the start, the step and the length of a slice of `count` items, as Python's `slice.indices` does.
 pub(super) fn bounds(start: Value, stop: Value, step: Value, count: usize) -> Valued<(i64, i64, usize)> {
     let given = |value: Value| if matches!(value, Value::None) { Ok(None) } else { value.index().map(Some) };
     let step = given(step)?.unwrap_or(1).max(-i64::MAX);
@@ -360,7 +361,7 @@ pub(super) fn bounds(start: Value, stop: Value, step: Value, count: usize) -> Va
     Ok((start, step, many as usize))
 }
 
-/// A slice, by code points.
+/// Return a slice by code points.
 pub(super) fn slice<'r>(
     text: &'r [u8],
     start: Value,
@@ -377,46 +378,46 @@ pub(super) fn slice<'r>(
     if step == 1 && count == text.len() {
         return Ok(&text[first..first + many]);
     }
-    let known = utf8(text)?;
+    let string = utf8(text)?;
     if step == 1 {
-        let mut starts = known.char_indices().map(|(at, _)| at).skip(first);
+        let mut starts = string.char_indices().map(|(index, _)| index).skip(first);
         let from = starts.next().unwrap_or(text.len());
         let to = if many == 1 { starts.next() } else { starts.nth(many - 1) }.unwrap_or(text.len());
         return Ok(&text[from..to]);
     }
-    let chars: Vec<char> = known.chars().collect();
+    let chars: Vec<char> = string.chars().collect();
     scratch.spend(4 * count)?;
     scratch.text(|out| {
-        let mut at = start;
+        let mut index = start;
         for _ in 0..many {
-            out.extend_from_slice(chars[at as usize].encode_utf8(&mut [0; 4]).as_bytes());
-            at = at.wrapping_add(step);
+            out.extend_from_slice(chars[index as usize].encode_utf8(&mut [0; 4]).as_bytes());
+            index = index.wrapping_add(step);
         }
         Ok(())
     })
 }
 
-/// Where `part` begins in a text, in code points.
+/// Return the index of the first `part` in a text, in code points.
 pub(super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    memmem::find(text, part).map(|at| length(&text[..at]))
+    memmem::find(text, part).map(|index| length(&text[..index]))
 }
 
-/// Where `part` begins in a text for the last time, in code points.
+/// Return the index of the last `part` in a text, in code points.
 pub(super) fn rfind(text: &[u8], part: &[u8]) -> Option<usize> {
-    memmem::rfind(text, part).map(|at| length(&text[..at]))
+    memmem::rfind(text, part).map(|index| length(&text[..index]))
 }
 
-/// How often `part` stands in a text.
+/// Return the number of times that `part` occurs in a text.
 pub(super) fn count(text: &[u8], part: &[u8]) -> usize {
     if part.is_empty() { length(text) + 1 } else { memmem::find_iter(text, part).count() }
 }
 
-/// The code points of a text.
+/// Return the code points of a text.
 pub(super) fn chars<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<Value<'r>> {
     if text.is_ascii() {
         return scratch.list(text.chunks(1).map(Value::Str));
     }
-    let known = utf8(text)?;
-    let chars = known.char_indices().map(|(at, c)| Ok(Value::Str(&text[at..at + c.len_utf8()])));
+    let string = utf8(text)?;
+    let chars = string.char_indices().map(|(index, c)| Ok(Value::Str(&text[index..index + c.len_utf8()])));
     scratch.collected(chars, length(text))
 }

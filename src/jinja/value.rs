@@ -1,21 +1,21 @@
-//! What an expression gives for a row.
+//! The value of an expression for a row.
 
 use super::column::{Column, Record, Rows};
 use super::constant::Constant;
 
-/// Why a row isn't rendered here: a statement's reason, or [`Bail::VALUE`].
+/// The reason why a row isn't rendered here: the one of a statement, or [`Bail::VALUE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bail(pub u32);
 
 impl Bail {
-    /// An operation wasn't certain.
+    /// An operation can't compute its value exactly.
     pub const VALUE: Self = Self(u32::MAX);
 }
 
-/// What an operation gives.
+/// The result of an operation.
 pub(super) type Valued<T> = Result<T, Bail>;
 
-/// What an expression gives for a row. Texts are valid UTF-8.
+/// The value of an expression for a row. Texts are valid UTF-8.
 #[derive(Clone, Copy)]
 pub(super) enum Value<'r> {
     None,
@@ -23,15 +23,15 @@ pub(super) enum Value<'r> {
     Int(i64),
     Float(f64),
     Str(&'r [u8]),
-    /// A list that is a row of a column.
+    /// A list in a column: a row of it.
     Cells(&'r Rows<'r>, usize),
     /// A list that was computed.
     Items(&'r [Value<'r>]),
-    /// A list that the program holds.
+    /// A constant list of the program.
     Constants(&'r [Constant]),
-    /// A dict that is a row of a column.
+    /// A dict in a column: a row of it.
     Record(&'r Record<'r>, usize),
-    /// A value of another type, which can be printed at most: a row of a column.
+    /// A value of another type in a column: a row of it. At most, it can be printed.
     Other(&'r Column<'r>, usize),
 }
 
@@ -47,7 +47,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The text; bails for any other value.
+    /// Return the text. Bail for any other value.
     #[inline]
     pub(super) fn str(self) -> Valued<&'r [u8]> {
         match self {
@@ -56,7 +56,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// An int or bool as Python's `operator.index` has it; bails for any other value.
+    /// Return an int or bool as Python's `operator.index` does. Bail for any other value.
     pub(super) fn index(self) -> Valued<i64> {
         match self {
             Self::Int(value) => Ok(value),
@@ -72,7 +72,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The list; bails for any other value.
+    /// Return the list. Bail for any other value.
     #[inline]
     pub(super) fn list(self) -> Valued<List<'r>> {
         match self {
@@ -86,7 +86,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// Python's truth; bails for values of types that aren't known.
+    /// Return Python's `bool` of the value. Bail for values of other types.
     #[inline]
     pub(super) fn truth(self) -> Valued<bool> {
         Ok(match self {
@@ -101,7 +101,7 @@ impl<'r> Value<'r> {
         })
     }
 
-    /// What the type is called.
+    /// Return the name of the value's type.
     pub(super) fn kind(self) -> Valued<&'static str> {
         Ok(match self {
             Self::None => "none",
@@ -117,7 +117,7 @@ impl<'r> Value<'r> {
     }
 }
 
-/// A list's items, wherever they stand.
+/// The items of a list, in each of its forms.
 #[derive(Clone, Copy)]
 pub(super) enum List<'r> {
     Cells(&'r Column<'r>, usize, usize),
@@ -135,17 +135,17 @@ impl<'r> List<'r> {
         }
     }
 
-    /// Item `at`, which there is.
+    /// Return item `index`, which must exist.
     #[inline]
-    pub(super) fn get(self, at: usize) -> Value<'r> {
+    pub(super) fn get(self, index: usize) -> Value<'r> {
         match self {
-            Self::Cells(column, start, _) => column.value(start + at),
-            Self::Items(items) => items[at],
-            Self::Constants(items) => Value::of(&items[at]),
+            Self::Cells(column, start, _) => column.value(start + index),
+            Self::Items(items) => items[index],
+            Self::Constants(items) => Value::of(&items[index]),
         }
     }
 
     pub(super) fn iter(self) -> impl DoubleEndedIterator<Item = Value<'r>> + ExactSizeIterator {
-        (0..self.len()).map(move |at| self.get(at))
+        (0..self.len()).map(move |index| self.get(index))
     }
 }

@@ -1,14 +1,14 @@
-//! Whether messages are what every chat API takes.
+//! Checks that messages have the form that every chat API takes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, GenericListArray, OffsetSizeTrait};
 use arrow_schema::DataType;
 
 use crate::error::Result;
-use crate::pytext::JsonColumn;
+use crate::python_text::JsonColumn;
 
-/// Whether each row has messages, and each of them a `role` among `roles` and a `content`. Where it can't be told cheaply
-/// it isn't so.
+/// Return true if each row has messages, and each message has a `role` among `roles` and a `content`. The result is
+/// false as well if a cheap check can't decide.
 ///
 /// # Errors
 ///

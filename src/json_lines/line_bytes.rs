@@ -1,16 +1,16 @@
-//! Memory of lines that have been written, used again for the next ones: the allocator gives what is dropped back to the
-//! system at once, and asked for anew it costs a page fault every 4 KiB, which takes as long as the lines themselves.
+//! Reuses the memory of written lines. The allocator returns freed memory to the system at once, and newly allocated
+//! memory costs a page fault for every 4 KiB, which takes as long as the lines themselves.
 
 use std::sync::Mutex;
 
 use arrow_buffer::Buffer;
 
-/// What the process keeps at most: what a batch's lines take until they are written.
+/// The process keeps at most so much: about the size of a batch's lines until they are written.
 const MAX_KEPT_BYTES: usize = 32 << 20;
-/// No longer piece is kept: lines as long as that are rare, and the allocator maps them by themselves.
+/// A longer piece isn't kept: lines as long as that are rare, and the allocator maps them separately.
 const MAX_PIECE_BYTES: usize = 4 << 20;
 
-/// Dropped memory. A thread that finds it in use, as a forked child may for ever, does without.
+/// Freed memory. A thread that finds it locked, as can happen forever in a forked child, works without it.
 static DROPPED: Mutex<Dropped> = Mutex::new(Dropped { pieces: Vec::new(), bytes: 0 });
 
 struct Dropped {
@@ -23,17 +23,17 @@ struct Dropped {
 pub struct LineBytes(pub Vec<u8>);
 
 impl LineBytes {
-    /// No lines yet, in memory that was used before where there is some: the newest, which a cache may still have.
+    /// Begin without lines, in used memory if there is some: the newest piece, which may still be in a cache.
     pub fn new() -> Self {
-        let taken = DROPPED.try_lock().ok().and_then(|mut dropped| {
+        let reused = DROPPED.try_lock().ok().and_then(|mut dropped| {
             let piece = dropped.pieces.pop()?;
             dropped.bytes -= piece.capacity();
             Some(piece)
         });
-        Self(taken.unwrap_or_default())
+        Self(reused.unwrap_or_default())
     }
 
-    /// The lines for Arrow, which gives the memory back when it drops them.
+    /// Return the lines as a buffer for Arrow. When Arrow drops it, the memory can be reused.
     pub fn into_buffer(self) -> Buffer {
         Buffer::from(bytes::Bytes::from_owner(self))
     }
@@ -47,17 +47,17 @@ impl AsRef<[u8]> for LineBytes {
 
 impl Drop for LineBytes {
     fn drop(&mut self) {
-        let mut own = std::mem::take(&mut self.0);
-        let size = own.capacity();
+        let mut piece = std::mem::take(&mut self.0);
+        let size = piece.capacity();
         if size == 0 || size > MAX_PIECE_BYTES {
             return;
         }
         if let Ok(mut dropped) = DROPPED.try_lock()
             && dropped.bytes + size <= MAX_KEPT_BYTES
         {
-            own.clear();
+            piece.clear();
             dropped.bytes += size;
-            dropped.pieces.push(own);
+            dropped.pieces.push(piece);
         }
     }
 }
@@ -67,17 +67,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_used_again_and_what_is_shown_stays() {
+    fn dropped_memory_is_reused_and_a_buffer_in_use_stays() {
         let mut lines = LineBytes::new();
         lines.0.extend_from_slice(b"shown");
-        let shown = lines.into_buffer();
+        let in_use = lines.into_buffer();
         for n in 0..100_u8 {
             let mut lines = LineBytes::new();
             assert!(lines.0.is_empty());
             lines.0.resize(1 << 20, n);
             assert_eq!(lines.into_buffer().as_slice(), vec![n; 1 << 20]);
         }
-        assert_eq!(shown.as_slice(), b"shown");
+        assert_eq!(in_use.as_slice(), b"shown");
     }
 
     #[test]

@@ -1,43 +1,43 @@
-//! What a line is made of.
+//! The layout of a line: its segments.
 
 use std::ops::Range;
 
 use crate::render::{FramePiece, LineFrame};
 
-/// A piece of each line. Columns are counted as the table has them.
+/// A piece of each line. Columns are identified by their index in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// The same bytes in each line.
     Literal(String),
     /// A column's value as JSON.
     Value(usize),
-    /// A request as JSON: a text, or messages with the keys that they have.
+    /// A request as JSON: a text, or messages with their own keys.
     Request(usize),
-    /// The items of a request that is a list, a comma behind each.
+    /// The items of a request that is a list, with a comma after each.
     Items(usize),
-    /// Bytes and a column's value behind them; neither where the value is null.
+    /// Bytes, followed by a column's value; neither is written if the value is null.
     Member(String, usize),
     /// The text of a string column, which is JSON already.
     Json(usize),
     /// The text of a value, within a JSON string.
     Text(usize),
-    /// The text of a value as it is, where lines are no JSON.
+    /// The text of a value as it is, for lines that aren't JSON.
     Plain(usize),
-    /// The number of the row.
+    /// The row's number.
     Row,
 }
 
 /// The pieces of a line, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineLayout {
-    /// They name columns that are there.
+    /// The segments; the columns that they name exist.
     pub segments: Vec<Segment>,
-    /// Which of them are the row's id.
+    /// The range of the segments that are the row's id.
     pub id: Range<usize>,
 }
 
 impl LineLayout {
-    /// The layout as what stands around a request; None if it shows a column otherwise.
+    /// Return the layout as a frame around a request; None if it writes any other value of a column.
     pub fn frame(&self) -> Option<LineFrame> {
         let piece = |segment: &Segment| match segment {
             Segment::Literal(text) => Some(FramePiece::Literal(text.clone())),

@@ -1,4 +1,4 @@
-//! The lines of a batch.
+//! Writes the lines of a batch.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use super::requests::Requests;
 use super::seen_ids::{Ids, Keys};
 use crate::error::{Code, Error, Result};
 use crate::json_text;
-use crate::pytext::JsonColumn;
-use crate::render::Host;
+use crate::python_text::JsonColumn;
+use crate::render::PythonCallbacks;
 use crate::threads;
 
-/// So many rows are one piece of work, and one array of lines.
+/// So many rows are one unit of work, and one array of lines.
 const ROWS_AT_ONCE: usize = 512;
 
-/// No more memory is asked for before it is needed.
+/// At most so much memory is reserved in advance.
 const MAX_RESERVED_BYTES: usize = 4 << 20;
 
 /// A segment with its column.
@@ -66,47 +66,50 @@ impl Bound<'_> {
     }
 }
 
-/// The lines of a batch, in arrays of at most 512: the same for any number of threads; and the ids in them, if there are
-/// `keys` to hash them with.
+/// Write the lines of a batch, in arrays of at most 512, which don't depend on the number of threads. With `keys`,
+/// collect and hash the ids of the lines too.
 ///
-/// `first_row` is the number of the batch's first row, from which [`Segment::Row`] and errors count.
+/// `first_row` is the number of the batch's first row. [`Segment::Row`] and errors count from it.
 ///
 /// # Errors
 ///
-/// `RenderError` for a value that Python couldn't have, and for arrays that contradict their types; what `host` says.
+/// `RenderError` for a value that Python can't have, and for an array that contradicts its type; errors of `host`.
 pub fn write<'a>(
     batch: &RecordBatch,
     layout: &LineLayout,
     first_row: usize,
     keys: Option<&'a Keys>,
-    host: &(dyn Host + Sync),
+    host: &(dyn PythonCallbacks + Sync),
 ) -> Result<(Vec<LargeBinaryArray>, Vec<Ids<'a>>)> {
     let schema = batch.schema();
     let mut bound = Vec::with_capacity(layout.segments.len());
     for segment in &layout.segments {
-        let column = |at: usize| -> Result<&dyn Array> {
-            let found = batch.columns().get(at).map(|column| &**column);
-            found.ok_or_else(|| Error::render(Code::MissingColumn, format!("the table has no column {at}")))
+        let column = |index: usize| -> Result<&dyn Array> {
+            let column = batch.columns().get(index).map(|column| &**column);
+            column.ok_or_else(|| Error::render(Code::MissingColumn, format!("the table has no column {index}")))
         };
-        let json = |at: usize| {
-            let new = column(at).and_then(JsonColumn::new);
-            new.map_err(|e| if at < batch.num_columns() { e.in_column(schema.field(at).name()) } else { e })
+        let json = |index: usize| {
+            let new = column(index).and_then(JsonColumn::new);
+            new.map_err(|e| if index < batch.num_columns() { e.in_column(schema.field(index).name()) } else { e })
         };
-        let requests = |at: usize| Requests::new(column(at)?).map_err(|error| error.in_column(schema.field(at).name()));
-        let (place, segment) = match segment {
+        let requests =
+            |index: usize| Requests::new(column(index)?).map_err(|error| error.in_column(schema.field(index).name()));
+        let (column, segment) = match segment {
             Segment::Literal(text) => (None, Bound::Literal(text.as_bytes())),
-            Segment::Value(at) => (Some(*at), Bound::Value(json(*at)?)),
-            Segment::Request(at) => (Some(*at), Bound::Request(requests(*at)?)),
-            Segment::Items(at) => (Some(*at), Bound::Items(requests(*at)?)),
-            Segment::Member(before, at) => (Some(*at), Bound::Member(before.as_bytes(), json(*at)?)),
-            Segment::Json(at) => (Some(*at), Bound::Json(json(*at)?)),
+            Segment::Value(index) => (Some(*index), Bound::Value(json(*index)?)),
+            Segment::Request(index) => (Some(*index), Bound::Request(requests(*index)?)),
+            Segment::Items(index) => (Some(*index), Bound::Items(requests(*index)?)),
+            Segment::Member(before, index) => (Some(*index), Bound::Member(before.as_bytes(), json(*index)?)),
+            Segment::Json(index) => (Some(*index), Bound::Json(json(*index)?)),
             // Digits are the same within a JSON string.
-            Segment::Text(at) if column(*at)?.data_type().is_integer() => (Some(*at), Bound::Plain(json(*at)?)),
-            Segment::Text(at) => (Some(*at), Bound::Text(json(*at)?)),
-            Segment::Plain(at) => (Some(*at), Bound::Plain(json(*at)?)),
+            Segment::Text(index) if column(*index)?.data_type().is_integer() => {
+                (Some(*index), Bound::Plain(json(*index)?))
+            }
+            Segment::Text(index) => (Some(*index), Bound::Text(json(*index)?)),
+            Segment::Plain(index) => (Some(*index), Bound::Plain(json(*index)?)),
             Segment::Row => (None, Bound::Row),
         };
-        bound.push((place, segment));
+        bound.push((column, segment));
     }
     let piece = |rows: Range<usize>| -> Result<(LargeBinaryArray, Option<Ids>)> {
         host.check()?;
@@ -117,26 +120,26 @@ pub fn write<'a>(
         offsets.push(0);
         for row in rows.clone() {
             let mut id = 0;
-            for (at, (place, segment)) in bound.iter().enumerate() {
-                if at == layout.id.start {
+            for (position, (column, segment)) in bound.iter().enumerate() {
+                if position == layout.id.start {
                     id = out.len();
                 }
                 segment.write(row, first_row, out, &mut text).map_err(|error| {
                     let error = error.at_row(first_row + row);
-                    match place {
-                        Some(at) => error.in_column(schema.field(*at).name()),
+                    match column {
+                        Some(index) => error.in_column(schema.field(*index).name()),
                         None => error,
                     }
                 })?;
                 if let Some(ids) = &mut ids
-                    && at + 1 == layout.id.end
+                    && position + 1 == layout.id.end
                 {
                     ids.push(&out[id..]);
                 }
             }
             offsets.push(out.len() as i64);
             if row == rows.start {
-                // The other lines will be about as long, unless this one is an odd one out.
+                // The other lines are likely about as long as this one.
                 out.reserve((out.len() * rows.len()).min(MAX_RESERVED_BYTES) + json_text::ROOM_BYTES);
             }
         }
@@ -157,8 +160,8 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array, StringArray};
 
     use super::*;
-    use crate::json_lines::{FoundIds, SeenIds};
-    use crate::render::NoHost;
+    use crate::json_lines::{IdFacts, SeenIds};
+    use crate::render::NoPython;
 
     #[test]
     fn lines_are_the_same_on_any_number_of_threads() {
@@ -180,10 +183,10 @@ mod tests {
         let layout = LineLayout { segments, id: 1..4 };
         let mut seen = SeenIds::default();
         let keys = seen.keys();
-        let (here, ids) = write(&batch, &layout, 10, Some(&keys), &NoHost).unwrap();
-        assert_eq!(seen.add(&ids), FoundIds { shortest: 7, longest: 15, repeated: None });
+        let (here, ids) = write(&batch, &layout, 10, Some(&keys), &NoPython).unwrap();
+        assert_eq!(seen.add(&ids), IdFacts { shortest: 7, longest: 15, repeated: None });
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-        let (there, ids) = pool.install(|| write(&batch, &layout, 10, Some(&keys), &NoHost)).unwrap();
+        let (there, ids) = pool.install(|| write(&batch, &layout, 10, Some(&keys), &NoPython)).unwrap();
         assert_eq!(there, here);
         assert_eq!(seen.add(&ids).repeated, Some((count, 0)));
         assert_eq!(here.len(), 4);

@@ -1,13 +1,13 @@
-//! Rows as lines of JSON: exports, and what the command writes.
+//! Writes rows as lines of JSON, for exports and for the command.
 //!
 //! | file | what |
 //! |---|---|
-//! | `line_layout` | what a line is made of: bytes that are the same in all, and columns |
-//! | `requests` | requests as the harness passes them on: messages with the keys that they have |
-//! | `chat_messages` | whether they are what every chat API takes |
-//! | `lines` | a batch's lines, on all threads |
-//! | `line_bytes` | the memory that they lie in, used again |
-//! | `seen_ids` | which ids have been there before |
+//! | `line_layout` | the layout of a line: constant bytes, and columns |
+//! | `requests` | requests as a harness passes them on: messages with their own keys |
+//! | `chat_messages` | checks that messages have the form that every chat API takes |
+//! | `lines` | writes a batch's lines, on all threads |
+//! | `line_bytes` | reuses the memory of the lines |
+//! | `seen_ids` | finds repeated ids |
 
 mod chat_messages;
 mod line_bytes;
@@ -19,4 +19,4 @@ mod seen_ids;
 pub use chat_messages::are_plain_chats;
 pub use line_layout::{LineLayout, Segment};
 pub use lines::write;
-pub use seen_ids::{FoundIds, Ids, Keys, SeenIds};
+pub use seen_ids::{IdFacts, Ids, Keys, SeenIds};

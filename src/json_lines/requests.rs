@@ -1,4 +1,4 @@
-//! Requests as JSON: what Python's `promptpress.to_pylist` gives for them.
+//! Writes requests as JSON, with the values of Python's `promptpress.to_pylist`.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::error::{Code, Error, Result};
-use crate::pytext::JsonColumn;
+use crate::python_text::JsonColumn;
 use crate::template::keys;
 
 /// A column of requests.
 pub enum Requests<'a> {
-    /// Texts, or whatever is no list of messages; without the keys that are null where it is a list.
+    /// Texts, or other values that aren't lists of messages. For lists, keys that are null are left out.
     Values {
         /// The values.
         column: JsonColumn<'a>,
-        /// Whether they are lists.
+        /// True if they are lists.
         lists: bool,
     },
     /// Lists of messages.
@@ -30,7 +30,7 @@ pub struct Messages<'a> {
     nulls: Option<&'a NullBuffer>,
     len: usize,
     message: JsonColumn<'a>,
-    /// The field of a bare string among messages, and the fields that it lacks then.
+    /// The field of a bare string among messages, and the other fields, which are null then.
     bare: Option<(JsonColumn<'a>, Vec<JsonColumn<'a>>)>,
 }
 
@@ -48,11 +48,11 @@ fn is_string(data_type: &DataType) -> bool {
 }
 
 impl<'a> Requests<'a> {
-    /// The requests of `array`.
+    /// Take the requests of `array`.
     ///
     /// # Errors
     ///
-    /// As [`JsonColumn::new`].
+    /// The same as those of [`JsonColumn::new`].
     pub fn new(array: &'a dyn Array) -> Result<Self> {
         Ok(match array.data_type() {
             DataType::List(_) => {
@@ -70,11 +70,11 @@ impl<'a> Requests<'a> {
         })
     }
 
-    /// Appends a request.
+    /// Append a request.
     ///
     /// # Errors
     ///
-    /// As [`JsonColumn::write`].
+    /// The same as those of [`JsonColumn::write`].
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Values { column, lists: true } => column.write_without_nulls(row, out),
@@ -92,11 +92,11 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Appends the items of a request that is a list, a comma behind each; none of a null.
+    /// Append the items of a request that is a list, with a comma after each; a null has none.
     ///
     /// # Errors
     ///
-    /// As [`JsonColumn::write`]; and for requests that are no lists.
+    /// The same as those of [`JsonColumn::write`], and one for requests that aren't lists.
     pub fn write_items(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Messages(messages) if messages.is_null(row) => Ok(()),
@@ -110,17 +110,17 @@ impl<'a> Messages<'a> {
     fn new(offsets: Offsets<'a>, nulls: Option<&'a NullBuffer>, items: &'a dyn Array) -> Result<Self> {
         let mut bare = None;
         if let DataType::Struct(fields) = items.data_type()
-            && let Some((at, field)) = fields.find(keys::PROMPT)
+            && let Some((index, field)) = fields.find(keys::PROMPT)
             && is_string(field.data_type())
         {
             let columns = items.as_struct().columns();
             let mut others = Vec::with_capacity(columns.len());
             for (n, column) in columns.iter().enumerate() {
-                if n != at {
+                if n != index {
                     others.push(JsonColumn::new(column)?);
                 }
             }
-            bare = Some((JsonColumn::new(&columns[at])?, others));
+            bare = Some((JsonColumn::new(&columns[index])?, others));
         }
         Ok(Self { offsets, nulls, len: items.len(), message: JsonColumn::new(items)?, bare })
     }
@@ -130,12 +130,12 @@ impl<'a> Messages<'a> {
     }
 
     fn items(&self, row: usize) -> Result<Range<usize>> {
-        fn place<O: OffsetSizeTrait>(offset: O) -> usize {
+        fn index<O: OffsetSizeTrait>(offset: O) -> usize {
             offset.to_usize().unwrap_or(usize::MAX)
         }
         let (start, end) = match self.offsets {
-            Offsets::Narrow(offsets) => (place(offsets[row]), place(offsets[row + 1])),
-            Offsets::Wide(offsets) => (place(offsets[row]), place(offsets[row + 1])),
+            Offsets::Narrow(offsets) => (index(offsets[row]), index(offsets[row + 1])),
+            Offsets::Wide(offsets) => (index(offsets[row]), index(offsets[row + 1])),
         };
         if start > end || end > self.len {
             let message = "the list's offsets lead outside its items: the Arrow array is malformed";
@@ -144,7 +144,7 @@ impl<'a> Messages<'a> {
         Ok(start..end)
     }
 
-    fn write_items(&self, row: usize, out: &mut Vec<u8>, comma_behind: bool) -> Result<()> {
+    fn write_items(&self, row: usize, out: &mut Vec<u8>, trailing_comma: bool) -> Result<()> {
         let items = self.items(row)?;
         let last = items.end;
         for item in items {
@@ -158,7 +158,7 @@ impl<'a> Messages<'a> {
                 }
                 _ => self.message.write_without_nulls(item, out)?,
             }
-            if comma_behind || item + 1 < last {
+            if trailing_comma || item + 1 < last {
                 out.extend_from_slice(b", ");
             }
         }

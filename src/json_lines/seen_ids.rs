@@ -1,17 +1,16 @@
-//! Which ids have been there before, in a few bytes a row however long the ids are.
+//! Finds repeated ids. A row takes a few bytes, however long its id is.
 
 use std::hash::{BuildHasher as _, RandomState};
 
-/// A place of the table that no row has taken.
+/// A slot of the table without a row.
 const FREE: u64 = 0;
 
-/// The bytes of an id that is kept as it is: all of a hash but one, which has their number.
+/// An id of at most so many bytes is kept as it is: in all bytes of a hash but the last, which has the length.
 const MAX_WHOLE_BYTES: usize = size_of::<u128>() - 1;
-/// What that byte is of others.
+/// The last byte for longer ids.
 const HASHED: u8 = u8::MAX;
 
-/// Hashes ids with keys that are drawn when it is made, so nobody can make ids on purpose that have one hash. A short one
-/// is its own hash.
+/// Hashes ids with random keys, so nobody can construct different ids with one hash. A short id is its own hash.
 #[derive(Clone)]
 pub struct Keys([RandomState; 2]);
 
@@ -29,13 +28,14 @@ impl Keys {
         u128::from_le_bytes(whole)
     }
 
-    /// Where a hash should stand in a table: short ids can be made on purpose so that their bytes agree.
-    fn place(&self, hash: u128) -> usize {
+    /// Return the first slot for a hash in a table. The hash is hashed again, because anyone can construct short ids
+    /// that have bytes in common.
+    fn first_slot(&self, hash: u128) -> usize {
         self.0[0].hash_one(hash) as usize
     }
 }
 
-/// The ids of some rows in a row, as far as it takes to compare them with others.
+/// The ids of some adjacent rows, with what is needed to compare them with others.
 pub struct Ids<'a> {
     keys: &'a Keys,
     hashes: Vec<u128>,
@@ -67,33 +67,34 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// An order in which ids stand that end with a number that counts up.
+/// Compare ids in an order that is ascending if they end with a counter.
 fn is_below(a: &[u8], b: &[u8]) -> bool {
     (a.len(), a) < (b.len(), b)
 }
 
-/// What has been found of the ids of some rows.
+/// Facts about the ids of some rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundIds {
-    /// The bytes of the shortest one; the largest number where there are no rows.
+pub struct IdFacts {
+    /// The length in bytes of the shortest id; the largest number if there are no rows.
     pub shortest: usize,
-    /// The bytes of the longest one.
+    /// The length in bytes of the longest id.
     pub longest: usize,
-    /// The first row whose id has been there, and the row that had it; counted from the first that was ever taken.
+    /// The first row whose id occurred before, and the row where it occurred. Rows are counted from the first one that
+    /// was added.
     pub repeated: Option<(usize, usize)>,
 }
 
-/// The ids of rows, by hashes of 120 bits: two rows that differ have one hash by chance once in far more rows than
-/// there are.
+/// The ids of rows, as hashes of 120 bits. A collision is improbable for any realistic number of rows.
 ///
-/// Ids that rise from row to row, as row numbers do, differ; only when one doesn't, all are put into the table.
+/// If ids ascend from row to row, as row numbers do, they are all different. The table is used only when an id doesn't
+/// ascend.
 pub struct SeenIds {
     keys: Keys,
     /// The hash of each row.
     hashes: Vec<u128>,
-    /// The last id, while all have risen.
+    /// The last id, as long as all ids ascend.
     last: Option<Vec<u8>>,
-    /// An open table of row numbers, each plus one; at most half of it is taken. It has the first `placed` rows.
+    /// An open-addressing table of row numbers, each plus one. It is at most half full and has the first `placed` rows.
     table: Vec<u64>,
     placed: usize,
 }
@@ -106,17 +107,17 @@ impl Default for SeenIds {
 }
 
 impl SeenIds {
-    /// What hashes ids that are to be added.
+    /// Return the keys that hash the ids to be added.
     pub fn keys(&self) -> Keys {
         self.keys.clone()
     }
 
-    /// Takes the ids of the next rows. What comes behind a repeated one isn't taken.
-    pub fn add(&mut self, parts: &[Ids]) -> FoundIds {
-        let mut found = FoundIds { shortest: usize::MAX, longest: 0, repeated: None };
+    /// Add the ids of the next rows. Ids after a repeated one aren't added.
+    pub fn add(&mut self, parts: &[Ids]) -> IdFacts {
+        let mut facts = IdFacts { shortest: usize::MAX, longest: 0, repeated: None };
         for ids in parts {
-            found.shortest = found.shortest.min(ids.shortest);
-            found.longest = found.longest.max(ids.longest);
+            facts.shortest = facts.shortest.min(ids.shortest);
+            facts.longest = facts.longest.max(ids.longest);
             let before = self.hashes.len();
             self.hashes.extend_from_slice(&ids.hashes);
             self.last = match self.last.take() {
@@ -124,42 +125,42 @@ impl SeenIds {
                 _ => None,
             };
             if self.last.is_none() {
-                found.repeated = self.place_all();
+                facts.repeated = self.place_all();
             }
-            if found.repeated.is_some() {
+            if facts.repeated.is_some() {
                 break;
             }
         }
-        found
+        facts
     }
 
-    /// Puts the rows into the table that it doesn't have yet, up to a repeated one.
+    /// Put the rows that the table lacks into it, up to a repeated id.
     fn place_all(&mut self) -> Option<(usize, usize)> {
         if self.hashes.len() * 2 > self.table.len() {
             self.table = vec![FREE; (self.hashes.len() * 4).next_power_of_two()];
             self.placed = 0;
         }
         while self.placed < self.hashes.len() {
-            let place = self.place(self.hashes[self.placed]);
-            if self.table[place] != FREE {
-                let repeated = (self.placed, self.table[place] as usize - 1);
+            let slot = self.slot_of(self.hashes[self.placed]);
+            if self.table[slot] != FREE {
+                let repeated = (self.placed, self.table[slot] as usize - 1);
                 self.hashes.truncate(self.placed);
                 return Some(repeated);
             }
             self.placed += 1;
-            self.table[place] = self.placed as u64;
+            self.table[slot] = self.placed as u64;
         }
         None
     }
 
-    /// Where a hash stands in the table, or would.
-    fn place(&self, hash: u128) -> usize {
+    /// Return the slot of a hash in the table, or the free one where it belongs.
+    fn slot_of(&self, hash: u128) -> usize {
         let last = self.table.len() - 1;
-        let mut place = self.keys.place(hash) & last;
-        while self.table[place] != FREE && self.hashes[self.table[place] as usize - 1] != hash {
-            place = (place + 1) & last;
+        let mut slot = self.keys.first_slot(hash) & last;
+        while self.table[slot] != FREE && self.hashes[self.table[slot] as usize - 1] != hash {
+            slot = (slot + 1) & last;
         }
-        place
+        slot
     }
 }
 
@@ -167,11 +168,11 @@ impl SeenIds {
 mod tests {
     use super::*;
 
-    fn add(seen: &mut SeenIds, ids: impl IntoIterator<Item = String>) -> FoundIds {
+    fn add(seen: &mut SeenIds, ids: impl IntoIterator<Item = String>) -> IdFacts {
         let keys = seen.keys();
-        let mut taken = Ids::new(&keys, 0);
-        ids.into_iter().for_each(|id| taken.push(id.as_bytes()));
-        seen.add(&[taken])
+        let mut new = Ids::new(&keys, 0);
+        ids.into_iter().for_each(|id| new.push(id.as_bytes()));
+        seen.add(&[new])
     }
 
     fn numbers(range: std::ops::Range<usize>) -> impl Iterator<Item = String> {
@@ -179,18 +180,18 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_id_is_told_with_both_rows_wherever_they_are() {
+    fn a_repeated_id_is_reported_with_both_rows_wherever_they_are() {
         for is_rising in [true, false] {
             let mut seen = SeenIds::default();
-            assert_eq!(add(&mut seen, numbers(0..5000)), FoundIds { shortest: 1, longest: 4, repeated: None });
+            assert_eq!(add(&mut seen, numbers(0..5000)), IdFacts { shortest: 1, longest: 4, repeated: None });
             if !is_rising {
                 assert_eq!(add(&mut seen, numbers(8000..9000)).repeated, None);
             }
             assert_eq!(add(&mut seen, numbers(5000..8000)).repeated, None);
             assert_eq!(seen.last.is_some(), is_rising);
             let rows = seen.hashes.len();
-            let found = add(&mut seen, ["new", "4321", "more"].map(str::to_owned));
-            assert_eq!(found, FoundIds { shortest: 3, longest: 4, repeated: Some((rows + 1, 4321)) });
+            let facts = add(&mut seen, ["new", "4321", "more"].map(str::to_owned));
+            assert_eq!(facts, IdFacts { shortest: 3, longest: 4, repeated: Some((rows + 1, 4321)) });
         }
     }
 

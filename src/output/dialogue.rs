@@ -1,11 +1,11 @@
-//! What text and messages have in common of a dialogue.
+//! The handling of dialogues that text and messages share.
 
 use super::form::ModelSide;
 use crate::error::{Code, Error, Result};
 use crate::role::{Piece, concatenated, joined_by_lines};
 use crate::template::Item;
 
-/// The text of a dialogue that meets no meta template.
+/// Return the text of a dialogue without a meta template.
 ///
 /// # Errors
 ///
@@ -14,7 +14,7 @@ pub(super) fn without_meta(side: ModelSide, items: &[Item]) -> Result<Vec<Piece>
     if side.dialect.turns_stand_alone() { concatenated(items) } else { joined_by_lines(items) }
 }
 
-/// A meta template in the list form, where a dialogue meets it.
+/// Return the error for a dialogue with a meta template in the list form.
 pub(super) fn wrong_meta_form() -> Error {
     Error::template(
         Code::WrongMetaTemplateForm,

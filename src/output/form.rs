@@ -1,41 +1,42 @@
-//! What a form of output is.
+//! The definition of an output form.
 
+use super::chat_form::ChatForm;
 use super::role_names::RoleNames;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result};
 use crate::role::{ChatMessage, Message, MetaTemplate, Piece, Request, Rounds};
 use crate::template::Item;
 
-/// What renders a sample gave, before a model's side comes in.
+/// The rendered form of a sample, before the model's side is added.
 pub enum Prompt<'a> {
     /// A text.
     Text(Vec<Piece>),
-    /// The items of a dialogue, between section markers; whether the model writes on.
+    /// The items of a dialogue, between section markers; true if the model generates after it.
     Dialogue(Vec<Item>, bool),
     /// Raw messages.
     Messages {
         /// The messages.
         messages: Vec<Message>,
-        /// Whether examples of a dialogue stand among them, between their section markers.
+        /// True if the messages contain examples of a dialogue, between their section markers.
         has_sections: bool,
     },
     /// The messages of a chat.
     Chat(Vec<ChatMessage<'a>>),
 }
 
-/// What a prompt meets on its way out.
+/// The model's side of a prompt.
 #[derive(Clone, Copy)]
 pub struct ModelSide<'a> {
     /// The meta template.
     pub meta: Option<&'a MetaTemplate>,
-    /// Whose rules.
+    /// The harness whose rules apply.
     pub dialect: Dialect,
-    /// What chat APIs call the configuration's roles.
+    /// The names that chat APIs have for the configuration's roles.
     pub roles: &'a RoleNames,
 }
 
 impl<'a> ModelSide<'a> {
-    /// The meta template's rounds, where a chat meets it.
+    /// Return the meta template's rounds, for a chat.
     ///
     /// # Errors
     ///
@@ -53,44 +54,52 @@ impl<'a> ModelSide<'a> {
     }
 }
 
-/// Which of a harness's parsers a form goes through.
+/// The harness's parser that a form uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parser {
-    /// None: the meta template isn't looked at.
+    /// No parser: the meta template isn't used.
     None,
-    /// The language models'.
+    /// The parser of language models.
     Text,
-    /// The APIs'.
+    /// The parser of APIs.
     Messages,
 }
 
 /// A form of output.
 #[derive(Debug)]
 pub struct OutputForm {
-    /// Its name, as users give it.
+    /// The form's name, as users write it.
     pub name: &'static str,
-    /// Which parser's prompts it has.
+    /// The parser that makes the form's prompts.
     pub parser: Parser,
-    /// Whether each request is written as a JSON string.
+    /// True if each request is written as a JSON string.
     pub json: bool,
-    /// Whether it changes messages by who speaks, or by what they hold: then those of a column are opened before they come
-    /// here, one by one.
+    /// True if the form changes messages depending on their roles or contents. Messages of a column are then expanded
+    /// first, one by one.
     pub changes_messages: bool,
-    /// Whether messages are as chat APIs take them: who speaks and what come first, and where a content may be a list of
-    /// parts, a text is a list of one.
-    pub chat_api: bool,
-    /// What a prompt becomes.
+    /// The form of messages for a chat API; None if messages stay as the harness's parser writes them.
+    pub chat: Option<&'static ChatForm>,
+    /// Turns a prompt into a request.
     pub(super) request: for<'a> fn(ModelSide<'a>, Prompt<'a>) -> Result<Request>,
-    /// What that becomes when all that a harness puts into it is there, where the form goes on from messages.
-    pub(super) finish: Option<fn(ModelSide, Request) -> Result<Request>>,
+    /// Changes the request after a harness's last additions to it, for forms that build on messages.
+    pub(super) finish: Option<Finish>,
 }
 
+/// A change of a request of messages for a chat API.
+pub(super) type Finish = fn(&ChatForm, ModelSide, Request) -> Result<Request>;
+
 impl OutputForm {
-    /// The request that a prompt becomes.
+    /// Return true if `key` is the key of a message's content for a chat API.
+    pub fn is_chat_content(&self, key: &str) -> bool {
+        self.chat.is_some_and(|chat| chat.content == key)
+    }
+
+    /// Turn a prompt into a request.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for whatever the harness's parser refuses; `RenderError` for a chat without messages as text.
+    /// `TemplateError` for a prompt that the harness's parser refuses; `RenderError` for a chat without messages as
+    /// text.
     pub fn request(&self, side: ModelSide, prompt: Prompt) -> Result<Request> {
         if let Prompt::Dialogue(items, _) = &prompt
             && let Some(error) =
@@ -99,7 +108,7 @@ impl OutputForm {
             return Err(error.clone());
         }
         match prompt {
-            // Not opened yet: they come again, and whole requests can't be changed twice.
+            // These messages aren't expanded yet. They come here again, and a whole request can't be changed twice.
             Prompt::Messages { messages, has_sections: false } if self.changes_messages && has_columns(&messages) => {
                 Ok(Request::List(messages))
             }
@@ -107,20 +116,20 @@ impl OutputForm {
         }
     }
 
-    /// The request as it leaves; messages that a column brings have to be opened before.
+    /// Return the final request. Messages of a column have to be expanded before.
     ///
     /// # Errors
     ///
-    /// As the form.
+    /// The same as those of the form.
     pub fn finished(&self, side: ModelSide, request: Request) -> Result<Request> {
-        match self.finish {
-            Some(finish) => finish(side, request),
-            None => Ok(request),
+        match (self.chat, self.finish) {
+            (Some(chat), Some(finish)) => finish(chat, side, request),
+            _ => Ok(request),
         }
     }
 }
 
-/// Whether some messages are a column's, which a row brings.
+/// Return true if some messages come from a column of the sample.
 pub(super) fn has_columns(messages: &[Message]) -> bool {
     messages.iter().any(|message| matches!(message, Message::Expand { .. }))
 }

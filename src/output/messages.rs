@@ -1,4 +1,4 @@
-//! `output="messages"`: what an API's parser returns.
+//! `output="messages"`: the result of an API's parser.
 
 use super::dialogue::{without_meta, wrong_meta_form};
 use super::form::{ModelSide, OutputForm, Parser, Prompt};
@@ -12,16 +12,16 @@ pub(super) static FORM: OutputForm = OutputForm {
     parser: Parser::Messages,
     json: false,
     changes_messages: false,
-    chat_api: false,
+    chat: None,
     request,
     finish: None,
 };
 
-/// The messages of a prompt; a text stays one, and so does a dialogue that meets no meta template.
+/// Return the messages of a prompt. A text stays a text, and so does a dialogue without a meta template.
 ///
 /// # Errors
 ///
-/// `TemplateError` for whatever the API's parser refuses.
+/// `TemplateError` for a prompt that the API's parser refuses.
 pub(super) fn request(side: ModelSide, prompt: Prompt) -> Result<Request> {
     match prompt {
         Prompt::Text(pieces) => Ok(Request::Text(pieces)),

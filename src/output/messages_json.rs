@@ -1,4 +1,4 @@
-//! `output="messages_json"`: messages as one JSON string a request, for what Arrow's types can't hold.
+//! `output="messages_json"`: the messages of a request as one JSON string, for messages that no Arrow type holds.
 
 use super::form::{OutputForm, Parser};
 use super::messages;
@@ -8,7 +8,7 @@ pub(super) static FORM: OutputForm = OutputForm {
     parser: Parser::Messages,
     json: true,
     changes_messages: false,
-    chat_api: false,
+    chat: None,
     request: messages::request,
     finish: None,
 };

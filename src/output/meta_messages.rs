@@ -1,4 +1,4 @@
-//! The list form of a meta template, merged into raw messages.
+//! Merges the list form of a meta template into raw messages.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::value::Value;
 ///
 /// # Errors
 ///
-/// `TemplateError` where two contents that are no strings would have to be joined.
+/// `TemplateError` if two contents that aren't both strings would have to be joined.
 pub(super) fn merge_meta(meta: Option<&MetaTemplate>, messages: Vec<Message>) -> Result<Vec<Message>> {
     let (Some(MetaTemplate::Messages(meta)), false) = (meta, messages.is_empty()) else { return Ok(messages) };
     let name = |role: Option<&Value>| role.and_then(Value::as_str).map(str::to_owned);
@@ -21,9 +21,9 @@ pub(super) fn merge_meta(meta: Option<&MetaTemplate>, messages: Vec<Message>) ->
     let mut out = Vec::new();
     for step in merge_steps(&meta_roles, &roles) {
         out.push(match step {
-            MergeStep::Keep(at) => messages[at].clone(),
+            MergeStep::Keep(index) => messages[index].clone(),
             MergeStep::Insert(m) => meta_message(&meta[m]),
-            MergeStep::Prefix(m, at) => prefixed(messages[at].clone(), meta_content(&meta[m], m)?)?,
+            MergeStep::Prefix(m, index) => prefixed(messages[index].clone(), meta_content(&meta[m], m)?)?,
         });
     }
     Ok(out)
@@ -34,25 +34,26 @@ pub(super) fn merge_meta(meta: Option<&MetaTemplate>, messages: Vec<Message>) ->
 enum MergeStep {
     /// The message stays as it is.
     Keep(usize),
-    /// The meta template's message of this number is put in.
+    /// The meta template's message of this number is inserted.
     Insert(usize),
-    /// The meta template's content goes before the message's: meta number, message number.
+    /// The meta template's content goes before the content of a message: meta number, message number.
     Prefix(usize, usize),
 }
 
-/// How a list-form meta template with roles `meta` merges into messages with roles `messages`: equal roles at the same
-/// position merge, a role that still comes is waited for, any other is put in.
+/// Return the steps that merge a list-form meta template with roles `meta` into messages with roles `messages`. Equal
+/// roles at the same position merge. If a role of the meta template occurs in a later message, the messages before it
+/// are kept. Any other role is inserted.
 fn merge_steps<T: PartialEq>(meta: &[T], messages: &[T]) -> Vec<MergeStep> {
     let mut out = Vec::with_capacity(meta.len() + messages.len());
-    let mut at = 0;
+    let mut index = 0;
     for (m, role) in meta.iter().enumerate() {
         loop {
-            if messages.get(at) == Some(role) {
-                out.push(MergeStep::Prefix(m, at));
-                at += 1;
-            } else if messages[at..].contains(role) {
-                out.push(MergeStep::Keep(at));
-                at += 1;
+            if messages.get(index) == Some(role) {
+                out.push(MergeStep::Prefix(m, index));
+                index += 1;
+            } else if messages[index..].contains(role) {
+                out.push(MergeStep::Keep(index));
+                index += 1;
                 continue;
             } else {
                 out.push(MergeStep::Insert(m));
@@ -60,11 +61,11 @@ fn merge_steps<T: PartialEq>(meta: &[T], messages: &[T]) -> Vec<MergeStep> {
             break;
         }
     }
-    out.extend((at..messages.len()).map(MergeStep::Keep));
+    out.extend((index..messages.len()).map(MergeStep::Keep));
     out
 }
 
-/// A message of a list-form meta template.
+/// Return a message of a list-form meta template.
 fn meta_message(keys: &[(Arc<str>, Value)]) -> Message {
     let role = keys.iter().find(|(k, _)| &**k == keys::ROLE).and_then(|(_, v)| v.as_text());
     Message::Dict(
@@ -82,11 +83,11 @@ fn meta_message(keys: &[(Arc<str>, Value)]) -> Message {
     )
 }
 
-/// The content of a message of a list-form meta template, to go before another's.
+/// Return the content of a message of a list-form meta template that goes before another content.
 ///
 /// # Errors
 ///
-/// `TemplateError` if it has none, or one that is no string.
+/// `TemplateError` if there is no content, or if it isn't a string.
 fn meta_content(keys: &[(Arc<str>, Value)], number: usize) -> Result<&str> {
     match keys.iter().find(|(k, _)| &**k == keys::CONTENT) {
         Some((_, Value::Str(s))) => Ok(s),
@@ -98,24 +99,24 @@ fn meta_content(keys: &[(Arc<str>, Value)], number: usize) -> Result<&str> {
     }
 }
 
-/// The list-form meta template's content before a message's own.
+/// Put the content of the list-form meta template before a message's content.
 fn prefixed(message: Message, content: &str) -> Result<Message> {
     let role = message.role().and_then(Value::as_text).cloned();
     let prefix = Piece::literal(content, Source::MetaTemplate, role.as_ref());
     match message {
-        Message::Dict(mut own) => {
-            match own.iter_mut().find(|(name, _)| &**name == keys::CONTENT) {
+        Message::Dict(mut keys) => {
+            match keys.iter_mut().find(|(name, _)| &**name == keys::CONTENT) {
                 Some((_, Slot::Text(pieces))) => pieces.insert(0, prefix),
                 Some((_, Slot::Const(value))) => return Err(unmergeable(value.type_name())),
                 Some((_, Slot::Parts(_))) => return Err(unmergeable("a list of parts")),
                 None => {}
             }
-            Ok(Message::Dict(own))
+            Ok(Message::Dict(keys))
         }
         Message::Element(mut element) => {
             match &mut element.content {
                 Ok(pieces) => pieces.insert(0, prefix),
-                Err(found) => return Err(unmergeable(found).in_column(&*element.column)),
+                Err(type_name) => return Err(unmergeable(type_name).in_column(&*element.column)),
             }
             Ok(Message::Element(element))
         }
@@ -123,8 +124,8 @@ fn prefixed(message: Message, content: &str) -> Result<Message> {
     }
 }
 
-fn unmergeable(found: &str) -> Error {
-    let message = format!("the content to merge with the meta template's must be a str, found {found}");
+fn unmergeable(type_name: &str) -> Error {
+    let message = format!("the content to merge with the meta template's must be a str, found {type_name}");
     Error::template(Code::UnmergeableContent, "prompt_template", message)
 }
 

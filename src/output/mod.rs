@@ -1,11 +1,14 @@
-//! The way out: what templates gave becomes a request, in the form that was asked for.
+//! Output forms: turn the result of templates into a request, in the form that the user chose.
 //!
-//! Whatever renders a sample (a template with its examples, a conversation, a chat) ends in a `Prompt`, and every prompt
-//! leaves by its [`OutputForm`]: `text`, `messages`, `messages_json`, `prompt_list` and `openai` are a file each, and a line
-//! in [`FORMS`]. A form lays a prompt over the meta template, or hands it on as it is; one that goes on from messages has
-//! [`messages::request`] for its first half, and changes what that gives. `dialogue` and `raw_messages` are what some of
-//! them share; `meta_messages` merges meta templates in the list form; `role_names` has what chat APIs call who speaks.
+//! Every rendering of a sample (a template with its examples, a conversation, a chat) ends in a `Prompt`, and an
+//! [`OutputForm`] turns it into a request. `text`, `messages`, `messages_json`, `prompt_list` and `openai` have a file
+//! each, and a line in [`FORMS`]. A form lays a prompt over the meta template, or passes it on unchanged. A form that
+//! builds on messages calls [`messages::request`] first and changes its result; `chat_messages` does so for all chat
+//! APIs. `dialogue` and `raw_messages` are shared by several forms; `meta_messages` merges meta templates in the list form;
+//! `role_names` has the names of roles in chat APIs.
 
+mod chat_form;
+mod chat_messages;
 mod dialogue;
 mod form;
 mod forms;

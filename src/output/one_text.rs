@@ -1,4 +1,5 @@
-//! A form for tests: messages as one text, as a chat template has them. No form of the product goes on from messages yet.
+//! A form for tests: messages as one text, as a chat template writes them. No form of the product builds on messages in
+//! this way yet.
 
 use super::form::{ModelSide, OutputForm, Parser, Prompt};
 use super::messages;
@@ -12,7 +13,7 @@ pub static FORM: OutputForm = OutputForm {
     parser: Parser::Messages,
     json: false,
     changes_messages: true,
-    chat_api: false,
+    chat: None,
     request,
     finish: None,
 };

@@ -13,7 +13,7 @@ pub(super) static FORM: OutputForm = OutputForm {
     parser: Parser::None,
     json: false,
     changes_messages: false,
-    chat_api: false,
+    chat: None,
     request,
     finish: None,
 };
@@ -28,7 +28,7 @@ fn request(_: ModelSide, prompt: Prompt) -> Result<Request> {
     })
 }
 
-/// A message of a chat, as the inferencer has it.
+/// Return a message of a chat in the inferencer's form.
 fn message(ChatMessage { role, text }: ChatMessage) -> Message {
     let content = match text {
         Some(text) => Slot::Text(vec![Piece::new(text)]),

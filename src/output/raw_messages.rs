@@ -1,4 +1,4 @@
-//! Raw messages on their way to a model.
+//! Raw messages for a model.
 
 use super::form::{ModelSide, has_columns};
 use super::meta_messages::merge_meta;
@@ -6,12 +6,12 @@ use crate::error::{Code, Error, Result};
 use crate::role::{Message, Request};
 use crate::template::keys;
 
-/// Raw messages for a model: complete, and merged with the meta template where all of them are known.
+/// Check raw messages, and merge them with the meta template if all of them are known.
 ///
 /// # Errors
 ///
-/// `TemplateError` for a message without role or content, for examples of a dialogue among messages, and where two contents
-/// that are no strings would have to be joined.
+/// `TemplateError` for a message without role or content, for examples of a dialogue among messages, and for two
+/// contents that would have to be joined and aren't both strings.
 pub(super) fn raw_messages(side: ModelSide, messages: Vec<Message>, has_sections: bool) -> Result<Request> {
     if has_sections {
         return Err(Error::template(
@@ -27,7 +27,7 @@ pub(super) fn raw_messages(side: ModelSide, messages: Vec<Message>, has_sections
             return Err(Error::template(Code::IncompleteMessage, "prompt_template", message));
         }
     }
-    // Messages of a column are opened first where they have to be known (`crate::render`).
+    // If messages of a column have to be known, `crate::render` expands them first.
     if has_columns(&messages) {
         return Ok(Request::List(messages));
     }

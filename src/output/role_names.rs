@@ -1,23 +1,17 @@
-//! What chat APIs call whoever speaks.
+//! The names of roles in chat APIs.
 
 use std::sync::Arc;
 
+use super::chat_form::ChatForm;
 use crate::error::{Code, Error, Result};
-use crate::near::did_you_mean;
 use crate::role::{MetaTemplate, Rounds};
+use crate::suggest::did_you_mean;
 use crate::template::{Turn, keys};
 use crate::value::Value;
 
-/// The roles of OpenAI's form.
-const ROLES: [&str; 5] = ["system", "user", "assistant", "tool", "developer"];
-
-/// What harnesses and data sets call them besides.
-const OTHERS: [(&str, &str); 4] =
-    [("human", "user"), ("bot", "assistant"), ("gpt", "assistant"), ("model", "assistant")];
-
 const PATH: &str = "roles";
 
-/// The names that a configuration gives to roles of its own.
+/// The names that a configuration gives to its roles.
 #[derive(Clone, Debug, Default)]
 pub struct RoleNames(Vec<(Arc<str>, Arc<str>)>);
 
@@ -26,10 +20,10 @@ impl RoleNames {
     ///
     /// # Errors
     ///
-    /// `TemplateError` for what is no dict of strings.
+    /// `TemplateError` for a value that isn't a dict of strings.
     pub fn parse(value: &Value) -> Result<Self> {
-        let wrong = |path: String, wanted: &str, found: &Value| {
-            Err(Error::template(Code::WrongType, path, format!("expected {wanted}, found {}", found.type_name())))
+        let wrong = |path: String, wanted: &str, value: &Value| {
+            Err(Error::template(Code::WrongType, path, format!("expected {wanted}, found {}", value.type_name())))
         };
         let entries = match value {
             Value::None => return Ok(Self::default()),
@@ -38,30 +32,31 @@ impl RoleNames {
         };
         let mut names = Vec::with_capacity(entries.len());
         for (role, name) in entries {
-            let Value::Str(own) = role else { return wrong(PATH.into(), "names of roles as keys", role) };
+            let Value::Str(role_name) = role else { return wrong(PATH.into(), "names of roles as keys", role) };
             match name {
-                Value::Str(name) if !name.is_empty() => names.push((own.clone(), name.clone())),
+                Value::Str(name) if !name.is_empty() => names.push((role_name.clone(), name.clone())),
                 Value::Str(_) => {
                     let message = "expected a role of OpenAI's form, found an empty str";
-                    return Err(Error::template(Code::WrongType, format!("{PATH}.{own}"), message));
+                    return Err(Error::template(Code::WrongType, format!("{PATH}.{role_name}"), message));
                 }
-                other => return wrong(format!("{PATH}.{own}"), "a role of OpenAI's form (a str)", other),
+                other => return wrong(format!("{PATH}.{role_name}"), "a role of OpenAI's form (a str)", other),
             }
         }
         Ok(Self(names))
     }
 
-    /// Whether the configuration names none.
+    /// Return true if the configuration gives no names.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What OpenAI calls the role of a message. An `api_role` is also known by the role that the meta template gives it to.
+    /// Return a chat API's name for the role of a message. A role of the meta template also gives its name to its
+    /// `api_role`.
     ///
     /// # Errors
     ///
-    /// Why it is called nothing, and what would do.
-    pub fn name(&self, role: &Value, meta: Option<&MetaTemplate>) -> Result<Arc<str>, String> {
+    /// A message that says why the role has no name, and how to give it one.
+    pub fn name(&self, chat: &ChatForm, role: &Value, meta: Option<&MetaTemplate>) -> Result<Arc<str>, String> {
         let Some(name) = role.as_str() else {
             return Err(format!("a message has the role {role}, which is no name"));
         };
@@ -69,54 +64,57 @@ impl RoleNames {
             Some(MetaTemplate::Rounds(meta)) => speakers(meta, role).collect(),
             _ => Vec::new(),
         };
-        let given = |name: &str| self.0.iter().find(|(own, _)| **own == *name).map(|(_, name)| name.clone());
-        if let Some(found) = given(name) {
-            return Ok(found);
+        let given =
+            |name: &str| self.0.iter().find(|(given_role, _)| **given_role == *name).map(|(_, name)| name.clone());
+        if let Some(name) = given(name) {
+            return Ok(name);
         }
-        let usual = known(name);
-        if let (Some(found), false) = (&usual, speakers.iter().any(|own| given(own).is_some())) {
-            return Ok(found.clone());
+        let usual_name = |name: &str| usual_name(chat, name);
+        let usual = usual_name(name);
+        if let (Some(name), false) = (&usual, speakers.iter().any(|speaker| given(speaker).is_some())) {
+            return Ok(name.clone());
         }
-        // What one of several is called isn't what the others say.
-        let own = |own: &str| given(own).or_else(|| known(own)).or_else(|| usual.clone());
-        let mut found = speakers.iter().filter_map(|name| Some((*name, own(name)?)));
-        if let Some((first, one)) = found.next() {
-            return match found.find(|(_, other)| *other != one) {
-                None => Ok(one),
+        // If one of several speakers has a given name, that name doesn't apply to the others.
+        let name_of = |speaker: &str| given(speaker).or_else(|| usual_name(speaker)).or_else(|| usual.clone());
+        let mut names = speakers.iter().filter_map(|name| Some((*name, name_of(name)?)));
+        if let Some((first, first_name)) = names.next() {
+            return match names.find(|(_, other)| *other != first_name) {
+                None => Ok(first_name),
                 Some((second, other)) => Err(format!(
-                    "the api_role {role} is that of '{first}', which is {one:?}, and of '{second}', which is {other:?}; \
+                    "the api_role {role} is that of '{first}', which is {first_name:?}, and of '{second}', which is {other:?}; \
                      say which it is by roles={{{role}: 'user'}}"
                 )),
             };
         }
-        let all = || ROLES.into_iter().chain(OTHERS.iter().map(|(name, _)| *name));
+        let all = chat.roles.iter().copied().chain(chat.aliases.iter().map(|(name, _)| *name));
         Err(format!(
-            "the role {role} is none that OpenAI's form has ({}), and is mapped to none; say which it is by \
+            "the role {role} is none that {}'s form has ({}), and is mapped to none; say which it is by \
              roles={{{role}: 'user'}}{}",
-            ROLES.join(", "),
-            did_you_mean(name, all())
+            chat.api,
+            chat.roles.join(", "),
+            did_you_mean(name, all)
         ))
     }
 }
 
-/// The roles of a meta template that an API calls `api_role`.
+/// Return the roles of a meta template that have this `api_role`.
 fn speakers<'m>(meta: &'m Rounds, api_role: &Value) -> impl Iterator<Item = &'m str> {
-    let called = |turn: &Turn| turn.constant(keys::API_ROLE).is_some_and(|own| own.equals(api_role));
+    let called = |turn: &Turn| turn.constant(keys::API_ROLE).is_some_and(|name| name.equals(api_role));
     meta.roles.iter().filter(move |(_, turn)| called(turn)).filter_map(|(name, _)| name.as_str())
 }
 
-/// What a role is called in any case, whoever configures it.
-fn known(name: &str) -> Option<Arc<str>> {
-    let own = ROLES.into_iter().find(|role| role.eq_ignore_ascii_case(name));
-    own.or_else(|| OTHERS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, role)| *role))
-        .map(Arc::from)
+/// Return the name of a role that every configuration has, in any case.
+fn usual_name(chat: &ChatForm, name: &str) -> Option<Arc<str>> {
+    let role = chat.roles.iter().find(|role| role.eq_ignore_ascii_case(name));
+    let alias = || chat.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map(|(_, role)| role);
+    role.or_else(alias).map(|role| Arc::from(*role))
 }
 
-/// Where the configuration gives a message its role.
-pub(super) fn place(role: &Value, meta: Option<&MetaTemplate>) -> String {
+/// Return the path in the configuration where a message gets its role.
+pub(super) fn role_path(role: &Value, meta: Option<&MetaTemplate>) -> String {
     let of = |turn: &Turn| {
-        let own = turn.constant(keys::API_ROLE).is_some_and(|own| own.equals(role));
-        own.then(|| format!("{}.{}", turn.place, keys::API_ROLE))
+        let has_role = turn.constant(keys::API_ROLE).is_some_and(|name| name.equals(role));
+        has_role.then(|| format!("{}.{}", turn.path, keys::API_ROLE))
     };
     match meta {
         Some(MetaTemplate::Rounds(meta)) => meta.roles.iter().find_map(|(_, turn)| of(turn)),
@@ -128,11 +126,12 @@ pub(super) fn place(role: &Value, meta: Option<&MetaTemplate>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::form;
 
     fn name(given: &[(&str, &str)], role: &str) -> Option<String> {
-        let given = given.iter().map(|(own, name)| (Value::from(*own), Value::from(*name))).collect();
+        let given = given.iter().map(|(role, name)| (Value::from(*role), Value::from(*name))).collect();
         let names = RoleNames::parse(&Value::Dict(given)).unwrap();
-        names.name(&role.into(), None).ok().map(|name| name.to_string())
+        names.name(form("openai").unwrap().chat.unwrap(), &role.into(), None).ok().map(|name| name.to_string())
     }
 
     #[test]

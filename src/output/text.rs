@@ -1,4 +1,4 @@
-//! `output="text"`: what a language model's parser returns.
+//! `output="text"`: the result of a language model's parser.
 
 use super::dialogue::{without_meta, wrong_meta_form};
 use super::form::{ModelSide, OutputForm, Parser, Prompt};
@@ -12,7 +12,7 @@ pub(super) static FORM: OutputForm = OutputForm {
     parser: Parser::Text,
     json: false,
     changes_messages: false,
-    chat_api: false,
+    chat: None,
     request,
     finish: None,
 };
@@ -21,7 +21,7 @@ fn request(side: ModelSide, prompt: Prompt) -> Result<Request> {
     match prompt {
         Prompt::Text(pieces) => Ok(Request::Text(pieces)),
         Prompt::Dialogue(items, generation) => Ok(Request::Text(dialogue(side, &items, generation)?)),
-        // An empty list goes through the language model's parser; messages of a column may be none.
+        // An empty list goes through the language model's parser. Messages of a column may be empty.
         Prompt::Messages { messages, .. } if messages.iter().any(|m| !matches!(m, Message::Expand { .. })) => {
             Err(Error::template(
                 Code::NoTextForm,

@@ -1,7 +1,7 @@
-//! A configuration, a label and a row's examples → the request, before the sample is known.
+//! Builds the request of a configuration, a label and a row's examples, before the sample is known.
 //!
-//! These are the harness's own steps (retriever, template, parser), walked once for each label and each shape of
-//! examples instead of once a row; fields stay open all the way.
+//! The steps are those of the harness (retriever, template, parser). They run once for each label and each shape of
+//! examples instead of once for each row; fields stay open.
 
 use std::sync::Arc;
 
@@ -9,61 +9,60 @@ use super::chat_request::chat_shape;
 use super::config::{Config, Mode};
 use super::example::{ExampleForm, between, columns_text};
 use super::infer_mode::InferMode;
-use super::leave::leave;
 use super::retriever::Choice;
-use super::substitution::Substitution;
+use super::to_request::to_request;
 use super::turn_request::build_turn_request;
 use crate::error::{Code, Error, Result};
-use crate::near::meant_as;
 use crate::output::Prompt;
 use crate::role::{Message, Piece, Request, prompt_list};
+use crate::suggest::misspelling_hint;
 use crate::template::{Body, Entry, Item, Origin, PromptTemplate, RawItem, RawTemplate, Source, Template, Text, keys};
 use crate::value::Value;
 
-/// The examples of one sample, joined.
+/// The joined examples of one sample.
 #[derive(Clone, Debug)]
 pub enum Ice {
-    /// String examples with separators and end token.
+    /// String examples, with separators and the end token.
     Str(Text),
-    /// Items to be spliced into a dialogue.
+    /// Items to splice into a dialogue.
     Items(Vec<Item>),
     /// Raw messages.
     Messages(Vec<RawItem>),
 }
 
-/// What one sample renders with `label` (ppl) and these examples.
+/// Build the request of one sample with `label` (ppl) and these examples.
 ///
 /// # Errors
 ///
-/// `TemplateError` for whatever the harness refuses on its way.
+/// `TemplateError` for a value that the harness refuses.
 pub fn build_request(config: &Config, label: Option<&Value>, examples: &[ExampleForm]) -> Result<Request> {
     let ice = join_examples(config, examples)?;
     match config.main() {
         Template::Raw(raw) => {
             check_ice_token(config)?;
-            leave(config, raw_prompt(config, raw, &ice))
+            to_request(config, raw_prompt(config, raw, &ice))
         }
         Template::Prompt(prompt) => {
             check_ice_token(config)?;
-            leave(config, filled_prompt(config, prompt, label, &ice)?)
+            to_request(config, filled_prompt(config, prompt, label, &ice)?)
         }
         Template::Turns(turns) => {
             check_ice_token(config)?;
-            // The examples are ignored; the shape of a conversation shows with its first turn.
+            // The examples are ignored. The first turn shows the shape of a conversation.
             let cut = (config.infer_mode != InferMode::Whole && turns.count(1) > 0).then(|| turns.cut(0));
             build_turn_request(turns, config, 1, cut, false)
         }
         Template::Media(media) => {
             check_ice_token(config)?;
             // The examples are ignored, and nothing is masked.
-            leave(config, Prompt::Dialogue(media.dialogue.items(), true))
+            to_request(config, Prompt::Dialogue(media.dialogue.items(), true))
         }
-        Template::Columns(names) => leave(config, columns_prompt(config, names, label, &ice)?),
+        Template::Columns(names) => to_request(config, columns_prompt(config, names, label, &ice)?),
         Template::Chat(_) => chat_shape(config),
     }
 }
 
-/// Without a template: the examples, the input columns, and what is to be generated or scored.
+/// Return the prompt without a template: the examples, the input columns, and the text to generate or score.
 fn columns_prompt(config: &Config, names: &[String], label: Option<&Value>, ice: &Ice) -> Result<Prompt<'static>> {
     let Ice::Str(examples) = ice else { return Err(not_into_string("prompt_template")) };
     let origin = Origin { source: Source::PromptTemplate, ..Origin::default() };
@@ -76,18 +75,18 @@ fn columns_prompt(config: &Config, names: &[String], label: Option<&Value>, ice:
     Ok(Prompt::Text(vec![Piece::new(text)]))
 }
 
-/// An ICE template next to the prompt template wants an ICE token there, even without examples.
+/// Check that the prompt template has an ICE token if there is an ICE template, even without examples.
 fn check_ice_token(config: &Config) -> Result<()> {
     let missing = |path: &str, message: &str| Err(Error::template(Code::MissingIceToken, path, message));
     match (&config.prompt, &config.ice) {
         (Some(prompt), Some(_)) if prompt.ice_token().is_none() && config.dialect.ice_needs_token() => {
-            // A dict with a misspelt key is taken for a label map.
+            // A dict with a misspelt key is read as a label map.
             let keys = if let Template::Prompt(prompt) = prompt { prompt.keys.as_deref() } else { None };
-            let hint = meant_as("ice_token", keys.unwrap_or_default().iter().filter_map(Value::as_str), &[]);
+            let hint = misspelling_hint("ice_token", keys.unwrap_or_default().iter().filter_map(Value::as_str), &[]);
             let message = "an ICE template is given, so the prompt template needs an ice_token";
             missing("prompt_template.ice_token", &format!("{message}{hint}"))
         }
-        // Documented: alone and zero-example, an ICE template is a prompt template like any other.
+        // As documented, an ICE template without examples can be the prompt template.
         (None, Some(ice))
             if ice.ice_token().is_none()
                 && !(config.retriever.choice == Choice::Zero && config.dialect.ice_alone_without_token()) =>
@@ -117,7 +116,7 @@ fn join_examples(config: &Config, examples: &[ExampleForm]) -> Result<Ice> {
             return Ok(Ice::Messages(messages.collect()));
         }
         Some(Template::Prompt(ice))
-            if matches!(&ice.shape, crate::template::Shape::One(Body::Dialogue(_) | Body::Bad(_))) =>
+            if matches!(&ice.shape, crate::template::Shape::Single(Body::Dialogue(_) | Body::Bad(_))) =>
         {
             (separator, end) = (Value::from(""), Value::from(""));
         }
@@ -127,8 +126,8 @@ fn join_examples(config: &Config, examples: &[ExampleForm]) -> Result<Ice> {
         let mut items = Vec::new();
         for example in examples {
             match example {
-                ExampleForm::Items(own) => {
-                    items.extend(own.iter().cloned());
+                ExampleForm::Items(items_of_example) => {
+                    items.extend(items_of_example.iter().cloned());
                     if separator.truthy() {
                         items.push(Item::Str(between(&separator, "ice_separator")?));
                     }
@@ -177,7 +176,7 @@ fn filled_prompt(
 ) -> Result<Prompt<'static>> {
     let generation = config.mode == Mode::Gen;
     let body = match label {
-        // In generation it is the sample's own body that a label chooses.
+        // In generation, the label selects the body of the sample.
         Some(label) => prompt.body(label)?,
         None => prompt.first()?,
     };
@@ -196,22 +195,22 @@ fn filled_prompt(
     let removes = config.dialect.removes_separator() && (generation || !config.remain_sep);
     let sep = prompt.sep_token.as_deref().filter(|_| removes);
     let nothing = Ice::Str(Text::default());
-    // The order shows where examples hold the separator token: gen strips it from them too, ppl doesn't.
+    // The order matters if examples contain the separator token: gen removes it from them too, ppl doesn't.
     let mut steps: Vec<(&str, &Ice)> = Vec::new();
     if let Some(sep) = sep {
         steps.push((sep, &nothing));
     }
     if let Some(token) = prompt.ice_token.as_deref() {
-        let at = if generation { 0 } else { steps.len() };
-        steps.insert(at, (token, ice));
+        let index = if generation { 0 } else { steps.len() };
+        steps.insert(index, (token, ice));
     }
     match body {
         Body::Bad(error) => Err(error.clone()),
         Body::Str(text) => {
             let mut text = overridden(text);
-            for (token, by) in steps {
-                text = match by {
-                    Ice::Str(by) => put(config, &text, token, by),
+            for (token, replacement) in steps {
+                text = match replacement {
+                    Ice::Str(replacement) => put(config, &text, token, replacement),
                     _ => return Err(not_into_string(&prompt.path)),
                 };
             }
@@ -234,8 +233,8 @@ fn filled_prompt(
                     }
                 }
             }
-            for (token, by) in steps {
-                items = replace(config, items, token, by)?;
+            for (token, replacement) in steps {
+                items = replace(config, items, token, replacement)?;
             }
             Ok(Prompt::Dialogue(items, generation))
         }
@@ -251,21 +250,22 @@ fn not_into_string(path: &str) -> Error {
     )
 }
 
-/// Replace a token; under single-pass rules it isn't looked for in what an example's fields brought in.
-fn put(config: &Config, text: &Text, token: &str, by: &Text) -> Text {
-    match config.substitution {
-        Substitution::Harness => text.replace(token, by),
-        Substitution::SinglePass => text.replace_outside_values(token, by),
+/// Replace a token. The texts of an example's fields are searched only if the rule searches values.
+fn put(config: &Config, text: &Text, token: &str, replacement: &Text) -> Text {
+    if config.substitution.searches_values() {
+        text.replace(token, replacement)
+    } else {
+        text.replace_outside_values(token, replacement)
     }
 }
 
 /// Replace a token in a prompt list by examples.
-fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<Vec<Item>> {
+fn replace(config: &Config, items: Vec<Item>, token: &str, replacement: &Ice) -> Result<Vec<Item>> {
     let mut out = Vec::with_capacity(items.len());
     for item in items {
-        match (item, by) {
-            (Item::Str(text), Ice::Str(by)) => out.push(Item::Str(put(config, &text, token, by))),
-            (Item::Str(text), Ice::Items(by)) => {
+        match (item, replacement) {
+            (Item::Str(text), Ice::Str(replacement)) => out.push(Item::Str(put(config, &text, token, replacement))),
+            (Item::Str(text), Ice::Items(replacement)) => {
                 if token.is_empty() {
                     return Err(Error::template(
                         Code::InvalidToken,
@@ -275,24 +275,24 @@ fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<V
                 }
                 for (n, part) in text.split(token).into_iter().enumerate() {
                     if n > 0 {
-                        out.extend(by.iter().cloned());
+                        out.extend(replacement.iter().cloned());
                     }
                     if !part.is_empty() {
                         out.push(Item::Str(part));
                     }
                 }
             }
-            // Kept as recorded: examples of raw messages delete every string of a dialogue.
+            // As recorded, examples of raw messages delete every string of a dialogue.
             (Item::Str(_), Ice::Messages(_)) => {}
-            (Item::Turn(mut turn), by) => {
-                let place = turn.place.clone();
+            (Item::Turn(mut turn), replacement) => {
+                let path = turn.path.clone();
                 for (name, entry) in &mut turn.keys {
                     if let (true, Entry::Text(text)) = (&**name == keys::PROMPT, entry)
                         && text.contains(token)
                     {
-                        match by {
-                            Ice::Str(by) => *text = put(config, text, token, by),
-                            _ => return Err(not_into_string(&format!("{place}.prompt"))),
+                        match replacement {
+                            Ice::Str(replacement) => *text = put(config, text, token, replacement),
+                            _ => return Err(not_into_string(&format!("{path}.prompt"))),
                         }
                     }
                 }
@@ -304,7 +304,7 @@ fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<V
     Ok(out)
 }
 
-/// What a raw message says is a text even where nothing is filled in.
+/// Turn the content of a raw message into a text, even if nothing is filled in.
 fn content_as_text(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
     for (name, entry) in &mut keys {
         if let (true, Entry::Const(Value::Str(s))) = (&**name == keys::CONTENT, &*entry) {
@@ -328,7 +328,7 @@ fn raw_prompt(config: &Config, raw: &RawTemplate, ice: &Ice) -> Prompt<'static> 
     for item in &raw.items {
         match item {
             RawItem::Str(s) if config.mode == Mode::Gen && raw.ice_token.as_deref() == Some(s) => match ice {
-                // Messages have no place for a string.
+                // Messages have no room for a string.
                 Ice::Str(_) => {}
                 Ice::Messages(items) => messages.extend(items.iter().filter_map(|item| raw_message(item, true))),
                 Ice::Items(items) => {

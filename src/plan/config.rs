@@ -1,4 +1,4 @@
-//! The whole configuration of a renderer, read and checked once.
+//! The configuration of a renderer, read and checked once.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,22 +10,32 @@ use super::retriever::Retriever;
 use super::substitution::Substitution;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result, excerpt};
-use crate::near::did_you_mean;
 use crate::output::{FORMS, OutputForm, Parser, RoleNames, default_form, form};
 use crate::role::{MetaTemplate, TokenTexts};
+use crate::suggest::did_you_mean;
 use crate::template::{RawItem, Source, Template, family_name, keys};
 use crate::value::Value;
 
-/// What the prompt is for.
+/// The purpose of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The model writes on: the output column is masked, and the prompt stops where generation starts.
+    /// The model generates: the output column is masked, and the prompt stops where generation starts.
     Gen,
-    /// The model scores whole texts: one request a label, nothing masked.
+    /// The model scores whole texts: one request for each label, and nothing is masked.
     Ppl,
 }
 
-/// Arrow layout of the strings that are written.
+impl Mode {
+    /// All modes, by the names that users give them.
+    pub const ALL: [(&'static str, Self); 2] = [("gen", Self::Gen), ("ppl", Self::Ppl)];
+
+    /// Return the name of the mode.
+    pub fn name(self) -> &'static str {
+        if self == Self::Gen { "gen" } else { "ppl" }
+    }
+}
+
+/// The Arrow layout of the output strings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// 32-bit offsets.
@@ -37,7 +47,13 @@ pub enum Layout {
     StringView,
 }
 
-/// Which columns are questions, and which is the answer.
+impl Layout {
+    /// All layouts, by the names that users give them; the first is the default.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("string", Self::String), ("large_string", Self::LargeString), ("string_view", Self::StringView)];
+}
+
+/// The columns with the questions and the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     /// `input_columns`.
@@ -49,15 +65,15 @@ pub struct Reader {
 /// Names of the output columns.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// Of the prompt column.
+    /// The name of the prompt column.
     pub prompt: String,
-    /// Of the label column.
+    /// The name of the label column.
     pub label: String,
-    /// Of the turn column.
+    /// The name of the turn column.
     pub turn: String,
 }
 
-/// The constructor's arguments as values, by the names that users give them.
+/// The constructor's arguments as values, by their names.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "each field is the constructor argument of the same name")]
 pub struct Settings {
@@ -84,7 +100,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// What `get` returns.
+    /// The errors of `get`.
     pub fn of<E>(get: impl Fn(&str) -> Result<Value, E>) -> Result<Self, E> {
         Ok(Self {
             prompt_template: get("prompt_template")?,
@@ -105,6 +121,16 @@ impl Settings {
             limits: get("limits")?,
         })
     }
+
+    /// Return the rule that applies if the user names none: that of the harnesses if the settings have anything of a
+    /// harness. Otherwise no value is rewritten, because a user without a harness doesn't expect it.
+    pub fn default_substitution(&self) -> Substitution {
+        let of_harness =
+            [&self.ice_template, &self.retriever, &self.reader, &self.inferencer, &self.meta_template, &self.dialect];
+        let is_harness =
+            of_harness.iter().any(|value| **value != Value::None) || self.prompt_template.get("type").is_some();
+        if is_harness { Substitution::Harness } else { Substitution::SinglePass }
+    }
 }
 
 /// A checked configuration.
@@ -114,13 +140,13 @@ pub struct Config {
     pub prompt: Option<Template>,
     /// The template of examples.
     pub ice: Option<Template>,
-    /// Which examples each sample gets.
+    /// The choice of examples for each sample.
     pub retriever: Retriever,
-    /// The columns' parts.
+    /// The input columns and the output column.
     pub reader: Reader,
-    /// What stands in place of the output column in gen mode.
+    /// The text that replaces the output column in gen mode.
     pub gen_field_replace_token: Arc<str>,
-    /// Whether the separator token stays (ppl with `normalizing_str`).
+    /// True if the separator token stays (ppl with `normalizing_str`).
     pub remain_sep: bool,
     /// The model's side.
     pub meta: Option<MetaTemplate>,
@@ -128,25 +154,25 @@ pub struct Config {
     pub mode: Mode,
     /// The form of a request.
     pub output: &'static OutputForm,
-    /// What chat APIs call the configuration's roles.
+    /// The names of the configuration's roles in chat APIs.
     pub roles: RoleNames,
-    /// Which requests a conversation gives.
+    /// The requests of a conversation.
     pub infer_mode: InferMode,
     /// Labels given by the user or the inferencer.
     pub labels: Option<Vec<Value>>,
-    /// Whose rules.
+    /// The harness whose rules apply.
     pub dialect: Dialect,
-    /// How fields are filled in.
+    /// The way in which fields are filled in.
     pub substitution: Substitution,
-    /// Layout of the strings that are written.
+    /// The layout of the output strings.
     pub layout: Layout,
     /// Names of the output columns.
     pub names: Names,
     /// Findings that are errors.
     pub refuse: Vec<Finding>,
-    /// How much may be asked for.
+    /// The limits on sizes.
     pub limits: Limits,
-    /// The meta template's `eos_token_id`: no part of a prompt.
+    /// The meta template's `eos_token_id`, which isn't part of a prompt.
     pub eos_token_id: Option<Value>,
 }
 
@@ -155,7 +181,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// `TemplateError`, naming the path of what is wrong.
+    /// `TemplateError` with the path of the fault.
     pub fn new(s: &Settings, tokens: TokenTexts) -> Result<Self> {
         let limits = Limits::parse(&s.limits)?;
         limits.check_template(&[
@@ -166,7 +192,7 @@ impl Config {
             ("inferencer", &s.inferencer),
             ("labels", &s.labels),
         ])?;
-        let dialect = Dialect::parse(word(&s.dialect, "dialect", "opencompass")?)?;
+        let dialect = Dialect::parse(word(&s.dialect, "dialect", Dialect::default().name())?)?;
         let template = |value: &Value, path, source| match value {
             Value::None => Ok(None),
             other => Template::parse(other, path, source, dialect).map(Some),
@@ -187,18 +213,16 @@ impl Config {
             ));
         }
         let retriever = Retriever::parse(&s.retriever, dialect)?;
-        // A chat takes neither examples nor an ICE template in the prompt template's place.
+        // A chat uses no examples, and no ICE template replaces its prompt template.
         let (prompt, ice, retriever) = if inferencer.chats {
             (Some(chat(prompt, &reader, s, dialect)?), None, Retriever::parse(&Value::None, dialect)?)
         } else {
             (prompt, ice, retriever)
         };
         let mode = match word(&s.mode, "mode", "")? {
-            "gen" => Mode::Gen,
-            "ppl" => Mode::Ppl,
             "" if inferencer.scores => Mode::Ppl,
             "" => Mode::Gen,
-            other => return Err(not_one_of("mode", other, &["gen", "ppl"])),
+            name => by_name("mode", name, &Mode::ALL)?,
         };
         let is_raw = matches!(prompt.as_ref().or(ice.as_ref()), Some(Template::Raw(_)));
         let output = match word(&s.output, "output", "")? {
@@ -207,7 +231,7 @@ impl Config {
                 .ok_or_else(|| not_one_of("output", name, &FORMS.iter().map(|form| form.name).collect::<Vec<_>>()))?,
         };
         let roles = RoleNames::parse(&s.roles)?;
-        if !roles.is_empty() && !output.chat_api {
+        if !roles.is_empty() && output.chat.is_none() {
             let message = format!(
                 "they name the roles of output=\"openai\", and the output is {:?}; give the one, or leave out the other",
                 output.name
@@ -215,7 +239,7 @@ impl Config {
             return Err(Error::template(Code::UnsupportedMode, "roles", message));
         }
         let meta = MetaTemplate::parse(&s.meta_template, output.parser == Parser::Messages, dialect, tokens);
-        // A prompt list is made before the meta template comes in: whatever its form, it is not looked at.
+        // A prompt list doesn't use the meta template, so its form isn't checked.
         let meta = if output.parser == Parser::None { None } else { meta? };
         if let (true, Some(_), Some(Value::List(roles))) =
             (inferencer.chats, &meta, s.meta_template.get("reserved_roles"))
@@ -226,10 +250,14 @@ impl Config {
         }
         if !dialect.raw_messages() {
             let raw = |t: &Option<Template>| matches!(t, Some(Template::Raw(_)));
-            let place =
+            let type_path =
                 if raw(&prompt) { Some("prompt_template.type") } else { raw(&ice).then_some("ice_template.type") };
-            if let Some(place) = place {
-                return Err(Error::template(Code::UnsupportedClass, place, "this dialect has no RawPromptTemplate"));
+            if let Some(type_path) = type_path {
+                return Err(Error::template(
+                    Code::UnsupportedClass,
+                    type_path,
+                    "this dialect has no RawPromptTemplate",
+                ));
             }
             if matches!(meta, Some(MetaTemplate::Messages(_))) {
                 return Err(Error::template(
@@ -261,17 +289,12 @@ impl Config {
             infer_mode: inferencer.infer_mode,
             labels,
             dialect,
-            substitution: match word(&s.substitution, "substitution", "harness")? {
-                "harness" => Substitution::Harness,
-                "single_pass" => Substitution::SinglePass,
-                other => return Err(not_one_of("substitution", other, &["harness", "single_pass"])),
-            },
-            layout: match word(&s.strings, "strings", "string")? {
-                "string" => Layout::String,
-                "large_string" => Layout::LargeString,
-                "string_view" => Layout::StringView,
-                other => return Err(not_one_of("strings", other, &["string", "large_string", "string_view"])),
-            },
+            substitution: by_name(
+                "substitution",
+                word(&s.substitution, "substitution", s.default_substitution().name())?,
+                &Substitution::ALL,
+            )?,
+            layout: by_name("strings", word(&s.strings, "strings", Layout::ALL[0].0)?, &Layout::ALL)?,
             names: names(&s.names)?,
             refuse: Finding::list(&s.refuse)?,
             limits,
@@ -279,7 +302,7 @@ impl Config {
         })
     }
 
-    /// The template that renders the samples: the prompt template, or an ICE template alone.
+    /// Return the template that renders the samples: the prompt template, or an ICE template alone.
     pub fn main(&self) -> &Template {
         match (&self.prompt, &self.ice) {
             (Some(t), _) | (None, Some(t)) => t,
@@ -287,14 +310,14 @@ impl Config {
         }
     }
 
-    /// Return true if examples of raw messages stand in requests. Elsewhere they are dropped, whatever they hold.
+    /// Return true if requests contain examples of raw messages. Otherwise such examples are dropped.
     pub fn shows_raw_examples(&self) -> bool {
         let Template::Raw(raw) = self.main() else { return false };
         let is_token = |item: &RawItem| matches!(item, RawItem::Str(text) if raw.ice_token.as_deref() == Some(text));
         self.mode == Mode::Gen && raw.items.iter().any(is_token)
     }
 
-    /// The output column that is masked: gen mode, and no raw messages.
+    /// Return the output column if it is masked: in gen mode, except for raw messages.
     pub fn masked(&self) -> Option<&str> {
         match self.main() {
             Template::Prompt(_) if self.mode == Mode::Gen => self.reader.output_column.as_deref(),
@@ -303,12 +326,18 @@ impl Config {
     }
 }
 
-fn not_one_of(path: &str, found: &str, known: &[&str]) -> Error {
-    let mut message = format!("{} is not one of ", excerpt(found));
-    for (n, name) in known.iter().enumerate() {
+/// Return the value that users give a name, from all values by their names.
+fn by_name<T: Copy>(path: &str, name: &str, values: &[(&'static str, T)]) -> Result<T> {
+    let value = values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
+    value.ok_or_else(|| not_one_of(path, name, &values.iter().map(|(name, _)| *name).collect::<Vec<_>>()))
+}
+
+fn not_one_of(path: &str, word: &str, allowed: &[&str]) -> Error {
+    let mut message = format!("{} is not one of ", excerpt(word));
+    for (n, name) in allowed.iter().enumerate() {
         let _ = write!(message, "{}{name:?}", if n > 0 { ", " } else { "" });
     }
-    message.push_str(&did_you_mean(found, known.iter().copied()));
+    message.push_str(&did_you_mean(word, allowed.iter().copied()));
     Error::template(Code::UnknownName, path, message)
 }
 
@@ -320,7 +349,7 @@ fn word<'a>(value: &'a Value, path: &str, default: &'a str) -> Result<&'a str> {
     }
 }
 
-/// Whether a meta template is for an API: the list form, or a role with `api_role`.
+/// Return true if a meta template is for an API: the list form, or a role with `api_role`.
 fn speaks_api(meta: &Value) -> bool {
     match meta {
         Value::List(items) => !items.is_empty(),
@@ -355,7 +384,7 @@ fn strings(value: &Value, path: &str) -> Result<Vec<String>> {
     }
 }
 
-/// The keys of a reader that somebody reads: those of the columns here, the others where a harness loads a dataset.
+/// The keys of a reader that are read: here those of the columns, and in a harness those for loading a dataset.
 pub const READER_KEYS: &[&str] = &[
     "input_columns",
     "output_column",
@@ -446,7 +475,7 @@ impl Inferencer {
         let gen_field_replace_token = match value.get("gen_field_replace_token") {
             None => "".into(),
             Some(Value::Str(s)) => s.clone(),
-            // The harness puts it through str().
+            // The harness applies str() to it.
             Some(other) => other.to_string().into(),
         };
         let labels = match value.get("labels") {
@@ -475,12 +504,7 @@ fn infer_mode(family: &str, value: Option<&Value>) -> Result<InferMode> {
         _ => return Ok(InferMode::Whole),
     };
     let path = "inferencer.infer_mode";
-    match word(value.unwrap_or(&Value::None), path, default)? {
-        "every" => Ok(InferMode::Every),
-        "last" => Ok(InferMode::Last),
-        "every_with_gt" => Ok(InferMode::EveryWithGt),
-        other => Err(not_one_of(path, other, &["every", "last", "every_with_gt"])),
-    }
+    by_name(path, word(value.unwrap_or(&Value::None), path, default)?, &InferMode::ALL)
 }
 
 fn label_list(value: &Value, path: &str) -> Result<Vec<Value>> {
@@ -516,11 +540,11 @@ fn names(value: &Value) -> Result<Names> {
                     "prompt" => name.clone_into(&mut names.prompt),
                     "label" => name.clone_into(&mut names.label),
                     "turn" => name.clone_into(&mut names.turn),
-                    // Made behind the core, of what it gives.
+                    // These columns are added to the core's output.
                     "hash" | "spans" | "error" => {}
                     other => {
-                        let known = ["prompt", "label", "turn", "hash", "spans", "error"];
-                        return Err(not_one_of("names", other, &known));
+                        let allowed = ["prompt", "label", "turn", "hash", "spans", "error"];
+                        return Err(not_one_of("names", other, &allowed));
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Examples: what the ICE template gives for a row of the train split.
+//! Examples: the result of the ICE template for a row of the train split.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use crate::template::{
 };
 use crate::value::Value;
 
-/// One example, as a list of texts in a frame.
+/// The form of an example: its texts in a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExampleForm {
-    /// From a string template.
+    /// The text of a string template.
     Str(Text),
-    /// From a dialogue template: its round, as a section of its own.
+    /// The round of a dialogue template, as a section.
     Items(Vec<Item>),
-    /// From raw messages.
+    /// Raw messages.
     Messages(Vec<RawItem>),
 }
 
 impl ExampleForm {
-    /// Every text in it that fields are filled into, in order: the example's parts.
+    /// Return every text that fields are filled into, in order: the example's parts.
     pub fn parts(&self) -> Vec<&Text> {
         match self {
             Self::Str(text) => vec![text],
@@ -42,7 +42,7 @@ impl ExampleForm {
         }
     }
 
-    /// The columns whose messages it expands, in order.
+    /// Return the columns whose messages it expands, in order.
     pub fn expands(&self) -> Vec<&str> {
         match self {
             Self::Messages(items) => {
@@ -52,7 +52,7 @@ impl ExampleForm {
         }
     }
 
-    /// The same frame with other texts, part by part, and with the messages of expanded columns in place.
+    /// Return the same frame with other texts, and with the messages of the expanded columns.
     #[must_use]
     pub fn with(
         &self,
@@ -112,13 +112,13 @@ fn content(turn: &Turn) -> Option<&Text> {
 /// The ICE template, ready to be filled with rows of the train split.
 #[derive(Clone, Debug)]
 pub struct IceForm {
-    /// One form a label of a label map, else one for all.
+    /// One form for each label of a label map, else one for all.
     pub kinds: Vec<(Option<Value>, Result<ExampleForm>)>,
     path: String,
 }
 
 impl IceForm {
-    /// The forms of an ICE template: the ICE token and everything outside `round` are gone.
+    /// Return the forms of an ICE template, without its ICE token and without everything outside `round`.
     pub fn new(template: &Template) -> Self {
         match template {
             Template::Raw(raw) => Self {
@@ -146,7 +146,7 @@ impl IceForm {
             Template::Columns(names) => Self::of_columns(names.iter()),
             Template::Prompt(prompt) => {
                 let token = prompt.ice_token.as_deref();
-                // What the label decides is one more text of the form, so that each label has a form of its own.
+                // A label's text of the selected column is part of the form, so each label has its own form.
                 let labelled = |label: &Value, body: &Body| {
                     let label_override =
                         prompt.tokens.as_ref().map_or(Ok(None), |t| t.label_override(label, &prompt.path))?;
@@ -160,8 +160,8 @@ impl IceForm {
                     tokens.columns.iter().any(|(name, _)| *name == selected.column).then_some(&selected.texts)
                 });
                 let kinds = match (&prompt.shape, map) {
-                    (Shape::One(body), None) => vec![(None, form(body, token))],
-                    (Shape::One(body), Some(map)) => {
+                    (Shape::Single(body), None) => vec![(None, form(body, token))],
+                    (Shape::Single(body), Some(map)) => {
                         map.iter().map(|(k, _)| (Some(k.clone()), labelled(k, body))).collect()
                     }
                     (Shape::Labels(items), _) => items.iter().map(|(k, b)| (Some(k.clone()), labelled(k, b))).collect(),
@@ -171,45 +171,45 @@ impl IceForm {
         }
     }
 
-    /// Examples without a template: their columns, joined by spaces.
+    /// Return the form of examples without a template: their columns, joined by spaces.
     pub fn of_columns<'a>(names: impl Iterator<Item = &'a String>) -> Self {
         let text = columns_text(names, Source::IceTemplate);
         Self { kinds: vec![(None, Ok(ExampleForm::Str(text)))], path: "ice_template".into() }
     }
 
-    /// Which form an example with this value in the output column has.
+    /// Return the index of the form for an example with this value in the output column.
     ///
     /// # Errors
     ///
-    /// `TemplateError` if the label map has no such label, or its form can't be used.
+    /// `TemplateError` if the label map has no such label, or if its form can't be used.
     pub fn kind(&self, label: &Value) -> Result<usize> {
-        let at = self.kinds.iter().position(|(key, _)| key.as_ref().is_none_or(|key| key.equals(label)));
-        let at = at.ok_or_else(|| {
-            let known: Vec<String> = self.kinds.iter().filter_map(|(k, _)| Some(k.as_ref()?.to_string())).collect();
+        let index = self.kinds.iter().position(|(key, _)| key.as_ref().is_none_or(|key| key.equals(label)));
+        let index = index.ok_or_else(|| {
+            let labels: Vec<String> = self.kinds.iter().filter_map(|(k, _)| Some(k.as_ref()?.to_string())).collect();
             Error::template(
                 Code::LabelNotInMap,
                 &self.path,
-                format!("an example has the label {label}, which the label map lacks; it has {}", known.join(", ")),
+                format!("an example has the label {label}, which the label map lacks; it has {}", labels.join(", ")),
             )
         })?;
-        match &self.kinds[at].1 {
-            Ok(_) => Ok(at),
+        match &self.kinds[index].1 {
+            Ok(_) => Ok(index),
             Err(error) => Err(error.clone()),
         }
     }
 
-    /// Whether the kind of an example goes by its label.
+    /// Return true if the form of an example depends on its label.
     pub fn by_label(&self) -> bool {
         self.kinds.first().is_some_and(|(key, _)| key.is_some())
     }
 
-    /// Whether string examples and dialogue examples occur together, so that the frame depends on the texts.
+    /// Return true if string examples and dialogue examples occur together, so that the frame depends on the texts.
     pub fn mixed(&self) -> bool {
         let is_string = |k: &(Option<Value>, Result<ExampleForm>)| matches!(k.1, Ok(ExampleForm::Str(_)));
         self.kinds.iter().any(is_string) && !self.kinds.iter().all(is_string)
     }
 
-    /// A form whose texts are left open: part p of the example in `slot`.
+    /// Return a form with references instead of texts: part p of the example in `slot`.
     pub fn open(&self, kind: usize, slot: u32) -> Option<ExampleForm> {
         let form = self.kinds[kind].1.as_ref().ok()?;
         let text =
@@ -218,7 +218,7 @@ impl IceForm {
     }
 }
 
-/// The texts of columns, joined by spaces; nothing is looked for in them.
+/// Return the texts of columns, joined by spaces. No placeholders are searched in them.
 pub fn columns_text<'a>(names: impl Iterator<Item = &'a String>, source: Source) -> Text {
     let mut text = Text::default().finalized();
     for (n, name) in names.enumerate() {
@@ -262,7 +262,7 @@ fn form(body: &Body, token: Option<&str>) -> Result<ExampleForm> {
     }
 }
 
-/// The messages of a list of dicts, as they stand in the data.
+/// Return the messages of a list of dicts, as they are in the data.
 pub fn messages_of(value: &Value, column: &str) -> Vec<RawItem> {
     let column: Arc<str> = column.into();
     let Value::List(items) = value else { return Vec::new() };
@@ -270,7 +270,7 @@ pub fn messages_of(value: &Value, column: &str) -> Vec<RawItem> {
         .iter()
         .map(|item| match item {
             Value::Dict(keys) => RawItem::Message(Turn {
-                place: Arc::default(),
+                path: Arc::default(),
                 keys: keys
                     .iter()
                     .map(|(k, v)| {
@@ -292,7 +292,7 @@ pub fn messages_of(value: &Value, column: &str) -> Vec<RawItem> {
         .collect()
 }
 
-/// What stands between examples, or behind them.
+/// Return the text between examples, or after them.
 pub(super) fn between(value: &Value, key: &str) -> Result<Text> {
     match value {
         Value::Str(s) => Ok(Text::lit(s.clone(), Origin { source: Source::Separator, ..Origin::default() })),

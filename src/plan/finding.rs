@@ -1,23 +1,23 @@
-//! What a user may want to know about samples, and may have refused.
+//! Findings: facts about samples that users can ask for or refuse.
 
 use crate::error::{Code, Error, Result, excerpt};
-use crate::near::did_you_mean;
+use crate::suggest::did_you_mean;
 use crate::value::Value;
 
-/// Something about a sample that a harness renders without a word.
+/// A fact about a sample that a harness doesn't report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// A tag of a medium within a stretch: data that adds a part, or a payload without an end tag.
+    /// A media tag within a stretch: the data contain a tag, or a payload has no end tag.
     TagInText,
-    /// Text outside every tag, which vanishes.
+    /// Text outside all tags, which vanishes.
     Untagged,
 }
 
 impl Finding {
-    /// All of them.
+    /// All findings.
     pub const ALL: [Self; 2] = [Self::TagInText, Self::Untagged];
 
-    /// Its name.
+    /// Return the finding's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::TagInText => "media_tag",
@@ -25,7 +25,7 @@ impl Finding {
         }
     }
 
-    /// A sentence about it.
+    /// Return a sentence about the finding.
     pub fn explained(self) -> &'static str {
         match self {
             Self::TagInText => "a media tag stands within a stretch: an end tag is missing, or the data bring a tag",
@@ -33,13 +33,13 @@ impl Finding {
         }
     }
 
-    /// A list of names, as the constructor takes it.
+    /// Read a list of names, as the constructor takes it.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for anything else.
+    /// `TemplateError` for any other value.
     pub fn list(value: &Value) -> Result<Vec<Self>> {
-        let known = || Self::ALL.map(|f| format!("{:?}", f.name())).join(", ");
+        let names = || Self::ALL.map(|f| format!("{:?}", f.name())).join(", ");
         match value {
             Value::None => Ok(Vec::new()),
             Value::List(items) => items
@@ -47,13 +47,13 @@ impl Finding {
                 .enumerate()
                 .map(|(n, item)| {
                     Self::ALL.into_iter().find(|f| item.as_str() == Some(f.name())).ok_or_else(|| {
-                        let found = item.as_str().unwrap_or_default();
-                        let hint = did_you_mean(found, Self::ALL.iter().map(|f| f.name()));
-                        // A string in its own quotes, where it is short enough to be shown whole.
-                        let own = item.to_string();
-                        let short = item.as_str().is_some() && own.chars().count() <= 40;
-                        let shown = if short { own } else { excerpt(&own) };
-                        let message = format!("{shown} is not one of {}{hint}", known());
+                        let given = item.as_str().unwrap_or_default();
+                        let hint = did_you_mean(given, Self::ALL.iter().map(|f| f.name()));
+                        // A short string is printed whole, in its own quotes.
+                        let printed = item.to_string();
+                        let short = item.as_str().is_some() && printed.chars().count() <= 40;
+                        let quoted = if short { printed } else { excerpt(&printed) };
+                        let message = format!("{quoted} is not one of {}{hint}", names());
                         Error::template(Code::UnknownName, format!("refuse[{n}]"), message)
                     })
                 })
@@ -61,7 +61,7 @@ impl Finding {
             other => Err(Error::template(
                 Code::WrongType,
                 "refuse",
-                format!("expected a list of {}, found {other}", known()),
+                format!("expected a list of {}, found {other}", names()),
             )),
         }
     }

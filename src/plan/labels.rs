@@ -1,4 +1,4 @@
-//! The labels of ppl: what each sample is rendered with.
+//! The labels of ppl: each sample is rendered once for each label.
 
 use super::config::{Config, Mode};
 use crate::error::{Code, Error, Result};
@@ -8,29 +8,30 @@ use crate::value::Value;
 /// The labels of a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Labels {
-    /// gen mode: one request a sample.
+    /// gen mode: one request for each sample.
     None,
-    /// Known from the configuration.
+    /// The labels are known from the configuration.
     Given(Vec<Value>),
-    /// The distinct values of this column, sorted.
+    /// The labels are the distinct values of this column, sorted.
     Column(String),
 }
 
-/// The labels, in the order of SPEC section 5: given ones, the keys of the prompt template if it is a dict (a
-/// dialogue's sections too), those of an ICE template that has an ICE token, else the output column's values.
+/// Return the labels. In the order of SPEC section 5, these are given labels, the keys of the prompt template if it is
+/// a dict (even a dialogue's sections), the keys of an ICE template that has an ICE token, and the output column's
+/// values.
 ///
 /// # Errors
 ///
-/// `TemplateError` where the harness can't tell them: raw messages without labels, or no output column.
+/// `TemplateError` if there are no labels: raw messages without labels, or no output column.
 pub fn labels(config: &Config) -> Result<Labels> {
-    let labels = found(config)?;
+    let labels = unchecked_labels(config)?;
     if let Labels::Given(all) = &labels {
         config.limits.check_labels(all.len(), |message| Error::template(Code::LimitExceeded, "labels", message))?;
     }
     Ok(labels)
 }
 
-fn found(config: &Config) -> Result<Labels> {
+fn unchecked_labels(config: &Config) -> Result<Labels> {
     if config.mode == Mode::Gen {
         return Ok(Labels::None);
     }

@@ -1,22 +1,22 @@
-//! How much a configuration and its data may ask for.
+//! Limits on the sizes of a configuration and its data.
 
 use crate::error::{Code, Error, Result};
-use crate::near::did_you_mean;
+use crate::suggest::did_you_mean;
 use crate::value::Value;
 
-/// Bounds that no real configuration meets, so that a kilobyte of templates, or a value that names others that name
-/// others, can't ask for a terabyte.
+/// Limits that no real configuration reaches. They keep a kilobyte of templates, or a chain of values that name other
+/// values, from asking for a terabyte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all texts of the configuration.
+    /// The bytes of all texts of the configuration.
     pub template_bytes: usize,
-    /// How many dicts and lists of the configuration stand within each other; at most 100.
+    /// The depth of nested dicts and lists in the configuration; at most 100.
     pub nesting: usize,
-    /// Labels of a sample.
+    /// The labels of a sample.
     pub labels: usize,
-    /// Bytes of the text of one request.
+    /// The bytes of the text of one request.
     pub prompt_bytes: usize,
-    /// Bytes of the texts of one batch, and of what says which request shows what.
+    /// The bytes of the texts of one batch, and of the index from requests to fragments.
     pub batch_bytes: usize,
 }
 
@@ -34,22 +34,22 @@ impl Default for Limits {
 
 /// The argument's name, and its keys in the order of the fields.
 const PATH: &str = "limits";
-/// From so many bytes on a request is looked at before it is bound.
+/// A request of more bytes is checked before it is bound.
 const CERTAIN_BYTES: usize = 1 << 20;
-/// The factor by which a text may be longer while it is filled in than at last.
+/// A text may be longer by this factor while it is filled in than at the end.
 const FILLING_TIMES: usize = 8;
-/// From so many bytes on it is tried whether there is memory.
+/// For more bytes, it is tested whether there is enough memory.
 const PROBED_BYTES: usize = 1 << 24;
-/// Whatever reads a configuration follows it by recursion.
+/// The code that reads a configuration is recursive.
 const MAX_NESTING: usize = 100;
 const KEYS: [&str; 5] = ["template_bytes", "nesting", "labels", "prompt_bytes", "batch_bytes"];
 
 impl Limits {
-    /// Read the constructor's argument; None is the defaults, and so is a key that isn't given.
+    /// Read the constructor's argument. For None, and for keys that aren't given, the defaults apply.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for another key, or a value that is no number from 1 on.
+    /// `TemplateError` for another key, or a value that isn't a positive number.
     pub fn parse(value: &Value) -> Result<Self> {
         let mut limits = Self::default();
         let items = match value {
@@ -88,12 +88,12 @@ impl Limits {
         Ok(limits)
     }
 
-    /// Refuse a configuration whose texts are more than it may have, or that is nested deeper. `parts` are its arguments
-    /// by name.
+    /// Refuse a configuration whose texts are too large, or whose nesting is too deep. `parts` are its arguments by
+    /// name.
     ///
     /// # Errors
     ///
-    /// `TemplateError`, at the largest or the deepest.
+    /// `TemplateError` at the largest or the deepest argument.
     pub fn check_template(&self, parts: &[(&str, &Value)]) -> Result<()> {
         if let Some((path, depth)) =
             parts.iter().map(|(path, value)| (path, depth(value))).max_by_key(|(_, depth)| *depth)
@@ -118,11 +118,11 @@ impl Limits {
         Err(Error::template(Code::LimitExceeded, path, message))
     }
 
-    /// Refuse more labels than there may be; `error` makes the error of the message.
+    /// Refuse too many labels; `error` makes the error of a message.
     ///
     /// # Errors
     ///
-    /// What `error` makes.
+    /// The error that `error` makes.
     pub fn check_labels(&self, labels: usize, error: impl FnOnce(String) -> Error) -> Result<()> {
         if labels <= self.labels {
             return Ok(());
@@ -133,15 +133,15 @@ impl Limits {
         )))
     }
 
-    /// Bytes that a text may have while columns are filled in one after the other: more than at last, for placeholders
-    /// that values bring in may give way to less.
+    /// Return the limit for a text while columns are filled in one after the other. It is higher than that for the
+    /// final text, because placeholders in values may be replaced by shorter texts.
     pub fn filling_bytes(&self) -> usize {
         let most = self.prompt_bytes.saturating_mul(FILLING_TIMES).max(CERTAIN_BYTES);
         most.min(self.prompt_bytes.max(Self::default().prompt_bytes))
     }
 
-    /// The error of a request that is too long. How long it would be isn't said: filling ends where the limit is passed,
-    /// and where that is goes by the way in which a column holds its texts.
+    /// Return the error of a request that is too long. It doesn't have the request's length: filling stops when the
+    /// limit is passed, and that point depends on the layout of a column's texts.
     pub fn prompt_too_long(&self) -> Error {
         let message = format!(
             "the prompt would have more than {0} bytes; limits={{\"prompt_bytes\": {0}}} allows no more",
@@ -150,14 +150,14 @@ impl Limits {
         Error::render(Code::LimitExceeded, message)
     }
 
-    /// Refuse a request that is too long whatever the sample says, or that there is no memory for.
+    /// Refuse a request that is too long for every sample, or for which there is no memory.
     ///
     /// # Errors
     ///
-    /// `TemplateError`, at the prompt template.
+    /// `TemplateError` at the prompt template.
     pub fn check_request(&self, bytes: usize) -> Result<()> {
         let path = "prompt_template";
-        // Placeholders are counted as they are spelt; what is small is measured when it is rendered.
+        // Placeholders are counted as they are spelt. Small requests are measured during rendering.
         if bytes > self.prompt_bytes.max(CERTAIN_BYTES) {
             let message = format!(
                 "every prompt would have {bytes} bytes or more; limits={{\"prompt_bytes\": {}}} allows no more",
@@ -165,14 +165,14 @@ impl Limits {
             );
             return Err(Error::template(Code::LimitExceeded, path, message));
         }
-        // It is written down once more when it is bound, where a failed allocation would end the process.
+        // Binding copies the request once more, and a failed allocation there would end the process.
         if bytes > PROBED_BYTES && Vec::<u8>::new().try_reserve_exact(2 * bytes).is_err() {
             return Err(Error::template(Code::OutOfMemory, path, format!("there is no memory for {bytes} bytes")));
         }
         Ok(())
     }
 
-    /// The error of a batch that is too large.
+    /// Return the error of a batch that is too large.
     pub fn batch_too_large(&self) -> Error {
         let message = format!(
             "the batch's prompts would take more than {0} bytes; limits={{\"batch_bytes\": {0}}} allows no more: give \
@@ -182,7 +182,8 @@ impl Limits {
         Error::render(Code::LimitExceeded, message)
     }
 
-    /// Refuse what a batch would take beside its texts: `each` bytes for `count` requests, examples or the like.
+    /// Refuse the memory that a batch needs besides its texts: `each` bytes for each of `count` requests, examples or
+    /// the like.
     ///
     /// # Errors
     ///
@@ -195,7 +196,7 @@ impl Limits {
     }
 }
 
-/// How many dicts and lists stand within each other.
+/// Return the depth of nested dicts and lists.
 fn depth(value: &Value) -> usize {
     match value {
         Value::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -204,7 +205,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Bytes of the texts in a value.
+/// Return the bytes of the texts in a value.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::Str(text) => text.len(),

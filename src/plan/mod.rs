@@ -1,9 +1,10 @@
-//! What is compiled: template × role × retriever, then × schema. A plan is immutable and knows no row.
+//! Compiles templates, roles and retrievers into plans, and then binds plans to a schema. A plan is immutable and
+//! independent of rows.
 //!
-//! A `config` is read and checked once. `build_request` walks the harness's way with the sample left open: examples
-//! (`example`, `retriever`), the template of a `label`, and out through `leave`; `turn_request` and `chat_request` do the same
-//! for conversations. A request's texts are bound to columns (`segment`, `tokens`) as a plan (`request_plan`), made once for
-//! each shape of a row (`planner`).
+//! A `config` is read and checked once. `build_request` follows the harness's steps with the sample left open: examples
+//! (`example`, `retriever`), the template of a `label`, and the output form (`to_request`). `turn_request` and
+//! `chat_request` do the same for conversations. A request's texts are bound to columns (`segment`, `tokens`) as a plan
+//! (`request_plan`), once for each shape of a row (`planner`).
 
 mod build_request;
 mod chat_request;
@@ -13,13 +14,13 @@ mod example;
 mod finding;
 mod infer_mode;
 mod labels;
-mod leave;
 mod limits;
 mod planner;
 mod request_plan;
 mod retriever;
 mod segment;
 mod substitution;
+mod to_request;
 mod tokens;
 mod turn_request;
 
@@ -36,11 +37,11 @@ pub(crate) use config::{Layout, Mode, READER_KEYS};
 pub(crate) use example::{ExampleForm, IceForm, messages_of};
 pub(crate) use infer_mode::InferMode;
 pub(crate) use labels::labels;
-pub(crate) use leave::{leave_opened, leave_shape, opens_columns};
 pub(crate) use planner::{Key, Planner, plan_rows};
 pub(crate) use request_plan::{Plan, Plans};
 pub(crate) use retriever::Choice;
 pub(crate) use segment::{Columns, CopiedPiece, LITERAL_PADDING_BYTES, Op, Program, Seg, Unit};
 pub(crate) use substitution::Substitution;
+pub(crate) use to_request::{expanded_request, expands_columns, request_shape};
 pub(crate) use tokens::Tokens;
 pub(crate) use turn_request::{build_turn_request, turn_request_shapes};

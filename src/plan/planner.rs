@@ -1,4 +1,4 @@
-//! Plans made once for each label and each shape of a row that occurs.
+//! Makes one plan for each label and each shape of a row that occurs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use super::request_plan::{Plan, Plans};
 use crate::error::Result;
 use crate::value::Value;
 
-/// What decides a row's plan, next to the label: the kinds of its examples, or the examples themselves where their
-/// texts do; who speaks in a conversation, or in messages that a column brings.
+/// The key of a row's plan for a label: the kinds of its examples, or the examples themselves if their texts determine
+/// the plan; the roles in a conversation, or in messages of a column.
 pub type Key = Vec<u32>;
 
-/// Plans, each made once for its key.
+/// Plans, one for each key.
 #[derive(Debug, Default)]
 pub struct Planner {
-    known: HashMap<Key, u32>,
-    /// Rows that follow each other mostly have few keys, in turn.
+    plan_of_key: HashMap<Key, u32>,
+    /// The latest keys. Rows that follow each other mostly use few keys, in turn.
     latest: [(Key, u32); 4],
     next: usize,
     /// The plans so far.
@@ -23,21 +23,21 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// The place of a key's plan, the first one if `make` makes several.
+    /// Return the index of a key's plan; of the first one, if `make` makes several.
     ///
     /// # Errors
     ///
-    /// What `make` returns.
-    pub fn place(&mut self, key: &Key, make: impl FnOnce() -> Result<Vec<Plan>>) -> Result<u32> {
-        if let Some((_, first)) = self.latest.iter().take(self.known.len()).find(|(known, _)| known == key) {
+    /// The errors of `make`.
+    pub fn plan_index(&mut self, key: &Key, make: impl FnOnce() -> Result<Vec<Plan>>) -> Result<u32> {
+        if let Some((_, first)) = self.latest.iter().take(self.plan_of_key.len()).find(|(latest, _)| latest == key) {
             return Ok(*first);
         }
-        let first = match self.known.get(key) {
+        let first = match self.plan_of_key.get(key) {
             Some(first) => *first,
             None => {
                 let first = self.plans.len() as u32;
                 self.plans.extend(make()?.into_iter().map(Arc::new));
-                self.known.insert(key.clone(), first);
+                self.plan_of_key.insert(key.clone(), first);
                 first
             }
         };
@@ -47,11 +47,11 @@ impl Planner {
     }
 }
 
-/// Plans for `rows` rows, each made once; `put_key` appends a row's key.
+/// Make the plans for `rows` rows, one for each key; `put_key` appends a row's key.
 ///
 /// # Errors
 ///
-/// What `make` returns, at the first row that needs the plan.
+/// The errors of `make`, at the first row that needs the plan.
 pub fn plan_rows(
     labels: &[Option<Value>],
     rows: usize,
@@ -63,8 +63,9 @@ pub fn plan_rows(
     let mut key = Key::new();
     for row in 0..rows {
         key.clear();
-        let first = put_key(row, &mut key)
-            .and_then(|()| planner.place(&key, || labels.iter().map(|label| make(label.as_ref(), &key)).collect()));
+        let first = put_key(row, &mut key).and_then(|()| {
+            planner.plan_index(&key, || labels.iter().map(|label| make(label.as_ref(), &key)).collect())
+        });
         let first = first.map_err(|e| e.into_render().at_row(row))?;
         each.extend(first..first + labels.len() as u32);
     }

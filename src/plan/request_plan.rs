@@ -8,9 +8,9 @@ use crate::role::{Message, Piece, Request};
 /// A request bound to columns.
 #[derive(Debug)]
 pub struct Plan {
-    /// What it renders.
+    /// The request.
     pub request: Request,
-    /// One program a text: the text itself, or one for each message that the configuration holds.
+    /// One program for each text: for the text itself, or for each message of the configuration.
     pub programs: Vec<Arc<Program>>,
 }
 
@@ -25,7 +25,7 @@ impl Plan {
                 messages
                     .iter()
                     .filter_map(|message| match message {
-                        // What a column brings is written where it has a text here.
+                        // A message of a column has a program only if its text is rendered here.
                         Message::Expand { .. } | Message::Element(_) => message.text().map(bound),
                         Message::Bare(_) | Message::Dict(_) => Some(bound(message.text().unwrap_or_default())),
                     })
@@ -36,19 +36,19 @@ impl Plan {
     }
 }
 
-/// The plans of a batch and which request has which.
+/// The plans of a batch, and the plan of each request.
 #[derive(Debug)]
 pub struct Plans {
     /// The plans.
     pub all: Vec<Arc<Plan>>,
-    /// Requests a row.
+    /// The number of requests for each row.
     pub labels: usize,
-    /// The plan of each request where rows differ; else the plans are one a label.
+    /// The plan of each request if rows differ; otherwise there is one plan for each label.
     pub each: Option<Vec<u32>>,
 }
 
 impl Plans {
-    /// The place of a request's plan; requests count over rows and labels.
+    /// Return the index of a request's plan. Requests are counted over rows and labels.
     #[inline]
     pub fn of(&self, request: usize) -> usize {
         match &self.each {

@@ -1,46 +1,46 @@
-//! Which examples each sample gets.
+//! The choice of examples for each sample.
 
 use rand_mt::Mt;
 
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result, excerpt};
-use crate::near::{did_you_mean, meant_as};
+use crate::suggest::{did_you_mean, misspelling_hint};
 use crate::template::family_name;
 use crate::value::Value;
 
-/// How examples are chosen.
+/// The way in which examples are chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
-    /// None.
+    /// No examples.
     Zero,
-    /// The same for every sample.
+    /// The same examples for every sample.
     Fixed(Vec<i64>),
-    /// At random, by NumPy's legacy generator.
+    /// Random examples, from NumPy's legacy generator.
     Random {
-        /// How many.
+        /// The number of examples.
         count: usize,
         /// The seed.
         seed: u32,
     },
-    /// Those before the sample's own position.
+    /// The examples before the sample's own position.
     Window {
-        /// How many.
+        /// The number of examples.
         k: usize,
     },
-    /// As a list column of the samples says.
+    /// The examples in a list column of the samples.
     Column(String),
 }
 
-/// A retriever with what it puts between and after string examples.
+/// A retriever, with the texts that it puts between and after string examples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retriever {
-    /// How examples are chosen.
+    /// The way in which examples are chosen.
     pub choice: Choice,
-    /// Between string examples.
+    /// The text between string examples.
     pub ice_separator: Value,
-    /// After the last.
+    /// The text after the last example.
     pub ice_eos_token: Value,
-    /// After the prompt.
+    /// The text after the prompt.
     pub prompt_eos_token: Value,
 }
 
@@ -53,7 +53,7 @@ impl Retriever {
     ///
     /// # Errors
     ///
-    /// `TemplateError` for an unknown retriever, or an argument that it lacks or doesn't take.
+    /// `TemplateError` for an unknown retriever, for a missing argument, or for an argument that it doesn't take.
     pub fn parse(value: &Value, dialect: Dialect) -> Result<Self> {
         let empty = Value::from("");
         let items = match value {
@@ -73,7 +73,7 @@ impl Retriever {
         let family = match value.get("type") {
             Some(t) => family_name(t, "retriever.type")?,
             None => {
-                let hint = meant_as("type", value.names(), &[]);
+                let hint = misspelling_hint("type", value.names(), &[]);
                 return Err(Error::template(
                     Code::MissingKey,
                     PATH,
@@ -82,7 +82,7 @@ impl Retriever {
             }
         };
         let newline = Value::from("\n");
-        let (own, default): (&[&str], _) = match family.as_str() {
+        let (arguments, default): (&[&str], _) = match family.as_str() {
             "ZeroRetriever" => (&[], &empty),
             "FixKRetriever" => (&["fix_id_list", "ice_num"], &newline),
             "RandomRetriever" => (&["ice_num", "seed"], &newline),
@@ -105,14 +105,14 @@ impl Retriever {
             let common = ["type", "ice_eos_token", "ice_separator"];
             let zero = family == "ZeroRetriever" && !dialect.zero_takes_separator();
             let common = if zero { &common[..2] } else { &common[..] };
-            // OpenICL's retrievers all take these; the splits say where the tables come from, which is for the caller.
+            // OpenICL's retrievers all take these. The splits name the tables, which the caller provides.
             let last: &[&str] = if dialect.prompt_eos_token() {
                 &["prompt_eos_token", "ice_num", "index_split", "test_split", "accelerator"]
             } else {
                 &[]
             };
-            if !key.as_str().is_some_and(|k| common.contains(&k) || own.contains(&k) || last.contains(&k)) {
-                let takes = [&common[1..], own, last].concat();
+            if !key.as_str().is_some_and(|k| common.contains(&k) || arguments.contains(&k) || last.contains(&k)) {
+                let takes = [&common[1..], arguments, last].concat();
                 let hint = did_you_mean(key.as_str().unwrap_or_default(), takes.iter().copied());
                 let takes = takes.join(", ");
                 return Err(Error::template(
@@ -158,6 +158,20 @@ impl Retriever {
         let (ice_separator, ice_eos_token) = (token("ice_separator"), token("ice_eos_token"));
         Ok(Self { choice, ice_separator, ice_eos_token, prompt_eos_token })
     }
+
+    /// Return the settings that have defaults, by their keys.
+    pub fn settings(&self) -> Vec<(&'static str, Value)> {
+        let mut settings = vec![
+            ("type", Value::from(self.choice.family())),
+            ("ice_separator", self.ice_separator.clone()),
+            ("ice_eos_token", self.ice_eos_token.clone()),
+            ("prompt_eos_token", self.prompt_eos_token.clone()),
+        ];
+        if let Choice::Random { count, seed } = self.choice {
+            settings.extend([("ice_num", Value::Int(count as i64)), ("seed", Value::Int(seed.into()))]);
+        }
+        settings
+    }
 }
 
 fn fix_id_list(value: Option<&Value>) -> Result<Vec<i64>> {
@@ -180,16 +194,27 @@ fn count(value: &Value, key: &str, default: Option<usize>) -> Result<usize> {
     match (value.get(key), default) {
         (None, Some(default)) => Ok(default),
         (Some(Value::Int(n)), _) if *n >= 0 => Ok(*n as usize),
-        (found, _) => Err(Error::template(
+        (given, _) => Err(Error::template(
             Code::InvalidNumber,
             format!("{PATH}.{key}"),
-            format!("expected a number of examples, found {}", found.unwrap_or(&Value::None)),
+            format!("expected a number of examples, found {}", given.unwrap_or(&Value::None)),
         )),
     }
 }
 
 impl Choice {
-    /// Whether it never chooses any.
+    /// Return the name of the retriever's class.
+    pub fn family(&self) -> &'static str {
+        match self {
+            Self::Zero => "ZeroRetriever",
+            Self::Fixed(_) => "FixKRetriever",
+            Self::Random { .. } => "RandomRetriever",
+            Self::Window { .. } => "SlidingWindowRetriever",
+            Self::Column(_) => "IndexColumn",
+        }
+    }
+
+    /// Return true if no examples are ever chosen.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Zero => true,
@@ -199,7 +224,8 @@ impl Choice {
         }
     }
 
-    /// How many of `examples` examples each sample gets at most, as far as the configuration says it.
+    /// Return the maximal number of examples of each sample, of `examples` examples, as far as the configuration
+    /// determines it.
     pub fn shots(&self, examples: usize) -> usize {
         match self {
             Self::Zero | Self::Column(_) => 0,
@@ -209,22 +235,22 @@ impl Choice {
         }
     }
 
-    /// Whether the choice goes by the sample's position in the whole table.
+    /// Return true if the choice depends on the sample's position in the whole table.
     pub fn by_position(&self) -> bool {
         matches!(self, Self::Random { .. } | Self::Window { .. })
     }
 
-    /// The choice for the samples `start..start + count` of a table, among `examples` rows, one list a sample; None for
-    /// [`Choice::Column`], which only the samples know. Random draws go on where the last call's ended as long as
-    /// `state` is kept.
+    /// Return the choice for the samples `start..start + count` of a table, among `examples` rows, as one list for each
+    /// sample. The result is None for [`Choice::Column`], which depends on the samples. Random draws continue those of
+    /// the last call as long as `state` is kept.
     ///
-    /// Follows OpenCompass's retrievers: the window's first samples are padded with the last examples (a window wider
-    /// than the train split gives negative indices), the random one is `numpy.random.seed(seed)` once and
-    /// `numpy.random.choice(n, ice_num, replace=False)` a sample.
+    /// It follows OpenCompass's retrievers: the window's first samples are padded with the last examples (a window
+    /// wider than the train split gives negative indices). The random retriever calls `numpy.random.seed(seed)` once
+    /// and `numpy.random.choice(n, ice_num, replace=False)` for each sample.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for more random examples than there are.
+    /// `TemplateError` if more random examples are needed than there are.
     pub fn pick(
         &self,
         start: usize,
@@ -236,7 +262,7 @@ impl Choice {
             Self::Zero => vec![Vec::new(); count],
             Self::Fixed(ids) => vec![ids.clone(); count],
             Self::Column(_) => return Ok(None),
-            Self::Window { k } => (start..start + count).map(|at| window(at, *k, examples)).collect(),
+            Self::Window { k } => (start..start + count).map(|position| window(position, *k, examples)).collect(),
             Self::Random { count: wanted, seed } => {
                 if *wanted > examples {
                     return Err(Error::template(
@@ -252,9 +278,13 @@ impl Choice {
     }
 }
 
-fn window(at: usize, k: usize, examples: usize) -> Vec<i64> {
-    let (at, k, examples) = (at as i64, k as i64, examples as i64);
-    if at < k { (examples - (k - at)..examples).chain(0..at).collect() } else { (at - k..at).collect() }
+fn window(position: usize, k: usize, examples: usize) -> Vec<i64> {
+    let (position, k, examples) = (position as i64, k as i64, examples as i64);
+    if position < k {
+        (examples - (k - position)..examples).chain(0..position).collect()
+    } else {
+        (position - k..position).collect()
+    }
 }
 
 /// NumPy's legacy `RandomState`, as far as `choice(n, k, replace=False)` uses it.
@@ -274,7 +304,7 @@ impl Draws {
         self
     }
 
-    /// A uniform number up to and with `max`, by masking and rejection.
+    /// Return a uniform number from 0 to `max`, by masking and rejection.
     fn interval(&mut self, max: u32) -> u32 {
         let mask = u32::MAX.checked_shr(max.leading_zeros()).unwrap_or(0);
         loop {
@@ -285,7 +315,7 @@ impl Draws {
         }
     }
 
-    /// The first `count` of a fresh permutation.
+    /// Return the first `count` numbers of a fresh permutation.
     fn sample(&mut self, count: usize) -> Vec<i64> {
         for (n, slot) in self.order.iter_mut().enumerate() {
             *slot = n as i64;

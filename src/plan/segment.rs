@@ -1,17 +1,17 @@
-//! Texts bound to a schema: where each field goes, and which rows need more than copying.
+//! Binds texts to a schema: the segments of each text, and the conditions under which a row needs more than copying.
 //!
-//! The harness replaces one column after the other over the whole string, so what a value brings in is looked into
-//! again. Almost never does that change anything. [`Program`] is the rendering in which it doesn't: literals and fields
-//! one after the other. It holds for a row unless one of these is true, and then [`crate::render`] replaces column by
-//! column as the harness does:
+//! The harness replaces one column after the other over the whole string, so it searches inserted values again. That
+//! almost never changes anything. [`Program`] is the rendering without these effects: literals and fields one after the
+//! other. It is right for a row unless one of these is true; then [`crate::render`] replaces column by column as the
+//! harness does:
 //!
-//! 1. a value holds a whole placeholder, or ends in the beginning of one ([`Tokens::could_form`]);
-//! 2. a literal before a field ends in the beginning of a placeholder, and the field's value goes on with it
+//! 1. a value contains a whole placeholder, or ends in the beginning of one ([`Tokens::could_form`]);
+//! 2. a literal before a field ends in the beginning of a placeholder, and the field's value continues it
 //!    ([`Unit::guards`]);
-//! 3. placeholders can overlap (a column name holds a brace); or an example has a placeholder or half of one.
+//! 3. placeholders can overlap (a column's name contains a brace), or an example has a placeholder or half of one.
 //!
-//! Any placeholder that takes in a byte of a value starts either in a value (1) or in a literal (2), so nothing else
-//! can happen.
+//! A placeholder that contains a byte of a value starts either in a value (1) or in a literal (2), so there are no
+//! other cases.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,22 +23,22 @@ use crate::error::{Code, Error, Result};
 use crate::role::{Join, Piece};
 use crate::template::{Atom, Cuts, FragmentRef, Origin, Source, Text};
 
-/// The columns that fields come from, in order, with what is masked.
+/// The columns that fields come from, in order, and the masked column.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    /// Names in the order in which they are replaced; an output column that the table lacks comes last. Behind those
-    /// with a token may stand some that nothing stands for.
+    /// The names in the order in which they are replaced; an output column that the table lacks is the last. If columns
+    /// have tokens, columns without placeholders may follow.
     pub names: Vec<Arc<str>>,
-    /// What stands in a text for each, in the same order.
+    /// The placeholders of the columns, in the same order.
     pub tokens: Tokens,
-    /// The masked column and what stands for it.
+    /// The masked column and its replacement.
     pub masked: Option<(usize, Arc<str>)>,
-    /// How fields are filled in.
+    /// The way in which fields are filled in.
     pub substitution: Substitution,
 }
 
 impl Columns {
-    /// Columns of a table, minus those that are no fields; `masked` is the output column and its replacement.
+    /// Take the columns of a table that are fields; `masked` is the output column and its replacement.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Columns {
         Self::of_names(names, masked, config.substitution)
     }
 
-    /// Columns whose values are shown as they are: nothing is looked for in what they hold.
+    /// Take columns whose values are copied as they are, without a search for placeholders.
     ///
     /// # Errors
     ///
@@ -71,18 +71,18 @@ impl Columns {
             return Err(Error::render(Code::DuplicateColumn, "the table has two columns of this name; rename one")
                 .in_column(&**twice));
         }
-        let masked = masked.map(|(name, by)| {
-            let at = names.iter().position(|n| &**n == name).unwrap_or_else(|| {
+        let masked = masked.map(|(name, replacement)| {
+            let index = names.iter().position(|n| &**n == name).unwrap_or_else(|| {
                 names.push(name.into());
                 names.len() - 1
             });
-            (at, by)
+            (index, replacement)
         });
         let tokens = Tokens::new(names.iter().map(|name| format!("{{{name}}}")).collect());
         Ok(Self { names, tokens, masked, substitution })
     }
 
-    /// Columns that a template names with tokens of its own, and further ones that nothing stands for.
+    /// Take columns with a template's own tokens, and further columns without placeholders.
     pub fn with_tokens(
         config: &Config,
         columns: &[(Arc<str>, String)],
@@ -91,26 +91,28 @@ impl Columns {
     ) -> Self {
         let mut names: Vec<Arc<str>> = columns.iter().map(|(name, _)| name.clone()).collect();
         names.extend(others.iter().map(|name| Arc::from(name.as_str())));
-        let masked = masked.and_then(|(name, by)| Some((columns.iter().position(|(known, _)| &**known == name)?, by)));
+        let masked = masked.and_then(|(name, replacement)| {
+            Some((columns.iter().position(|(column, _)| &**column == name)?, replacement))
+        });
         let tokens = Tokens::new(columns.iter().map(|(_, t)| t.clone()).collect());
         Self { names, tokens, masked, substitution: config.substitution }
     }
 
-    /// The same columns under another way of substituting.
+    /// Return the same columns with another way of substitution.
     #[must_use]
     pub fn under(&self, substitution: Substitution) -> Self {
         Self { substitution, ..self.clone() }
     }
 
-    /// What stands for column `column` in every row, if it is masked.
+    /// Return the replacement of column `column`, if it is masked.
     pub fn mask(&self, column: usize) -> Option<&Arc<str>> {
-        self.masked.as_ref().filter(|(at, _)| *at == column).map(|(_, by)| by)
+        self.masked.as_ref().filter(|(masked_column, _)| *masked_column == column).map(|(_, replacement)| replacement)
     }
 
-    /// What stands for column `column` in a text in every row: the label's text, or the mask.
+    /// Return the text that replaces column `column` in every row: the label's text, or the mask.
     pub fn fixed<'a>(&'a self, column: usize, text: &'a Text) -> Option<&'a Arc<str>> {
         match &text.label_override {
-            Some((name, by)) if *name == self.names[column] => Some(by),
+            Some((name, replacement)) if *name == self.names[column] => Some(replacement),
             _ => self.mask(column),
         }
     }
@@ -119,10 +121,10 @@ impl Columns {
 /// A stretch of a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seg {
-    /// Characters as they stand.
+    /// Literal characters.
     Lit(Arc<str>, Origin),
-    /// The field of this column.
-    Field(usize),
+    /// The field of this column; the source says whether its placeholder came from a value, such as an example's.
+    Field(usize, Source),
     /// A fragment.
     Fragment(FragmentRef),
 }
@@ -130,18 +132,18 @@ pub enum Seg {
 /// A text bound to columns.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// What it is made of where nothing forms anew.
+    /// Its segments if no placeholder forms in values.
     pub segs: Vec<Seg>,
     /// The text before any field, for filling it column by column.
     pub text: Text,
-    /// How it is joined.
+    /// The way in which it is joined.
     pub join: Join,
-    /// Fields after a literal that ends in the beginning of placeholders: the column, and how these would go on.
+    /// Fields after a literal that ends in the beginning of placeholders: the column, and the rest of each placeholder.
     pub guards: Vec<(usize, Vec<Box<[u8]>>)>,
-    /// Whether every row has to be filled column by column.
+    /// True if every row has to be filled column by column.
     pub always_substituted: bool,
-    /// Whether a row's values may be filled each by itself: no field stands in it before all others, and no label's text
-    /// in the place of one.
+    /// True if the values of a row can be filled recursively, one by one: the text has no field before the
+    /// substitution, and no label's text replaces a field.
     pub fills_recursively: bool,
 }
 
@@ -162,26 +164,26 @@ impl Unit {
             .iter()
             .map(|atom| match atom {
                 Atom::Lit(s, origin) => OpenSegment {
-                    sealed: text.is_final
-                        || (columns.substitution == Substitution::SinglePass && origin.example.is_some()),
+                    sealed: text.is_final || (!columns.substitution.searches_examples() && origin.example.is_some()),
                     seg: Seg::Lit(s.clone(), origin.clone()),
                 },
                 Atom::Fragment(fragment) => OpenSegment { seg: Seg::Fragment(*fragment), sealed: true },
                 Atom::Field(name) => {
-                    let column = columns.names.iter().rposition(|known| known == name);
-                    OpenSegment { seg: Seg::Field(column.unwrap_or_default()), sealed: true }
+                    let column = columns.names.iter().rposition(|column_name| column_name == name);
+                    OpenSegment { seg: Seg::Field(column.unwrap_or_default(), Source::Field), sealed: true }
                 }
             })
             .collect();
         if !text.is_final {
-            runs = match columns.substitution {
-                Substitution::Harness => (0..columns.tokens.len())
-                    .fold(runs, |runs, column| replace(runs, columns, text, |text| only(text, column, columns))),
-                Substitution::SinglePass => replace(runs, columns, text, |text| columns.tokens.placeholders(text)),
+            runs = if columns.substitution.is_by_column() {
+                (0..columns.tokens.len())
+                    .fold(runs, |runs, column| replace(runs, columns, text, |text| only(text, column, columns)))
+            } else {
+                replace(runs, columns, text, |text| columns.tokens.placeholders(text))
             };
         }
         unit.segs = runs.into_iter().map(|work| work.seg).collect();
-        if !text.is_final && columns.substitution == Substitution::Harness {
+        if !text.is_final && columns.substitution.searches_values() {
             unit.always_substituted = columns.tokens.overlap() && unit.segs.iter().any(|s| !matches!(s, Seg::Lit(..)));
             unit.find_guards(columns);
             let fields_first = text.atoms.iter().any(|atom| matches!(atom, Atom::Field(_)));
@@ -190,14 +192,14 @@ impl Unit {
         unit
     }
 
-    /// The columns whose fields stand in it.
+    /// Return the columns of its fields.
     pub fn fields(&self) -> impl Iterator<Item = usize> {
-        self.segs.iter().filter_map(|seg| if let Seg::Field(column) = seg { Some(*column) } else { None })
+        self.segs.iter().filter_map(|seg| if let Seg::Field(column, _) = seg { Some(*column) } else { None })
     }
 
-    /// Whether a placeholder could form here in some row: fields are filled into it, and it has any.
+    /// Return true if a placeholder could form here in some row: fields are filled into it, and it has any.
     pub fn may_form_placeholder(&self, columns: &Columns) -> bool {
-        columns.substitution == Substitution::Harness
+        columns.substitution.searches_values()
             && !self.text.is_final
             && self.segs.iter().any(|seg| !matches!(seg, Seg::Lit(..)))
     }
@@ -210,7 +212,7 @@ impl Unit {
                     run.push_str(s);
                     continue;
                 }
-                Seg::Field(column) => {
+                Seg::Field(column, _) => {
                     let rests = columns.tokens.continuations(run.as_bytes());
                     if !rests.is_empty() {
                         self.guards.push((*column, rests));
@@ -226,16 +228,16 @@ impl Unit {
 #[derive(Clone)]
 struct OpenSegment {
     seg: Seg,
-    /// Whether later columns are not looked for in it.
+    /// True if later columns aren't searched for in it.
     sealed: bool,
 }
 
-/// Where one column's placeholder stands.
+/// Return the placeholders of one column.
 fn only(text: &str, column: usize, columns: &Columns) -> Vec<(usize, usize)> {
-    text.match_indices(columns.tokens.get(column)).map(|(at, _)| (at, column)).collect()
+    text.match_indices(columns.tokens.get(column)).map(|(index, _)| (index, column)).collect()
 }
 
-/// Put fields in for the placeholders that `find` finds in a run of literals.
+/// Replace the placeholders that `find` finds in a run of literals by fields.
 fn replace(
     work: Vec<OpenSegment>,
     columns: &Columns,
@@ -243,26 +245,25 @@ fn replace(
     find: impl Fn(&str) -> Vec<(usize, usize)>,
 ) -> Vec<OpenSegment> {
     let is_unsealed = |w: &OpenSegment| !w.sealed && matches!(w.seg, Seg::Lit(..));
-    // What stands in a template and what stands between examples make no placeholder together under single-pass rules.
     let is_template = |w: &OpenSegment| match &w.seg {
-        Seg::Lit(_, origin) => columns.substitution == Substitution::Harness || origin.source != Source::Separator,
+        Seg::Lit(_, origin) => columns.substitution.joins_separators() || origin.source != Source::Separator,
         _ => false,
     };
-    // Nothing is a text too: an empty token stands in it.
+    // An empty text counts too, because an empty token occurs in it.
     let nothing = [OpenSegment { seg: Seg::Lit("".into(), Origin::default()), sealed: false }];
     let all = if work.is_empty() { &nothing[..] } else { &work };
-    let found = |run: &[OpenSegment]| {
+    let placeholders_in = |run: &[OpenSegment]| {
         let literal = |w: &OpenSegment| if let Seg::Lit(s, _) = &w.seg { s.to_string() } else { String::new() };
         if is_unsealed(&run[0]) { find(&run.iter().map(literal).collect::<String>()) } else { Vec::new() }
     };
     let runs = || all.chunk_by(|a, b| is_unsealed(a) && is_unsealed(b) && is_template(a) == is_template(b));
-    let places: Vec<_> = runs().map(found).collect();
-    if places.iter().all(Vec::is_empty) {
+    let all_placeholders: Vec<_> = runs().map(placeholders_in).collect();
+    if all_placeholders.iter().all(Vec::is_empty) {
         return work;
     }
     let mut out = Vec::with_capacity(all.len());
-    for (run, found) in runs().zip(places) {
-        if found.is_empty() {
+    for (run, placeholders) in runs().zip(all_placeholders) {
+        if placeholders.is_empty() {
             out.extend_from_slice(run);
             continue;
         }
@@ -272,51 +273,55 @@ fn replace(
         };
         let atoms: Vec<Atom> = run.iter().filter_map(atom).collect();
         let (mut cuts, mut cut) = (Cuts::new(&atoms), Vec::new());
-        let mut literal = |start, end, out: &mut Vec<OpenSegment>| {
-            cuts.cut(start, end, &mut cut);
-            out.extend(cut.drain(..).filter_map(|atom| match atom {
-                Atom::Lit(s, origin) => Some(OpenSegment { seg: Seg::Lit(s, origin), sealed: false }),
-                Atom::Fragment(_) | Atom::Field(_) => None,
-            }));
+        let literal = |atom| match atom {
+            Atom::Lit(s, origin) => Some(OpenSegment { seg: Seg::Lit(s, origin), sealed: false }),
+            Atom::Fragment(_) | Atom::Field(_) => None,
         };
+        let is_value = |atom: &Atom| matches!(atom, Atom::Lit(_, origin) if origin.source.is_value());
         let mut start = 0;
-        for (at, column) in found {
-            literal(start, at, &mut out);
-            out.push(field(column, columns, unit));
-            start = at + columns.tokens.get(column).len();
+        for (index, column) in placeholders {
+            cuts.cut(start, index, &mut cut);
+            out.extend(cut.drain(..).filter_map(literal));
+            start = index + columns.tokens.get(column).len();
+            cuts.cut(index, start, &mut cut);
+            out.push(field(column, columns, unit, cut.drain(..).any(|atom| is_value(&atom))));
         }
-        literal(start, usize::MAX, &mut out);
+        cuts.cut(start, usize::MAX, &mut cut);
+        out.extend(cut.drain(..).filter_map(literal));
     }
     out
 }
 
-fn field(column: usize, columns: &Columns, unit: &Text) -> OpenSegment {
-    let Some(by) = columns.fixed(column, unit) else { return OpenSegment { seg: Seg::Field(column), sealed: true } };
-    let origin = Origin { source: Source::Masked, column: Some(columns.names[column].clone()), ..Origin::default() };
-    // Under harness rules the replacement is looked into by later columns like any text.
-    OpenSegment { seg: Seg::Lit(by.clone(), origin), sealed: columns.substitution == Substitution::SinglePass }
+/// Return what stands in the place of a placeholder; `from_value` is true if the placeholder came from a value.
+fn field(column: usize, columns: &Columns, unit: &Text, from_value: bool) -> OpenSegment {
+    let Some(replacement) = columns.fixed(column, unit) else {
+        return OpenSegment { seg: Seg::Field(column, Source::field(from_value)), sealed: true };
+    };
+    let origin =
+        Origin { source: Source::masked(from_value), column: Some(columns.names[column].clone()), ..Origin::default() };
+    OpenSegment { seg: Seg::Lit(replacement.clone(), origin), sealed: !columns.substitution.searches_values() }
 }
 
-/// Bytes behind the last literal, so that it too can be copied in steps, which reach so far at most.
+/// So many bytes follow the last literal, so that it can be copied in steps of at most this length, too.
 pub const LITERAL_PADDING_BYTES: usize = 512;
 
-/// One step of a row's loop.
+/// A step of a row's loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// These bytes of [`Program::literals`].
+    /// A range of [`Program::literals`].
     Lit(usize, usize),
     /// A field.
     Field(usize),
     /// A fragment.
     Fragment(FragmentRef),
-    /// A newline if any of the next steps (that many) writes anything.
+    /// A newline if any of the next steps (this many) writes something.
     LineIf(usize),
 }
 
 /// A piece of a text of plain copies.
 #[derive(Clone, Debug)]
 pub enum CopiedPiece<'p> {
-    /// These bytes.
+    /// Literal bytes.
     Lit(Cow<'p, [u8]>),
     /// Any other step.
     Op(Op),
@@ -327,19 +332,19 @@ pub enum CopiedPiece<'p> {
 pub struct Program {
     /// The units, for rows that need them one by one.
     pub units: Vec<Unit>,
-    /// The loop for all others.
+    /// The loop for all other rows.
     pub ops: Vec<Op>,
-    /// All literals, one after the other, and [`LITERAL_PADDING_BYTES`] bytes behind them.
+    /// All literals, followed by [`LITERAL_PADDING_BYTES`] bytes.
     pub literals: Vec<u8>,
-    /// Columns whose values are scanned for placeholders.
+    /// The columns whose values are searched for placeholders.
     pub scanned: Vec<usize>,
-    /// All columns that it writes.
+    /// All columns that are written.
     pub fields: Vec<usize>,
     /// All guards of its units.
     pub guards: Vec<(usize, Vec<Box<[u8]>>)>,
-    /// Fragments that fields are filled into.
+    /// The fragments that fields are filled into.
     pub fragments: Vec<FragmentRef>,
-    /// Whether every row is filled column by column.
+    /// True if every row is filled column by column.
     pub always_substituted: bool,
 }
 
@@ -379,7 +384,7 @@ impl Program {
             for seg in &unit.segs {
                 match seg {
                     Seg::Lit(s, _) => program.lit(s.as_bytes()),
-                    Seg::Field(column) => program.ops.push(Op::Field(*column)),
+                    Seg::Field(column, _) => program.ops.push(Op::Field(*column)),
                     Seg::Fragment(fragment) => {
                         program.ops.push(Op::Fragment(*fragment));
                         if may_form {
@@ -394,7 +399,7 @@ impl Program {
         program
     }
 
-    /// A text that is one field as it is: nothing is looked for in it.
+    /// Make a text that is one field, without a search for placeholders.
     pub fn field(column: usize) -> Self {
         Self {
             ops: vec![Op::Field(column)],
@@ -408,12 +413,12 @@ impl Program {
         }
     }
 
-    /// What several texts write, one behind the other, as one of plain copies.
+    /// Join several texts into one of plain copies.
     pub fn joined(texts: &[&Self]) -> Self {
         Self::copying(texts.iter().flat_map(|text| text.pieces()))
     }
 
-    /// A text of plain copies: it has no units.
+    /// Make a text of plain copies; it has no units.
     pub fn copying<'p>(pieces: impl IntoIterator<Item = CopiedPiece<'p>>) -> Self {
         let mut out = Self {
             units: Vec::new(),
@@ -442,7 +447,7 @@ impl Program {
         out
     }
 
-    /// What it writes where nothing forms anew.
+    /// Return its pieces if no placeholder forms in values.
     pub fn pieces(&self) -> impl Iterator<Item = CopiedPiece<'_>> {
         self.ops.iter().map(|op| match *op {
             Op::Lit(start, end) => CopiedPiece::Lit(Cow::Borrowed(&self.literals[start..end])),
@@ -468,7 +473,7 @@ mod tests {
     use super::*;
 
     fn ops(text: &str, names: &[&str], masked: Option<(&str, &str)>, substitution: Substitution) -> (Vec<Op>, String) {
-        let masked = masked.map(|(name, by)| (name, Arc::from(by)));
+        let masked = masked.map(|(name, replacement)| (name, Arc::from(replacement)));
         let columns = Columns::of_names(names.iter().map(|n| Arc::from(*n)), masked, substitution).unwrap();
         let program = Program::new(&[Piece::new(Text::lit(text, Origin::default()))], &columns);
         let mut literals = String::from_utf8(program.literals).unwrap();
@@ -484,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mask_is_looked_into_by_later_columns_only() {
+    fn only_later_columns_are_searched_for_in_the_mask() {
         let both = |s| ops("{a}", &["a", "b"], Some(("a", "{b}")), s).0;
         assert_eq!(both(Substitution::Harness), [Op::Field(1)]);
         assert_eq!(both(Substitution::SinglePass), [Op::Lit(0, 3)]);

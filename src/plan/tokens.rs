@@ -1,36 +1,37 @@
-//! Placeholders: what stands in a text for a column, and whether one could form out of values.
+//! The placeholders of columns, and checks whether one could form out of values.
 
 use memchr::arch::all::packedpair::HeuristicFrequencyRank;
 use memchr::memmem::{Finder, FinderBuilder};
 
 use crate::threads;
 
-/// Bytes that one thread looks through at once.
+/// So many bytes are searched by one thread at a time.
 const BYTES_PER_THREAD: usize = 256 << 10;
-/// Tokens that are looked for one by one.
+/// At most so many tokens are searched for one by one.
 const MAX_SEPARATE_TOKENS: usize = 8;
-/// Bytes to each beginning of a token from which on the beginnings are few.
+/// If there are so many bytes for each beginning of a token, the beginnings are few.
 const BYTES_PER_RARE_START: usize = 512;
 
 /// The placeholders of a table's columns, in the order in which they are replaced: `{name}`, or tokens of the
-/// configuration's own.
+/// configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
     all: Vec<String>,
-    /// How each is found: what a search needs to know of it beforehand.
+    /// The searcher of each token.
     finders: Vec<Finder<'static>>,
-    /// Bytes that a token begins with.
+    /// The bytes that tokens begin with.
     starts: Vec<u8>,
-    /// The columns by the second byte of their tokens, by which most are told apart; empty if one has none.
+    /// The columns by the second byte of their tokens, which distinguishes most tokens. Empty if a token has no second
+    /// byte.
     by_second: Vec<Vec<usize>>,
-    /// Bytes of the longest.
+    /// The length in bytes of the longest token.
     longest: usize,
     has_empty: bool,
     overlap: bool,
 }
 
-/// How common bytes are in mathematical text, which is what tokens are looked for in as a whole. A search goes by two
-/// bytes of a token that are seldom; braces, which are so elsewhere, would be found everywhere.
+/// The frequencies of bytes in mathematical text, in which whole tokens are searched for. A search uses two rare bytes
+/// of a token; braces, which are rare in other texts, would match everywhere.
 struct Mathematics;
 
 impl Mathematics {
@@ -57,7 +58,7 @@ impl HeuristicFrequencyRank for Mathematics {
 }
 
 impl Tokens {
-    /// These tokens.
+    /// Take these tokens.
     pub fn new(all: Vec<String>) -> Self {
         let mut starts: Vec<u8> = all.iter().filter_map(|token| token.as_bytes().first().copied()).collect();
         starts.sort_unstable();
@@ -77,13 +78,13 @@ impl Tokens {
         out
     }
 
-    /// Whether two of them can share bytes of a text, or one is empty and stands everywhere: only replacing one column
-    /// after the other tells what comes out then.
+    /// Return true if two tokens can share bytes of a text, or if one is empty and occurs everywhere. Then only
+    /// replacing one column after the other gives the right result.
     pub fn overlap(&self) -> bool {
         self.overlap
     }
 
-    /// Sharing bytes takes a token that begins within another: in its inside, or where it begins.
+    /// Return true if a token can begin within another, or where another begins, which sharing bytes requires.
     fn may_overlap(&self) -> bool {
         let inside = |token: &String| {
             let rest = token.as_bytes().get(1..).unwrap_or_default();
@@ -94,34 +95,35 @@ impl Tokens {
         self.all.iter().any(inside) || sorted.windows(2).any(|pair| pair[1].starts_with(pair[0]))
     }
 
-    /// How many there are.
+    /// Return the number of tokens.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there are none.
+    /// Return true if there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The token of a column.
+    /// Return the token of a column.
     pub fn get(&self, column: usize) -> &str {
         &self.all[column]
     }
 
-    /// The first token at or behind `from`: its place, and the first column whose it is. An empty token is none.
+    /// Return the index of the first token at or after `from`, and the first column with that token. Empty tokens don't
+    /// count.
     #[inline]
     pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<(usize, usize)> {
         loop {
-            let at = self.begin(bytes, from)?;
-            if let Some(column) = self.at_start(&bytes[at..]) {
-                return Some((at, column));
+            let index = self.begin(bytes, from)?;
+            if let Some(column) = self.at_start(&bytes[index..]) {
+                return Some((index, column));
             }
-            from = at + 1;
+            from = index + 1;
         }
     }
 
-    /// The first column whose token `bytes` start with.
+    /// Return the first column whose token `bytes` start with.
     #[inline]
     pub fn at_start(&self, bytes: &[u8]) -> Option<usize> {
         let here = |column: &usize| {
@@ -134,83 +136,83 @@ impl Tokens {
         self.by_second[usize::from(*bytes.get(1)?)].iter().copied().find(here)
     }
 
-    /// Where the token of a column stands in `bytes`, from left to right and none within another.
+    /// Return the indices of a column's token in `bytes`, from left to right, without overlaps.
     pub fn find_iter<'t>(&'t self, column: usize, bytes: &'t [u8]) -> impl Iterator<Item = usize> + 't {
         self.finders[column].find_iter(bytes)
     }
 
-    /// Where at or behind `from` a token could begin.
+    /// Return the first index at or after `from` where a token could begin.
     #[inline]
     pub fn begin(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let rest = bytes.get(from..)?;
-        let found = match self.starts[..] {
+        let start = match self.starts[..] {
             [] => None,
             [a] => memchr::memchr(a, rest),
             [a, b] => memchr::memchr2(a, b, rest),
             [a, b, c] => memchr::memchr3(a, b, c, rest),
             _ => rest.iter().position(|byte| self.starts.contains(byte)),
         };
-        Some(from + found?)
+        Some(from + start?)
     }
 
-    /// All places at or behind `from` where a token could begin.
+    /// Return all indices at or after `from` where a token could begin.
     fn begins<'a>(&'a self, bytes: &'a [u8], from: usize) -> impl Iterator<Item = usize> + 'a {
-        std::iter::successors(self.begin(bytes, from), |at| self.begin(bytes, at + 1))
+        std::iter::successors(self.begin(bytes, from), |index| self.begin(bytes, index + 1))
     }
 
-    /// Whether no token could stand or begin in `bytes`: a quick look before a close one.
+    /// Return true if no token can occur or begin in `bytes`: a quick check before a precise one.
     pub fn none_in(&self, bytes: &[u8]) -> bool {
         self.begin(bytes, 0).is_none() && !self.has_empty
     }
 
-    /// [`Self::none_in`] for long bytes, on all threads of the pool that is at work.
+    /// Do the same as [`Self::none_in`] for long bytes, on all threads of the current pool.
     pub fn none_in_long(&self, bytes: &[u8]) -> bool {
-        // What a token begins with is a single byte, so that pieces may be cut anywhere.
+        // The first byte of a token is enough for the check, so the bytes may be cut anywhere.
         !self.has_empty && threads::all(bytes.chunks(BYTES_PER_THREAD).collect(), |piece| self.none_in(piece))
     }
 
-    /// Whether no token stands in `bytes`. Mathematics is full of what tokens begin with: then a few tokens are looked for
-    /// as a whole, which is faster than looking at each brace.
+    /// Return true if no token occurs in `bytes`. Mathematics is full of beginnings of tokens. There, a few tokens are
+    /// searched for as a whole, which is faster than a check of each brace.
     pub fn none_whole_in(&self, bytes: &[u8]) -> bool {
-        for (n, at) in self.begins(bytes, 0).enumerate() {
+        for (n, index) in self.begins(bytes, 0).enumerate() {
             if n > bytes.len() / BYTES_PER_RARE_START && self.finders.len() <= MAX_SEPARATE_TOKENS {
-                return !self.has_empty && self.finders.iter().all(|finder| finder.find(&bytes[at..]).is_none());
+                return !self.has_empty && self.finders.iter().all(|finder| finder.find(&bytes[index..]).is_none());
             }
-            if self.at_start(&bytes[at..]).is_some() {
+            if self.at_start(&bytes[index..]).is_some() {
                 return false;
             }
         }
         !self.has_empty
     }
 
-    /// Whether bytes hold a whole token, or end in the beginning of one.
+    /// Return true if bytes contain a whole token, or end in the beginning of one.
     pub fn could_form(&self, bytes: &[u8]) -> bool {
-        self.begins(bytes, 0).any(|at| {
-            let rest = &bytes[at..];
-            // Mathematics is full of braces: most are told apart by the byte after them.
+        self.begins(bytes, 0).any(|index| {
+            let rest = &bytes[index..];
+            // Mathematics is full of braces; the byte after a brace rules most tokens out.
             self.all.iter().filter(|token| rest.len() < 2 || token.len() < 2 || token.as_bytes()[1] == rest[1]).any(
                 |token| !token.is_empty() && (rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest)),
             )
         })
     }
 
-    /// Whether no token stands in any of the texts that `bytes` are, and none of them ends in the beginning of one.
-    /// `end(at)`: where the text ends that byte `at` stands in.
+    /// Return true if none of the adjacent texts in `bytes` contains a token or ends in the beginning of one.
+    /// `end(index)` is the end of the text with the byte at `index`.
     pub fn none_in_rows(&self, bytes: &[u8], end: impl Fn(usize) -> usize) -> bool {
-        self.begins(bytes, 0).all(|at| {
-            let rest = &bytes[at..end(at)];
+        self.begins(bytes, 0).all(|index| {
+            let rest = &bytes[index..end(index)];
             let forms = |token: &String| rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest);
             !self.all.iter().any(forms)
         }) && !self.has_empty
     }
 
-    /// How the tokens go on that `literal` ends in the beginning of.
+    /// Return the rests of the tokens in whose beginning `literal` ends.
     pub fn continuations(&self, literal: &[u8]) -> Vec<Box<[u8]>> {
         let tail = &literal[literal.len().saturating_sub(self.longest)..];
         let mut out = Vec::new();
-        for at in self.begins(tail, 0) {
+        for index in self.begins(tail, 0) {
             for token in &self.all {
-                if let Some(rest) = token.as_bytes().strip_prefix(&tail[at..])
+                if let Some(rest) = token.as_bytes().strip_prefix(&tail[index..])
                     && !rest.is_empty()
                 {
                     out.push(rest.into());
@@ -220,12 +222,12 @@ impl Tokens {
         out
     }
 
-    /// Where tokens stand in `text`, from left to right: first byte and column. Where they overlap, the leftmost
-    /// counts, then the first column.
+    /// Return the tokens in `text`, from left to right, as index and column. If tokens overlap, the leftmost counts,
+    /// then the first column.
     pub fn placeholders(&self, text: &str) -> Vec<(usize, usize)> {
         let next = |free: usize| self.find(text.as_bytes(), free);
-        let behind = |(at, column): &(usize, usize)| at + self.all[*column].len();
-        std::iter::successors(next(0), |found| next(behind(found))).collect()
+        let end_of = |(index, column): &(usize, usize)| index + self.all[*column].len();
+        std::iter::successors(next(0), |placeholder| next(end_of(placeholder))).collect()
     }
 }
 
@@ -249,28 +251,28 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_lie_together_are_told_apart() {
+    fn adjacent_texts_are_distinguished() {
         let tokens = tokens(&["{question}", "{a}", "</A>"]);
         let texts =
             ["", "{", "{a", "{a}", "{b}", "{question", "{question}", "<", "</A", "</A>", "</B>", "问", r"\frac{a"];
-        for (one, two) in texts.iter().flat_map(|one| texts.map(|two| (one, two))) {
-            let both = format!("{one}{two}");
-            let end = |at: usize| if at < one.len() { one.len() } else { both.len() };
-            let none = texts_alone(&tokens, &[one, two]);
-            assert_eq!(tokens.none_in_rows(both.as_bytes(), end), none, "{one} {two}");
-            assert!(!none || tokens.none_whole_in(one.as_bytes()) && tokens.none_whole_in(two.as_bytes()));
+        for (first, second) in texts.iter().flat_map(|first| texts.map(|second| (first, second))) {
+            let both = format!("{first}{second}");
+            let end = |index: usize| if index < first.len() { first.len() } else { both.len() };
+            let none = texts_alone(&tokens, &[first, second]);
+            assert_eq!(tokens.none_in_rows(both.as_bytes(), end), none, "{first} {second}");
+            assert!(!none || tokens.none_whole_in(first.as_bytes()) && tokens.none_whole_in(second.as_bytes()));
         }
     }
 
     #[test]
-    fn tokens_that_share_their_second_byte_are_told_apart() {
+    fn tokens_that_share_their_second_byte_are_distinguished() {
         for all in [&["{a}", "{ab}", "{abc}", "{b}"][..], &["{abc}", "{b}", "{ab}", "{a}"], &["x", "{a}", "{ab}"]] {
             let tokens = tokens(all);
             let text = all.concat() + "{" + &all.concat() + "{abcd}{";
             let mut expected: Vec<(usize, usize)> = all
                 .iter()
                 .enumerate()
-                .flat_map(|(n, one)| text.match_indices(one).map(move |(at, _)| (at, n)))
+                .flat_map(|(n, token)| text.match_indices(token).map(move |(index, _)| (index, n)))
                 .collect();
             expected.sort_unstable();
             assert_eq!(tokens.placeholders(&text), expected, "{all:?}");

@@ -1,28 +1,28 @@
-//! Requests of a conversation, before the sample is known.
+//! Builds the requests of a conversation, before the sample is known.
 //!
 //! A pair of question and answer is to a conversation what an example is to a prompt: texts in a frame, rendered once
-//! for all requests that hold them. So a request has as many places as pairs, and after them one for each reply.
+//! for all requests that contain them. So a request has one fragment for each pair, and after them one for each reply.
 
 use std::sync::Arc;
 
 use super::config::Config;
 use super::infer_mode::InferMode;
-use super::leave::leave;
+use super::to_request::to_request;
 use crate::error::Result;
 use crate::output::Prompt;
 use crate::role::Request;
 use crate::template::{Entry, FragmentSet, Item, Text, Turn, Turns, keys};
 use crate::value::Value;
 
-/// The end of a request: the pair and the item of its round that the model is to write; None for whole conversations.
+/// The end of a request: the pair, and the item of its round that the model has to write. None for whole conversations.
 pub type Cut = Option<(usize, usize)>;
 
-/// The request of `pairs` pairs up to `cut`. With `replies`, the model's replies stand in its turns before the cut:
-/// in places `pairs`, `pairs + 1`, …
+/// Build the request of `pairs` pairs up to `cut`. With `replies`, the model's replies replace its turns before the
+/// cut, as the fragments `pairs`, `pairs + 1`, …
 ///
 /// # Errors
 ///
-/// `TemplateError` for whatever the parser refuses.
+/// `TemplateError` for a value that the parser refuses.
 pub fn build_turn_request(turns: &Turns, config: &Config, pairs: usize, cut: Cut, replies: bool) -> Result<Request> {
     let finished = |item: &Item| match item {
         Item::Turn(turn) => {
@@ -32,17 +32,17 @@ pub fn build_turn_request(turns: &Turns, config: &Config, pairs: usize, cut: Cut
         other => other.clone(),
     };
     let mut items = Vec::new();
-    for (section, own) in turns.dialogue.sections() {
+    for (section, section_items) in turns.dialogue.sections() {
         if section == "round" {
             Item::section(section, pair_turns(turns, pairs, cut, replies), &mut items);
         } else {
-            Item::section(section, own.iter().map(finished).collect(), &mut items);
+            Item::section(section, section_items.iter().map(finished).collect(), &mut items);
         }
     }
-    leave(config, Prompt::Dialogue(items, true))
+    to_request(config, Prompt::Dialogue(items, true))
 }
 
-/// The turns of the pairs up to the cut.
+/// Return the turns of the pairs up to the cut.
 fn pair_turns(turns: &Turns, pairs: usize, cut: Cut, replies: bool) -> Vec<Item> {
     let mut out = Vec::new();
     let mut reply = pairs as u32;
@@ -66,13 +66,13 @@ fn pair_turns(turns: &Turns, pairs: usize, cut: Cut, replies: bool) -> Vec<Item>
     out
 }
 
-/// Requests that have all that a conversation's requests can have: none of its turns, the first pairs of it cut behind each
-/// item, and whole. Later pairs repeat the second one.
+/// Return requests that together have everything that a conversation's requests can have: no turns, the first pairs cut
+/// after each item, and the whole conversation. Later pairs repeat the second one.
 pub fn turn_request_shapes(turns: &Turns, config: &Config) -> Vec<Request> {
     let cuts = (0..2).flat_map(|pair| (0..turns.dialogue.round.len()).map(move |item| (pair + 1, Some((pair, item)))));
     let shapes = [(0, None), (2, None)].into_iter().chain(cuts);
     let replies = config.infer_mode == InferMode::Every;
-    // What the parser refuses is said when it is asked for.
+    // A request that the parser refuses is reported when it is needed.
     shapes.filter_map(|(pairs, cut)| build_turn_request(turns, config, pairs, cut, replies).ok()).collect()
 }
 

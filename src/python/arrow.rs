@@ -1,4 +1,4 @@
-//! Arrow in and out by the PyCapsule interface.
+//! Import and export of Arrow data through the PyCapsule interface.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_data::ArrayData;
 use arrow_pyarrow::{FromPyArrow, ToPyArrow};
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -18,16 +18,16 @@ use super::guard::{caught, raise};
 use crate::error::{Code, Error};
 use crate::render::{array_of, joined};
 
-/// An argument that is taken over from Arrow's C interface, by code that trusts what it is told.
+/// An argument that is imported through Arrow's C interface. The code that imports it trusts the exporter.
 pub(super) struct Imported<T>(pub(super) T);
 
-/// What can be taken over.
+/// A type that can be imported.
 pub(super) trait Import: Sized {
-    /// Take over what a Python object exports.
+    /// Import the data that a Python object exports.
     ///
     /// # Errors
     ///
-    /// Python's, where it exports nothing like that.
+    /// The exception of the Python object, if it doesn't export such data.
     fn import(object: &Bound<'_, PyAny>) -> PyResult<Self>;
 }
 
@@ -43,11 +43,12 @@ impl Import for SchemaRef {
     }
 }
 
-/// The record batches of a table, which are at least one, so that a table without rows still has a schema.
+/// The record batches of a table. There is at least one, so that a table without rows still has a schema.
 pub(super) struct Table(Vec<RecordBatch>);
 
 impl Import for Table {
-    /// A stream of Arrow's C interface would make arrays of the batches before [`array_of`] could: they come as data.
+    /// The batches are imported as data. As a stream of Arrow's C interface, they would become arrays before
+    /// [`array_of`] checks them.
     fn import(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = object.py();
         let schema = SchemaRef::import(&object.getattr(intern!(py, "schema"))?)?;
@@ -86,17 +87,17 @@ impl<'py, T: Import> FromPyObject<'_, 'py> for Imported<T> {
     }
 }
 
-/// An array with the field of a column that has no name.
+/// Return an array, with a field without a name.
 pub(super) fn unnamed(Imported(array): Imported<ArrayRef>) -> (Field, ArrayRef) {
     (Field::new("", array.data_type().clone(), true), array)
 }
 
-/// A table's batches, at least one.
+/// Return the batches of a table, at least one.
 pub(super) fn batches(Imported(Table(batches)): Imported<Table>) -> Vec<RecordBatch> {
     batches
 }
 
-/// All batches as one.
+/// Return all batches of a table as one.
 pub(super) fn one_batch(py: Python<'_>, table: Imported<Table>) -> PyResult<RecordBatch> {
     let mut batches = batches(table);
     if batches.len() == 1 {
@@ -106,27 +107,34 @@ pub(super) fn one_batch(py: Python<'_>, table: Imported<Table>) -> PyResult<Reco
     joined.map_err(|error| to_python(py, &error, None))
 }
 
-/// An array for pyarrow.
+/// Export an array to pyarrow.
 #[allow(clippy::needless_pass_by_value, reason = "most callers have just made it")]
 pub(super) fn export<'py>(py: Python<'py>, array: ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     array.to_data().to_pyarrow(py)
 }
 
-/// Whether each column of a record batch begins within its buffers, and those at multiples of 8: what pyarrow tells of one
-/// array after the other takes longer than ten rows do.
+/// Return true if each column of a record batch begins within its buffers, and the buffers are aligned to 8 bytes.
+/// Asking pyarrow for the same, array by array, takes longer than rendering ten rows.
 #[pyfunction]
 pub(super) fn is_aligned(batch: &Bound<'_, PyAny>) -> PyResult<bool> {
     let mut exported = FFI_ArrowArray::empty();
     batch.call_method1(intern!(batch.py(), "_export_to_c"), (&raw mut exported as usize,))?;
     let aligned = |column: &FFI_ArrowArray| {
-        // An offset below 0 comes as one beyond all memory.
+        // A negative offset becomes one beyond all memory.
         isize::try_from(column.offset()).is_ok()
             && (0..column.num_buffers()).all(|n| (column.buffer(n) as usize).is_multiple_of(8))
     };
     Ok((0..exported.num_children()).all(|n| aligned(exported.child(n))))
 }
 
-/// Row numbers from `start` on, each `times` times: which row a request belongs to.
+/// Return true if the core prints the values of a type itself. The names of extension types and what follows a NUL in a
+/// field's name can't be seen here.
+#[pyfunction]
+pub(super) fn is_native(data_type: &Bound<'_, PyAny>) -> bool {
+    DataType::from_pyarrow_bound(data_type).is_ok_and(|data_type| crate::python_text::is_native(&data_type))
+}
+
+/// Return the row numbers from `start` on, each of them `times` times: the row of each request.
 #[pyfunction]
 pub(super) fn repeated_rows(py: Python<'_>, start: usize, rows: usize, times: usize) -> PyResult<Bound<'_, PyAny>> {
     let numbers = (start..start + rows).flat_map(|row| std::iter::repeat_n(row as i64, times));

@@ -1,4 +1,4 @@
-//! What an audit looks for in whole columns, for Python.
+//! Searches of an audit in whole columns, for Python.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use super::arrow::{Imported, Table, batches, export, unnamed};
 use super::detach::detached_rows;
 use super::errors::plain;
-use crate::audit::{self, FoundText, Needles, OddCharacter, OddKind, Texts};
+use crate::audit::{self, Needles, OddCharacter, OddKind, TextMatch, Texts};
 use crate::error::{Code, Error, Result};
 use crate::statistics::HASH_BYTES;
 
@@ -19,13 +19,13 @@ fn internal(error: &ArrowError) -> Error {
     Error::render(Code::InternalError, error.to_string())
 }
 
-/// What is wrong with texts that turned out to be none.
+/// Return the error of texts that aren't UTF-8.
 fn not_text(field: &Field, array: &ArrayRef) -> Error {
     let unknown = || Error::render(Code::InternalError, "texts that were looked through are none");
     Texts::new(field, array).err().unwrap_or_else(unknown)
 }
 
-/// A record batch for pyarrow.
+/// Make a record batch for pyarrow.
 fn exported<'py>(
     py: Python<'py>,
     columns: impl IntoIterator<Item = (&'static str, ArrayRef)>,
@@ -34,11 +34,11 @@ fn exported<'py>(
     plain(py, batch)?.to_pyarrow(py)
 }
 
-fn int64<T>(found: &[T], of: fn(&T) -> i64) -> ArrayRef {
-    Arc::new(found.iter().map(|one| Some(of(one))).collect::<Int64Array>())
+fn int64<T>(items: &[T], of: fn(&T) -> i64) -> ArrayRef {
+    Arc::new(items.iter().map(|item| Some(of(item))).collect::<Int64Array>())
 }
 
-/// Texts to look for, ready for column after column.
+/// Searches columns for some texts. The texts are prepared once.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct TextFinder {
     needles: Needles,
@@ -51,25 +51,25 @@ impl TextFinder {
         Ok(Self { needles: plain(py, py.detach(move || Needles::new(&needles)))? })
     }
 
-    /// The first place of each needle in each row's text, as a record batch.
+    /// Return the first occurrence of each needle in each row's text, as a record batch.
     fn find<'py>(&self, py: Python<'py>, texts: Imported<ArrayRef>) -> PyResult<Bound<'py, PyAny>> {
         let (field, array) = unnamed(texts);
         let work = || Texts::bytes_of(&field, &array).map(|texts| audit::find_texts(&texts, &self.needles));
-        let found: Vec<FoundText> = plain(py, detached_rows(py, None, array.len(), work)?)?;
-        let needles = found.iter().map(|one| Some(one.needle)).collect::<Int32Array>();
+        let matches: Vec<TextMatch> = plain(py, detached_rows(py, None, array.len(), work)?)?;
+        let needles = matches.iter().map(|text_match| Some(text_match.needle)).collect::<Int32Array>();
         exported(
             py,
             [
-                ("row", int64(&found, |one| one.row)),
+                ("row", int64(&matches, |text_match| text_match.row)),
                 ("needle", Arc::new(needles) as ArrayRef),
-                ("start", int64(&found, |one| one.start)),
-                ("end", int64(&found, |one| one.end)),
+                ("start", int64(&matches, |text_match| text_match.start)),
+                ("end", int64(&matches, |text_match| text_match.end)),
             ],
         )
     }
 }
 
-/// The first place of each needle in each row's text, as a record batch.
+/// Return the first occurrence of each needle in each row's text, as a record batch.
 #[pyfunction]
 pub(super) fn find_texts<'py>(
     py: Python<'py>,
@@ -79,9 +79,9 @@ pub(super) fn find_texts<'py>(
     TextFinder::new(py, needles)?.find(py, texts)
 }
 
-/// Where each row's own needle stands first in its text.
+/// Return the start of the first occurrence of each row's needle in the row's text.
 #[pyfunction]
-pub(super) fn find_own<'py>(
+pub(super) fn find_row_texts<'py>(
     py: Python<'py>,
     texts: Imported<ArrayRef>,
     needles: Imported<ArrayRef>,
@@ -89,48 +89,48 @@ pub(super) fn find_own<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (texts, needles) = (unnamed(texts), unnamed(needles));
     let work = || -> Result<Int64Array> {
-        audit::find_own(&Texts::new(&texts.0, &texts.1)?, &Texts::new(&needles.0, &needles.1)?, whole_words)
+        audit::find_per_row(&Texts::new(&texts.0, &texts.1)?, &Texts::new(&needles.0, &needles.1)?, whole_words)
     };
-    let found = plain(py, detached_rows(py, None, texts.1.len(), work)?)?;
-    export(py, Arc::new(found))
+    let starts = plain(py, detached_rows(py, None, texts.1.len(), work)?)?;
+    export(py, Arc::new(starts))
 }
 
-/// The rows whose text begins with one of some bytes.
+/// Return the rows whose text begins with one of some bytes.
 #[pyfunction]
 pub(super) fn begin_with<'py>(py: Python<'py>, texts: Imported<ArrayRef>, first: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let ((field, array), first) = (unnamed(texts), first.to_vec());
     let work = || Texts::bytes_of(&field, &array).map(|texts| Int64Array::from(audit::begin_with(&texts, &first)));
-    let found = plain(py, detached_rows(py, None, array.len(), work)?)?;
-    export(py, Arc::new(found))
+    let rows = plain(py, detached_rows(py, None, array.len(), work)?)?;
+    export(py, Arc::new(rows))
 }
 
-/// The first odd character of each kind in each row's text, as a record batch.
+/// Return the first odd character of each kind in each row's text, as a record batch.
 #[pyfunction]
 pub(super) fn odd_characters<'py>(py: Python<'py>, texts: Imported<ArrayRef>) -> PyResult<Bound<'py, PyAny>> {
     let (field, array) = unnamed(texts);
     let work = || match audit::odd_characters(&Texts::bytes_of(&field, &array)?) {
-        Some(found) => Ok(found),
+        Some(characters) => Ok(characters),
         None => Err(not_text(&field, &array)),
     };
-    let found: Vec<OddCharacter> = plain(py, detached_rows(py, None, array.len(), work)?)?;
-    let kinds = found.iter().map(|one| Some(one.kind as i8)).collect::<Int8Array>();
+    let characters: Vec<OddCharacter> = plain(py, detached_rows(py, None, array.len(), work)?)?;
+    let kinds = characters.iter().map(|character| Some(character.kind as i8)).collect::<Int8Array>();
     exported(
         py,
         [
-            ("row", int64(&found, |one| one.row)),
+            ("row", int64(&characters, |character| character.row)),
             ("kind", Arc::new(kinds) as ArrayRef),
-            ("start", int64(&found, |one| one.start)),
-            ("end", int64(&found, |one| one.end)),
+            ("start", int64(&characters, |character| character.start)),
+            ("end", int64(&characters, |character| character.end)),
         ],
     )
 }
 
-/// The names of the kinds of odd characters, by their numbers.
+/// Return the names of the kinds of odd characters, in the order of their numbers.
 pub(super) fn odd_kinds() -> Vec<&'static str> {
     OddKind::ALL.map(OddKind::name).to_vec()
 }
 
-/// A hash of each row's content, 16 bytes each.
+/// Return a hash of each row's content, 16 bytes each.
 #[pyfunction]
 pub(super) fn content_hashes<'py>(
     py: Python<'py>,

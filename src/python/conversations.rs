@@ -1,4 +1,4 @@
-//! Columns of conversations for Python.
+//! Columns of conversations, for Python.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use super::errors::to_python;
 use crate::conversations::{Shapes, read};
 use crate::error::{Code, Error};
 
-/// The shapes of conversations that were met, shared by all batches.
+/// The shapes of conversations so far, shared by all batches.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct ConversationShapes(Shapes);
 
-/// The ids of some rows' shapes, their holes, and how many rows have each id.
+/// The ids of some rows' shapes, the rows' slots, and the number of rows with each id.
 type Read<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<(u32, usize)>);
 
 #[pymethods]
 impl ConversationShapes {
-    /// No shapes yet; at most `limit` of them are kept, of `bytes` bytes as skeletons.
+    /// Start without shapes. At most `limit` of them are kept, with skeletons of at most `max_bytes` bytes.
     #[new]
     fn new(limit: usize, max_bytes: usize) -> Self {
         Self(Shapes::new(limit, max_bytes))
     }
 
-    /// Read `rows` rows of a column from row `start` on: their shapes' ids as uint32, 4294967295 where the shape isn't
-    /// kept or the row can't be read; their holes as lists of strings; the ids that occur, each with its rows. An error
-    /// counts rows from the column's first, which is row `first_row`.
+    /// Read `rows` rows of a column from row `start` on. Return the ids of their shapes as uint32, their slots as lists
+    /// of strings, and the ids that occur with the number of rows of each. The id is 4294967295 if the shape isn't kept
+    /// or the row can't be read. Errors count rows from the column's first one, which is row `first_row`.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -43,12 +43,16 @@ impl ConversationShapes {
             let message = format!("rows {start} to {start} + {rows} of {}", column.len());
             return Err(to_python(py, &Error::render(Code::RowOutOfRange, message), None));
         }
-        let found = detached_rows(py, None, rows, || read(&column.slice(start, rows), &self.0))?;
-        let found = found.map_err(|error| to_python(py, &error.shifted(first_row + start), None))?;
-        Ok((export(py, Arc::new(found.ids))?, export(py, Arc::new(found.holes))?, found.rows.into_iter().collect()))
+        let conversations = detached_rows(py, None, rows, || read(&column.slice(start, rows), &self.0))?;
+        let conversations = conversations.map_err(|error| to_python(py, &error.shifted(first_row + start), None))?;
+        Ok((
+            export(py, Arc::new(conversations.ids))?,
+            export(py, Arc::new(conversations.slots))?,
+            conversations.rows.into_iter().collect(),
+        ))
     }
 
-    /// The skeleton of a shape, as JSON.
+    /// Return the skeleton of a shape, as JSON.
     fn skeleton(&self, shape: u32) -> PyResult<String> {
         match self.0.skeleton(shape) {
             Some(skeleton) => Ok(skeleton.to_string()),

@@ -1,4 +1,4 @@
-//! The one door for long work: detached from the interpreter, on threads that survive a fork.
+//! Runs long work detached from the interpreter, on threads that survive a fork.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use super::guard::{caught, raise};
 use super::interpreter::{Interpreter, SIGNAL_CHECK_INTERVAL};
 
 struct SharedPool {
-    /// The process that the pool's threads live in: a forked child has none of them.
+    /// The process of the pool's threads. A forked child has none of them.
     process: u32,
     threads: Option<usize>,
     pool: Option<Arc<ThreadPool>>,
@@ -20,13 +20,14 @@ struct SharedPool {
 
 static POOL: Mutex<SharedPool> = Mutex::new(SharedPool { process: 0, threads: None, pool: None });
 
-/// More threads than any machine has cores; each takes a stack, and a number far beyond is a slip.
+/// The maximum number of threads. No machine has more cores, and each thread takes a stack.
 const MAX_THREADS: usize = 1024;
 
-/// Threads that `PROMPTPRESS_THREADS` asks for, else all cores that the process may use.
+/// Return the number of threads in `PROMPTPRESS_THREADS`. Without it, return the number of cores that the process may
+/// use.
 fn default_threads() -> usize {
-    let asked = std::env::var("PROMPTPRESS_THREADS").ok().and_then(|s| s.trim().parse::<usize>().ok());
-    let threads = asked.filter(|n| *n > 0);
+    let setting = std::env::var("PROMPTPRESS_THREADS").ok().and_then(|s| s.trim().parse::<usize>().ok());
+    let threads = setting.filter(|n| *n > 0);
     threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MAX_THREADS)
 }
 
@@ -38,12 +39,9 @@ fn default_threads() -> usize {
 /// Raises:
 ///     `ValueError`: If it isn't from 1 to 1024.
 ///
-/// ```text
 /// >>> from promptpress import set_threads
 /// >>> set_threads(2)
 /// >>> set_threads(None)
-///
-/// ```
 #[pyfunction]
 #[pyo3(signature = (n, /))]
 pub(super) fn set_threads(n: Option<&Bound<'_, PyInt>>) -> PyResult<()> {
@@ -60,13 +58,13 @@ pub(super) fn set_threads(n: Option<&Bound<'_, PyInt>>) -> PyResult<()> {
     Ok(())
 }
 
-/// The number of threads that rendering uses.
+/// Return the number of threads that rendering uses.
 #[pyfunction]
 pub(super) fn threads() -> usize {
     POOL.lock().unwrap_or_else(PoisonError::into_inner).threads.unwrap_or_else(default_threads)
 }
 
-/// Give up the pool. In a forked child its threads don't exist, and waiting for them would never end.
+/// Give up the pool. A forked child doesn't have its threads, so waiting for them would never end.
 fn forget(shared: &mut SharedPool) {
     if let Some(pool) = shared.pool.take()
         && shared.process != std::process::id()
@@ -95,11 +93,11 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// So many rows are rendered faster than another thread wakes up.
+/// The maximum number of rows that are rendered faster than another thread wakes up.
 const MAX_ROWS_ON_CALLER: usize = 64;
 
-/// [`detached`] for `rows` rows: a few of them on the thread that asks, which looks at signals as the work lets it: values
-/// may be gigantic.
+/// Run `work` for `rows` rows, as [`detached`] does. If there are few rows, the calling thread does the work itself.
+/// Their values may be large, so the work checks for signals itself.
 pub(super) fn detached_rows<T: Send>(
     py: Python<'_>,
     host: Option<&Interpreter>,
@@ -113,10 +111,10 @@ pub(super) fn detached_rows<T: Send>(
     }
 }
 
-/// Run `work` on the pool while other Python threads go on.
+/// Run `work` on the pool while other Python threads continue.
 ///
-/// Python handles signals on the thread that it runs on, so that thread waits here and looks; the work is told by `host`.
-/// A panic in the work is an exception here.
+/// Python handles signals on the calling thread, so this thread waits here and checks for them. It stops the work
+/// through `host`. A panic in the work becomes an exception here.
 pub(super) fn detached<T: Send>(
     py: Python<'_>,
     host: Option<&Interpreter>,
@@ -127,7 +125,7 @@ pub(super) fn detached<T: Send>(
         let (send, receive) = mpsc::channel();
         pool.in_place_scope(|scope| {
             scope.spawn(move |_| {
-                // Nobody is left to tell only if the receiver panicked.
+                // Sending fails only if the receiver panicked.
                 let _ = send.send(caught(work));
             });
             loop {
@@ -150,11 +148,11 @@ pub(super) fn detached<T: Send>(
     }
 }
 
-/// Panic on purpose, on the thread that asks or on one of the pool's: the guard's own test.
+/// Panic on purpose, on the calling thread or on a thread of the pool. This tests the guard.
 ///
 /// # Errors
 ///
-/// Always: what the guard makes of it.
+/// It always fails, with the guard's exception.
 #[pyfunction]
 pub(super) fn panicking(py: Python<'_>, on_pool: bool) -> PyResult<()> {
     detached_rows(py, None, if on_pool { usize::MAX } else { 0 }, || panic!("on purpose"))

@@ -1,4 +1,4 @@
-//! The crate's errors as Python exceptions: the only place where one becomes the other.
+//! The crate's errors as Python exceptions. No other module converts between the two.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ pyo3::create_exception!(
     "A value, a row or a table can't be rendered: the row, the column, and the value's start."
 );
 
-/// The exception for an error. `stopped` is the caller's own exception, for [`Kind::Stopped`].
+/// Return the exception for an error. `stopped` is the exception of the caller, for [`Kind::Stopped`].
 pub(super) fn to_python(py: Python<'_>, error: &Error, stopped: Option<PyErr>) -> PyErr {
     let message = error.to_string();
     let out = match error.kind() {
@@ -27,23 +27,40 @@ pub(super) fn to_python(py: Python<'_>, error: &Error, stopped: Option<PyErr>) -
         Kind::Render => RenderError::new_err(message),
         Kind::Stopped => return stopped.unwrap_or_else(|| RenderError::new_err(message)),
     };
-    let place = error.place();
+    let location = error.location();
     let value = out.value(py);
-    // A plain exception object takes any attribute; if it ever doesn't, the message still says it all.
+    // An exception object accepts any attribute. If it didn't, the message would still have all facts.
     let _ = value.setattr("code", error.code().as_str());
     let _ = value.setattr("message", error.message());
-    let _ = value.setattr("path", place.path.as_deref());
-    let _ = value.setattr("row", place.row);
-    let _ = value.setattr("column", place.column.as_deref());
+    let _ = value.setattr("path", location.path.as_deref());
+    let _ = value.setattr("row", location.row);
+    let _ = value.setattr("column", location.column.as_deref());
     out
 }
 
-/// A result of the core, of work that Python has no part in.
+/// Return the core's error for an exception that Python code raised for a value. Return None if it isn't a
+/// `RenderError`.
+pub(super) fn of_python(py: Python<'_>, raised: &PyErr) -> Option<Error> {
+    if !raised.is_instance_of::<RenderError>(py) {
+        return None;
+    }
+    let value = raised.value(py);
+    let text = |name: &str| value.getattr(name).ok()?.extract::<Option<String>>().ok()?;
+    let code = text("code")?;
+    let code = Code::ALL.into_iter().find(|candidate| candidate.as_str() == code)?;
+    let mut error = Error::render(code, text("message")?);
+    if let Some(column) = text("column") {
+        error = error.in_column(column);
+    }
+    Some(error)
+}
+
+/// Return a result of the core, if the work didn't call Python.
 pub(super) fn plain<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_python(py, &error, None))
 }
 
-/// All codes of errors and what they mean, for Python.
+/// Return all codes of errors with their meanings, for Python.
 pub(super) fn codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let codes = PyDict::new(py);
     for code in Code::ALL {

@@ -1,6 +1,6 @@
-//! The border's guard: a panic becomes an exception that says where it was and asks for a report.
+//! Turns a panic into an exception that names the location of the panic and asks for a report.
 //!
-//! Nothing here should ever run. The rows that were asked for are not rendered, the process and its other work go on.
+//! A panic is always a bug. The requested rows aren't rendered, but the process and its other work continue.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
@@ -11,37 +11,37 @@ use super::errors::to_python;
 use crate::error::{Code, Error};
 
 thread_local! {
-    /// Where this thread panicked last.
-    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// The location of this thread's last panic.
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// A panic that was caught, as it is passed from the thread on which it happened.
+/// The message of a panic that was caught. It can be sent to another thread.
 pub(super) struct Panic(String);
 
-/// Let panics be remembered instead of printed. This library has a Rust runtime, and so a hook, of its own.
+/// Record panics instead of printing them. This library has its own Rust runtime, so the hook affects no other library.
 pub(super) fn install() {
     set_hook(Box::new(|panic| {
-        let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
-        // The thread's memory may be gone while it ends: then the place isn't known.
-        let _ = PLACE.try_with(|last| *last.borrow_mut() = place);
+        let location = panic.location().map(|location| format!("{}:{}", location.file(), location.line()));
+        // While a thread ends, its memory may be gone. The location stays unknown then.
+        let _ = LOCATION.try_with(|last| *last.borrow_mut() = location);
     }));
 }
 
-/// What `work` gives, or the panic in it.
+/// Return the result of `work`, or a panic in it.
 ///
 /// # Errors
 ///
-/// A [`Panic`], to be raised by [`raise`].
+/// A [`Panic`], for [`raise`].
 pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let what = payload.downcast_ref::<&str>().map(|what| (*what).to_owned());
         let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-        let place = PLACE.try_with(|last| last.borrow_mut().take()).ok().flatten();
-        Panic(format!("{what} ({})", place.as_deref().unwrap_or("on another thread")))
+        let location = LOCATION.try_with(|last| last.borrow_mut().take()).ok().flatten();
+        Panic(format!("{what} ({})", location.as_deref().unwrap_or("on another thread")))
     })
 }
 
-/// The exception for a panic.
+/// Return the exception for a panic.
 pub(super) fn raise(panic: &Panic) -> PyErr {
     let Panic(what) = panic;
     let message = format!(

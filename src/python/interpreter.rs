@@ -1,4 +1,4 @@
-//! The interpreter, as rendering asks it for things.
+//! The calls from rendering into the Python interpreter.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,35 +11,37 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use super::arrow::{Imported, export};
-use super::value;
-use crate::error::{Code, Error, Result};
+use super::{errors, value};
+use crate::error::{Code, Error, Kind, Result};
 use crate::plan::Limits;
-use crate::render::Host;
+use crate::render::PythonCallbacks;
 use crate::value::Value;
 
-/// Metadata of a column of row numbers: whose rows they are.
+/// The metadata key of a column of row numbers. Its value tells if they are rows of the samples or of the examples.
 const EXTENSION_METADATA_KEY: &str = "ARROW:extension:metadata";
 
-/// The interpreter, as rendering asks it for things.
+/// Calls the Python interpreter for rendering.
 ///
-/// `lower(column, row numbers) -> texts` gives the texts of columns that the core only has the row numbers of, and with
-/// True behind them their values as Python has them. The samples and the examples have one each, and a column says whose
-/// it is, whichever of them is being rendered.
+/// `python_text(column, row numbers) -> texts` returns the texts of a column of which the core has only the row
+/// numbers. With True as a further argument, it returns the Python values. The samples and the examples each have such
+/// a callback. The column's metadata selects the callback.
 pub(super) struct Interpreter<'r> {
     samples: Option<Py<PyAny>>,
     examples: Option<&'r Py<PyAny>>,
     /// The exception that stopped the work.
     failure: Mutex<Option<PyErr>>,
-    /// Whether to stop at the next look.
+    /// True if the work has to stop at its next check.
     interrupted: AtomicBool,
-    /// The thread that asked for the work, which nobody looks at signals for while it does the work itself.
+    /// True if a text was filled in column by column.
+    substituted: AtomicBool,
+    /// The calling thread. If it does the work itself, no other thread checks for signals.
     thread: ThreadId,
-    /// When it looked last.
+    /// The time of its last check for signals.
     looked: Mutex<Instant>,
     limits: Limits,
 }
 
-/// How often the thread that asked for the work looks at signals.
+/// The interval at which the calling thread checks for signals.
 pub(super) const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 impl<'r> Interpreter<'r> {
@@ -49,13 +51,14 @@ impl<'r> Interpreter<'r> {
             examples,
             failure: Mutex::new(None),
             interrupted: AtomicBool::new(false),
+            substituted: AtomicBool::new(false),
             thread: std::thread::current().id(),
             looked: Mutex::new(Instant::now()),
             limits: Limits::default(),
         }
     }
 
-    /// The same within a configuration's limits.
+    /// Return the same interpreter with the limits of a configuration.
     pub(super) fn within(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
@@ -64,14 +67,24 @@ impl<'r> Interpreter<'r> {
         self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 
-    /// Let the work stop with this exception.
+    /// Return true if something stopped the work that isn't the fault of a value, such as a signal.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Return true if a text was filled in column by column since the last call.
+    pub(super) fn take_substituted(&self) -> bool {
+        self.substituted.swap(false, Ordering::Relaxed)
+    }
+
+    /// Stop the work with an exception.
     pub(super) fn interrupt(&self, error: PyErr) {
         self.stop(error);
         self.interrupted.store(true, Ordering::Relaxed);
     }
 
     fn stop(&self, error: PyErr) -> Error {
-        // Ctrl-C stops all work, and an exception that is a value's own only what needs that value.
+        // Ctrl-C stops all work. An exception of a value stops only the work that needs this value.
         if !Python::attach(|py| error.is_instance_of::<PyException>(py)) {
             self.interrupted.store(true, Ordering::Relaxed);
         }
@@ -81,35 +94,54 @@ impl<'r> Interpreter<'r> {
 }
 
 impl Interpreter<'_> {
-    /// What gives the texts and values of a column of row numbers.
-    fn lower_of(&self, field: &Field) -> Result<&Py<PyAny>> {
+    /// Return the callback for the texts and values of a column of row numbers.
+    fn python_text_of(&self, field: &Field) -> Result<&Py<PyAny>> {
         let of_examples = field.metadata().get(EXTENSION_METADATA_KEY).is_some_and(|of| of == "examples");
-        let lower = if of_examples { self.examples } else { self.samples.as_ref() };
-        lower.ok_or_else(|| {
+        let python_text = if of_examples { self.examples } else { self.samples.as_ref() };
+        python_text.ok_or_else(|| {
             Error::render(Code::InternalError, "the column's values are not at hand").in_column(field.name())
         })
     }
 }
 
-impl Host for Interpreter<'_> {
-    fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef> {
-        let lower = self.lower_of(field)?;
+impl PythonCallbacks for Interpreter<'_> {
+    fn python_text(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef> {
+        let python_text = self.python_text_of(field)?;
         Python::attach(|py| {
             let rows = export(py, array.clone())?;
-            let texts = lower.bind(py).call1((field.name(), rows))?;
+            let texts = python_text.bind(py).call1((field.name(), rows))?;
             Ok(texts.extract::<Imported<ArrayRef>>()?.0)
         })
         .map_err(|e: PyErr| self.stop(e))
     }
 
     fn values(&self, field: &Field, array: &ArrayRef) -> Result<Vec<Value>> {
-        let lower = self.lower_of(field)?;
+        let python_text = self.python_text_of(field)?;
         Python::attach(|py| {
             let rows = export(py, array.clone())?;
-            let values = lower.bind(py).call1((field.name(), rows, true))?;
+            let values = python_text.bind(py).call1((field.name(), rows, true))?;
             values.try_iter()?.map(|value| value::from_python(&value?)).collect::<PyResult<Vec<_>>>()
         })
         .map_err(|e: PyErr| self.stop(e))
+    }
+
+    fn row_error(&self, error: Error) -> Result<Error> {
+        if error.kind() != Kind::Stopped || self.interrupted.load(Ordering::Relaxed) {
+            return if error.kind() == Kind::Stopped { Err(error) } else { Ok(error) };
+        }
+        let row = error.location().row;
+        let mut failure = self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let raised = failure.as_ref().and_then(|raised| Python::attach(|py| errors::of_python(py, raised)));
+        let Some(raised) = raised else { return Err(error) };
+        *failure = None;
+        Ok(match row {
+            Some(row) => raised.at_row(row),
+            None => raised,
+        })
+    }
+
+    fn has_substituted(&self) {
+        self.substituted.store(true, Ordering::Relaxed);
     }
 
     fn limits(&self) -> Limits {

@@ -1,10 +1,10 @@
-//! Programs that Jinja templates were compiled to, made and run for Python.
+//! Programs of compiled Jinja templates: built and run for Python.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
+use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,24 +16,25 @@ use super::errors::to_python;
 use super::interpreter::Interpreter;
 use crate::error::{Code, Error, Result};
 use crate::jinja::{
-    CASE_METHODS, CaseTable, Constant, Evaluated, Expression, MAX_NESTING, Operand, Program, Rendering, Statement,
-    has_case_tables, set_case_tables,
+    CASE_METHODS, CaseTable, Constant, Evaluated, Expression, MAX_NESTING, Operand, Program, Rendering, Sources,
+    Statement, has_case_tables, set_case_tables,
 };
 use crate::plan::Layout;
-use crate::render::Host as _;
+use crate::render::PythonCallbacks as _;
 
-/// A template, specialised for the rows of one kind.
+/// A Jinja template, specialised for the rows of one kind.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct JinjaProgram {
     program: Program,
-    /// Why rows are given up, by the numbers that the block has.
+    /// The reasons for which rows are given up. The block refers to them by number.
     #[pyo3(get)]
     reasons: Vec<String>,
 }
 
 #[pymethods]
 impl JinjaProgram {
-    /// Read and check the columns' names, the nodes, the block, and the reasons for which rows may be given up.
+    /// Read and check a program: the names of columns, the nodes, the block, and the reasons for which rows are given
+    /// up.
     #[new]
     fn new(
         py: Python<'_>,
@@ -49,6 +50,12 @@ impl JinjaProgram {
             install_case_tables(py)?;
         }
         Ok(Self { program, reasons })
+    }
+
+    /// Return the names of the columns that the program reads.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.program.columns.clone()
     }
 }
 
@@ -68,7 +75,7 @@ fn expression(node: &Bound<'_, PyAny>) -> PyResult<Expression> {
     }
 }
 
-/// An int is the number of a node; anything else is a value itself.
+/// Read an operand. An int is the number of a node; any other value is a constant.
 fn operand(operand: &Bound<'_, PyAny>) -> PyResult<Operand> {
     match operand.cast_exact::<PyInt>() {
         Ok(number) => number.extract().map(Operand::Node),
@@ -120,43 +127,43 @@ fn statements(block: &Bound<'_, PyAny>, depth: usize) -> PyResult<Vec<Statement>
             _ => Err(malformed(&statement)),
         }
     };
-    block.try_iter()?.map(|one| statement(one?)).collect()
+    block.try_iter()?.map(|item| statement(item?)).collect()
 }
 
-/// Hand over what this interpreter's methods make of each character.
+/// Set the case tables to the results of this interpreter's methods for each character.
 fn install_case_tables(py: Python<'_>) -> PyResult<()> {
     let mut tables: [CaseTable; CASE_METHODS.len()] = Default::default();
     let mut cased = Vec::new();
     for plane in 0..=0x10_u32 {
         let chars: Vec<char> = (plane << 16..(plane + 1) << 16).filter_map(char::from_u32).collect();
-        // A line end has no case, and what stands behind one begins anew.
+        // A line end has no case, and the character after it begins a new word.
         let alone: String = chars.iter().flat_map(|c| [*c, '\n']).collect();
-        let asked = PyString::new(py, &alone);
+        let lines = PyString::new(py, &alone);
         for (method, table) in CASE_METHODS.iter().zip(&mut tables) {
-            let made: String = asked.call_method0(*method)?.extract()?;
-            // Characters without a case are most of all planes.
+            let made: String = lines.call_method0(*method)?.extract()?;
+            // Most planes have only characters without a case.
             if made == alone {
                 continue;
             }
-            // The line end is among the characters; it stays what it is.
+            // The line end is one of the characters, and no method changes it.
             let mut rest = &made[..];
             for c in &chars {
                 let skipped = usize::from(*c == '\n');
-                let end = rest[skipped..].find('\n').map_or(rest.len(), |at| at + skipped);
-                let one = &rest[..end];
-                if *one != *c.encode_utf8(&mut [0; 4]) {
-                    table.push((*c, one.into()));
+                let end = rest[skipped..].find('\n').map_or(rest.len(), |index| index + skipped);
+                let result = &rest[..end];
+                if *result != *c.encode_utf8(&mut [0; 4]) {
+                    table.push((*c, result.into()));
                 }
                 rest = rest.get(end + 1..).unwrap_or("");
             }
         }
-        // Behind a letter `title` leaves an "a" as it is.
+        // After a letter, `title` doesn't change an "a".
         let before: String = chars.iter().flat_map(|c| [*c, 'a', '\n']).collect();
         let made: String = PyString::new(py, &before).call_method0("title")?.extract()?;
         let mut rest = &made[..];
         for c in &chars {
             let skipped = usize::from(*c == '\n');
-            let end = rest[skipped..].find('\n').map_or(rest.len(), |at| at + skipped);
+            let end = rest[skipped..].find('\n').map_or(rest.len(), |index| index + skipped);
             if rest[..end].ends_with('a') {
                 cased.push(*c);
             }
@@ -168,15 +175,11 @@ fn install_case_tables(py: Python<'_>) -> PyResult<()> {
 }
 
 fn layout(strings: &str) -> PyResult<Layout> {
-    match strings {
-        "string" => Ok(Layout::String),
-        "large_string" => Ok(Layout::LargeString),
-        "string_view" => Ok(Layout::StringView),
-        _ => Err(PyValueError::new_err(format!("strings can't be {strings:?}"))),
-    }
+    let layout = Layout::ALL.iter().find(|(name, _)| *name == strings);
+    layout.map(|(_, layout)| *layout).ok_or_else(|| PyValueError::new_err(format!("strings can't be {strings:?}")))
 }
 
-/// The numbers of programs, as an array gives them.
+/// Read the numbers of programs from an array.
 fn numbers(py: Python<'_>, which: Option<Imported<ArrayRef>>) -> PyResult<Option<UInt32Array>> {
     let Some(Imported(array)) = which else { return Ok(None) };
     let Some(numbers) = array.as_primitive_opt::<UInt32Type>() else {
@@ -186,15 +189,15 @@ fn numbers(py: Python<'_>, which: Option<Imported<ArrayRef>>) -> PyResult<Option
     Ok(Some(numbers.clone()))
 }
 
-/// Some of a batch's rows.
+/// Some rows of a batch.
 enum Slice {
-    /// All of them were rendered here.
+    /// Programs rendered all of them.
     Done(Vec<ArrayRef>),
-    /// Some of them are the reference's.
+    /// The reference has to render some of them.
     Open(Evaluated),
 }
 
-/// Evaluate the rows from `first` on, as many as are best evaluated at once.
+/// Evaluate rows from `first` on, as many as should be evaluated at once.
 fn evaluated(rendering: &Rendering, first: usize, layout: Layout, host: &Interpreter) -> Result<Slice> {
     let rows = first..rendering.rows().min(first + rendering.rows_at_once());
     if let Some(texts) = rendering.at_once(rows.clone(), layout, &|| host.check())? {
@@ -207,11 +210,12 @@ fn evaluated(rendering: &Rendering, first: usize, layout: Layout, host: &Interpr
     Ok(Slice::Open(evaluated))
 }
 
-/// What `render_jinja` gives: arrays of texts, and how many rows of which program weren't rendered here for which reason.
+/// The result of `render_jinja`: arrays of texts, and the number of rows that were given up for each program and
+/// reason.
 type Rendered<'py> = (Vec<Bound<'py, PyAny>>, Vec<(u32, u32, usize)>);
 
-/// Render the rows of a table, each by the program that `which` says; `reference` gives the texts of those that are
-/// given up, by their numbers.
+/// Render the rows of a table. `which` is the number of each row's program. `reference` returns the texts of rows that
+/// are given up, by their numbers.
 #[pyfunction]
 #[pyo3(signature = (programs, which, table, strings, reference))]
 #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
@@ -226,7 +230,7 @@ pub(super) fn render_jinja<'py>(
     let layout = layout(strings)?;
     let which = numbers(py, which)?;
     let programs: Vec<Option<&Program>> =
-        programs.iter().map(|own| own.as_ref().map(|own| &own.get().program)).collect();
+        programs.iter().map(|program| program.as_ref().map(|program| &program.get().program)).collect();
     let table = batches(table);
     let total: usize = table.iter().map(RecordBatch::num_rows).sum();
     if let Some(which) = &which
@@ -240,7 +244,8 @@ pub(super) fn render_jinja<'py>(
         let rows = batch.num_rows();
         let which = which.as_ref().map(|which| &which.values()[start..start + rows]);
         let fault = |error: Error| to_python(py, &error.shifted(start), host.failure());
-        // Handing work over takes its time, so that all that needs no answer is one piece of it.
+        // Each hand-over to a thread takes time, so the work up to the first call of `reference` is handed over at
+        // once.
         let begin = || -> Result<(Rendering, Slice)> {
             let rendering = Rendering::new(&programs, which, batch)?;
             let slice = evaluated(&rendering, 0, layout, &host)?;
@@ -252,10 +257,11 @@ pub(super) fn render_jinja<'py>(
             let arrays = match slice {
                 Slice::Done(arrays) => arrays,
                 Slice::Open(evaluated) => {
-                    for one in evaluated.bailed() {
-                        *counts.entry((one.program, one.reason.0)).or_insert(0) += 1;
+                    for bailed_row in evaluated.bailed() {
+                        *counts.entry((bailed_row.program, bailed_row.reason.0)).or_insert(0) += 1;
                     }
-                    let bailed: Vec<usize> = evaluated.bailed().iter().map(|one| start + one.row).collect();
+                    let bailed: Vec<usize> =
+                        evaluated.bailed().iter().map(|bailed_row| start + bailed_row.row).collect();
                     let others: Vec<String> = reference.call1((bailed,))?.extract()?;
                     let write = || rendering.texts(evaluated, &others, layout);
                     detached_rows(py, Some(&host), rows, write)?.map_err(fault)?
@@ -276,10 +282,59 @@ pub(super) fn render_jinja<'py>(
     Ok((out, counts.into_iter().map(|((program, reason), rows)| (program, reason, rows)).collect()))
 }
 
-/// What `jinja_keys` gives: the group of each row, the groups' keys, and the first row of each.
+/// Trace the rows of a table: return the origin of each byte of their texts. `which` is the number of each row's
+/// program.
+///
+/// `origins` has a number for each column of each program. If `by_item` is true, it has a number for each text in the
+/// lists of the only column. 0 is the template, 1 several origins, and 2 a text that no program rendered. `lengths`
+/// (int64) are the lengths of the texts. The result is an array for each batch:
+/// `list<struct<start: int64, end: int64, origin: uint32>>`.
+#[pyfunction]
+#[pyo3(signature = (programs, origins, by_item, which, table, lengths))]
+#[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
+pub(super) fn jinja_spans<'py>(
+    py: Python<'py>,
+    programs: Vec<Option<Py<JinjaProgram>>>,
+    origins: Vec<Vec<u32>>,
+    by_item: bool,
+    which: Option<Imported<ArrayRef>>,
+    table: Imported<Table>,
+    lengths: Imported<ArrayRef>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let which = numbers(py, which)?;
+    let programs: Vec<Option<&Program>> =
+        programs.iter().map(|program| program.as_ref().map(|program| &program.get().program)).collect();
+    let table = batches(table);
+    let total: usize = table.iter().map(RecordBatch::num_rows).sum();
+    let lengths = lengths.0;
+    let Some(lengths) = lengths.as_primitive_opt::<Int64Type>().filter(|lengths| lengths.len() == total) else {
+        return Err(PyValueError::new_err(format!("{total} rows need as many lengths of type int64")));
+    };
+    if which.as_ref().is_some_and(|which| which.len() != total) {
+        return Err(PyValueError::new_err(format!("{total} rows need as many numbers of programs")));
+    }
+    let sources = if by_item { Sources::Items } else { Sources::Columns };
+    let host = Interpreter::new(None, None);
+    let (mut out, mut start) = (Vec::new(), 0);
+    for batch in &table {
+        let rows = batch.num_rows();
+        let which = which.as_ref().map(|which| &which.values()[start..start + rows]);
+        let batch_lengths = lengths.slice(start, rows);
+        let trace = || -> Result<ArrayRef> {
+            let rendering = Rendering::traced(&programs, which, batch)?;
+            rendering.spans(batch, sources, &origins, &batch_lengths, &|| host.check())
+        };
+        let fault = |error: Error| to_python(py, &error.shifted(start), host.failure());
+        out.push(export(py, detached_rows(py, Some(&host), rows, trace)?.map_err(fault)?)?);
+        start += rows;
+    }
+    Ok(out)
+}
+
+/// The result of `jinja_keys`: the group of each row, the key of each group, and the first row of each group.
 type Grouped<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyTuple>>, Vec<usize>);
 
-/// Group rows by the values that nodes of a program have, ints alone; -1 for any other value, and where it is given up.
+/// Group rows by the values of some nodes of a program. A value that isn't an int, or that is given up, counts as -1.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
 pub(super) fn jinja_keys<'py>(
@@ -295,7 +350,7 @@ pub(super) fn jinja_keys<'py>(
     let host = Interpreter::new(None, None);
     let programs = [Some(&program.program)];
     let (mut groups, mut all, mut first) = (Vec::new(), Vec::new(), Vec::new());
-    let mut known: HashMap<Box<[i64]>, u32> = HashMap::new();
+    let mut group_numbers: HashMap<Box<[i64]>, u32> = HashMap::new();
     for batch in batches(table) {
         let (start, rows) = (groups.len(), batch.num_rows());
         let work = || -> Result<()> {
@@ -303,12 +358,12 @@ pub(super) fn jinja_keys<'py>(
             let width = nodes.len();
             for row in 0..rows {
                 let key = &ints[row * width..(row + 1) * width];
-                // Rows of a kind often follow each other.
+                // Rows of one group are often adjacent.
                 if row > 0 && key == &ints[(row - 1) * width..row * width] {
                     groups.extend_from_within(start + row - 1..);
                     continue;
                 }
-                groups.push(*known.entry(key.into()).or_insert_with(|| {
+                groups.push(*group_numbers.entry(key.into()).or_insert_with(|| {
                     all.push(key.to_vec());
                     first.push(start + row);
                     all.len() as u32 - 1

@@ -1,4 +1,4 @@
-//! Lines of JSON for Python.
+//! Lines of JSON, for Python.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,14 +11,14 @@ use super::errors::{plain, to_python};
 use super::interpreter::Interpreter;
 use crate::json_lines::{self, Ids, Keys, LineLayout, SeenIds, Segment, write};
 
-/// What each line of an export is made of.
+/// The parts of an export's lines.
 #[pyclass(frozen, name = "LineLayout", module = "promptpress._core")]
 pub(super) struct PyLineLayout(pub(super) LineLayout);
 
 #[pymethods]
 impl PyLineLayout {
-    /// Read the pieces of a line: what kind each is, its text, and its column, as far as it has them; and from where to
-    /// where they are the row's id.
+    /// Read the segments of a line: the kind, the text and the column of each; the text or the column may be unused.
+    /// `ids` is the range of the segments that form the row's id.
     #[new]
     fn new(segments: Vec<(String, String, usize)>, ids: (usize, usize)) -> PyResult<Self> {
         let segments = segments.into_iter().map(|(kind, text, column)| {
@@ -38,7 +38,7 @@ impl PyLineLayout {
         Ok(Self(LineLayout { segments: segments.collect::<PyResult<_>>()?, id: ids.0..ids.1 }))
     }
 
-    /// Write the rows of a table as lines, in arrays of large binary; `first_row` is the number of the first.
+    /// Write the rows of a table as lines, in arrays of large binary. `first_row` is the number of the first row.
     fn lines<'py>(
         &self,
         py: Python<'py>,
@@ -49,7 +49,7 @@ impl PyLineLayout {
     }
 }
 
-/// Lines of a table, and the ids in them if there are `keys`.
+/// Return the lines of a table. If there are `keys`, return the ids in the lines too.
 fn written<'py, 'a>(
     py: Python<'py>,
     layout: &LineLayout,
@@ -63,22 +63,22 @@ fn written<'py, 'a>(
     for batch in batches(table) {
         let rows = batch.num_rows();
         let lines = detached_rows(py, Some(&host), rows, || write(&batch, layout, done, keys, &host))?;
-        let (lines, own) = lines.map_err(|error| to_python(py, &error, host.failure()))?;
+        let (lines, ids_of_batch) = lines.map_err(|error| to_python(py, &error, host.failure()))?;
         for lines in lines {
             out.push(export(py, std::sync::Arc::new(lines))?);
         }
-        ids.extend(own);
+        ids.extend(ids_of_batch);
         done += rows;
     }
     Ok((out, ids))
 }
 
-/// The ids that rows have had so far.
+/// The ids of all rows so far.
 #[pyclass(frozen, name = "SeenIds", module = "promptpress._core")]
 #[derive(Default)]
 pub(super) struct PySeenIds(Mutex<SeenIds>);
 
-/// Lines; the bytes of the shortest and of the longest id; the row of a repeated one and the row before it.
+/// The lines; the length of the shortest and of the longest id in bytes; a row with a repeated id, and the earlier row.
 type LinesWithIds<'py> = (Vec<Bound<'py, PyAny>>, usize, usize, Option<(usize, usize)>);
 
 #[pymethods]
@@ -88,7 +88,7 @@ impl PySeenIds {
         Self::default()
     }
 
-    /// Write the next rows as lines, and take the ids in them; they are counted from the first row that was ever taken.
+    /// Write the next rows as lines, and add their ids. `first_row` is the number of the first of these rows.
     fn lines<'py>(
         &self,
         py: Python<'py>,
@@ -99,13 +99,13 @@ impl PySeenIds {
         let seen = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = seen().keys();
         let (lines, ids) = written(py, &layout.0, table, first_row, Some(&keys))?;
-        let found = py.detach(|| seen().add(&ids));
-        Ok((lines, found.shortest, found.longest, found.repeated))
+        let summary = py.detach(|| seen().add(&ids));
+        Ok((lines, summary.shortest, summary.longest, summary.repeated))
     }
 }
 
-/// Whether the messages of a table's only column are what every chat API takes: each of a role in `roles`, and each with
-/// a `content`.
+/// Return true if every chat API accepts the messages of a table's only column: each role is in `roles`, and each
+/// message has a `content`.
 #[pyfunction]
 pub(super) fn are_plain_chats(
     py: Python<'_>,
@@ -117,6 +117,6 @@ pub(super) fn are_plain_chats(
         let mut all = batches(table).into_iter();
         all.try_fold(true, |plain, batch| Ok(plain && json_lines::are_plain_chats(batch.column(0), &roles, content)?))
     };
-    // As if there were few rows: on the pool they would wait for longer than they take.
+    // The work stays on this thread, because waiting for the pool would take longer than the work.
     plain(py, detached_rows(py, None, 0, work)?)
 }

@@ -1,20 +1,22 @@
-//! The Python module: thin classes over the core, no loops over rows.
+//! The Python module: thin classes over the core, without loops over rows.
 //!
-//! What Python asks for passes the files in this order:
+//! A call from Python passes these modules from top to bottom:
 //!
-//! | file | what it does |
+//! | module | content |
 //! |---|---|
-//! | `compiled_renderer`, `single`, `notes`, `statistics` | what Python calls: batches, one text of one sample, notes on a configuration, statistics of requests |
-//! | `jinja` | programs that Jinja templates were compiled to, run over tables |
+//! | `compiled_renderer`, `single`, `notes`, `statistics` | the calls: batches, one text of one sample, notes on a configuration, statistics of requests |
+//! | `shown_columns` | the columns that requests show |
+//! | `jinja` | programs of compiled Jinja templates, run over tables |
 //! | `json_lines` | rows as lines of JSON |
-//! | `audit` | what an audit looks for in whole columns |
+//! | `audit` | searches of an audit in whole columns |
 //! | `conversations` | columns of conversations, read for chat templates |
-//! | `draws` | examples drawn by Python's random numbers |
-//! | `value` | a configuration's values, in and out |
-//! | `arrow`, `outcome` | tables in, arrays out |
-//! | `position` | how far a stream of tables has come |
-//! | `detach` | work on threads, while other Python threads go on |
-//! | `interpreter` | what the work asks Python for: texts that only it has, and whether to stop |
+//! | `fewshot_sampling` | examples drawn with Python's random numbers |
+//! | `tables` | the core's tables that Python reads too |
+//! | `value` | the values of a configuration, from and to Python |
+//! | `arrow`, `rendered_rows` | tables from Python, arrays to Python |
+//! | `stream_state` | the state of a stream of tables |
+//! | `detach` | work on threads, while other Python threads continue |
+//! | `interpreter` | calls from the work into Python: for texts that only Python has, and for signals |
 //! | `guard`, `errors` | panics and errors as exceptions |
 
 mod arrow;
@@ -22,18 +24,19 @@ mod audit;
 mod compiled_renderer;
 mod conversations;
 mod detach;
-mod draws;
 mod errors;
+mod fewshot_sampling;
 mod guard;
 mod interpreter;
 mod jinja;
 mod json_lines;
 mod notes;
-mod outcome;
-mod position;
+mod rendered_rows;
 mod shown_columns;
 mod single;
 mod statistics;
+mod stream_state;
+mod tables;
 mod value;
 
 use pyo3::prelude::*;
@@ -42,7 +45,7 @@ use pyo3::prelude::*;
 ///
 /// # Errors
 ///
-/// Python's own, if the module can't be filled.
+/// The exception of Python, if something can't be added to the module.
 #[pymodule]
 #[pyo3(name = "_core")]
 pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -53,11 +56,11 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("TemplateError", py.get_type::<errors::TemplateError>()),
         ("RenderError", py.get_type::<errors::RenderError>()),
     ] {
-        // An error that knows no place says so.
-        for place in ["path", "row", "column"] {
-            error.setattr(place, py.None())?;
+        // An error without a location has these attributes too.
+        for attribute in ["path", "row", "column"] {
+            error.setattr(attribute, py.None())?;
         }
-        // Those that are made by nobody here have no kind.
+        // An exception that was created elsewhere has no code.
         for text in ["code", "message"] {
             error.setattr(text, "")?;
         }
@@ -65,8 +68,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("ERROR_CODES", errors::codes(py)?)?;
     module.add_class::<compiled_renderer::CompiledRenderer>()?;
-    module.add_class::<position::Position>()?;
-    module.add_class::<outcome::PyOutcome>()?;
+    module.add_class::<stream_state::StreamState>()?;
+    module.add_class::<rendered_rows::PyRenderedRows>()?;
     module.add_class::<notes::PyNote>()?;
     module.add_class::<statistics::Lengths>()?;
     module.add_class::<statistics::Duplicates>()?;
@@ -76,20 +79,31 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<conversations::ConversationShapes>()?;
     module.add_class::<audit::TextFinder>()?;
     module.add("ODD_KINDS", audit::odd_kinds())?;
+    module.add_class::<tables::JinjaOperation>()?;
+    module.add_class::<tables::PyOutputForm>()?;
+    module.add("JINJA_OPERATIONS", tables::jinja_operations(py)?)?;
+    module.add("OUTPUT_FORMS", tables::output_forms(py)?)?;
+    module.add("DIALECTS", tables::dialects())?;
+    module.add("STRING_LAYOUTS", tables::string_layouts())?;
+    module.add("TEMPLATE_KEYS", tables::template_keys(py)?)?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
     module.add_function(wrap_pyfunction!(set_printable, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::is_aligned, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow::is_native, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(draws::drawn_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(draws::first_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(fewshot_sampling::drawn_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(fewshot_sampling::first_rows, module)?)?;
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
+    module.add_function(wrap_pyfunction!(compiled_renderer::default_substitution, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     module.add_function(wrap_pyfunction!(json_lines::are_plain_chats, module)?)?;
     module.add_function(wrap_pyfunction!(jinja::render_jinja, module)?)?;
+    module.add_function(wrap_pyfunction!(jinja::jinja_spans, module)?)?;
     module.add_function(wrap_pyfunction!(jinja::jinja_keys, module)?)?;
     module.add_function(wrap_pyfunction!(notes::notes, module)?)?;
+    module.add_function(wrap_pyfunction!(notes::closest_name, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::request_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::origin_totals, module)?)?;
@@ -98,13 +112,13 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shown_columns::example_columns, module)?)?;
     module.add_function(wrap_pyfunction!(audit::find_texts, module)?)?;
     module.add_function(wrap_pyfunction!(audit::begin_with, module)?)?;
-    module.add_function(wrap_pyfunction!(audit::find_own, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::find_row_texts, module)?)?;
     module.add_function(wrap_pyfunction!(audit::odd_characters, module)?)?;
     module.add_function(wrap_pyfunction!(audit::content_hashes, module)?)?;
     Ok(())
 }
 
-/// Tell the core which characters this interpreter prints as they are: one bit for each code point, lowest first.
+/// Set the characters that this interpreter prints without an escape: one bit for each code point, lowest first.
 #[pyfunction]
 fn set_printable(bitmap: &[u8]) -> bool {
     let words = bitmap.chunks(8).map(|bytes| {
@@ -112,5 +126,5 @@ fn set_printable(bitmap: &[u8]) -> bool {
         word[..bytes.len()].copy_from_slice(bytes);
         u64::from_le_bytes(word)
     });
-    crate::pytext::set_printable(words.collect())
+    crate::python_text::set_printable(words.collect())
 }

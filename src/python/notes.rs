@@ -1,50 +1,67 @@
-//! Notes on a configuration, for Python to show.
+//! Notes on a configuration, for Python.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::compiled_renderer::{CompiledRenderer, settings};
-use crate::notes::TableFacts;
+use crate::lints::TableFacts;
+use crate::suggest::closest;
 
-/// One thing that is probably a mistake.
+/// A probable mistake in a configuration.
 #[pyclass(frozen, name = "Note", module = "promptpress._core")]
-pub(super) struct PyNote(crate::notes::Note);
+pub(super) struct PyNote(crate::lints::Note);
 
 #[pymethods]
 impl PyNote {
-    /// Which kind, by name.
+    /// The kind of the note.
     #[getter]
     fn code(&self) -> &'static str {
         self.0.code
     }
 
-    /// `"warning"` or `"info"`.
+    /// The severity: `"warning"` or `"info"`.
     #[getter]
     fn severity(&self) -> &'static str {
         self.0.severity.name()
     }
 
-    /// Path in the configuration.
+    /// The path in the configuration.
     #[getter]
-    fn place(&self) -> &str {
-        &self.0.place
+    #[pyo3(name = "place")]
+    fn path(&self) -> &str {
+        &self.0.path
     }
 
-    /// What is there, and what becomes of it.
+    /// The setting, and its effect.
     #[getter]
     fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What would be right.
+    /// A correction.
     #[getter]
     fn remedy(&self) -> &str {
         &self.0.remedy
     }
+
+    /// The column that a placeholder without one probably names.
+    #[getter]
+    fn column(&self) -> Option<&str> {
+        self.0.column.as_deref()
+    }
 }
 
-/// What is probably a mistake in a renderer's settings, for tables with these columns.
-/// `texts`: which of the samples' columns are strings; `same`: the examples are the samples' table; `shared`: chosen examples that are samples too.
+/// Return the name that a misspelt one is probably meant as.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
+pub(super) fn closest_name(name: &str, names: Vec<String>) -> Option<String> {
+    closest(name, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// Return notes on probable mistakes in a renderer's settings, for tables with these columns.
+///
+/// `texts` are the samples' columns of strings. `same` is true if the examples are the samples' table. `shared` are
+/// chosen examples that are samples too.
 #[pyfunction]
 #[pyo3(signature = (renderer, settings, samples, texts, examples, same, shared))]
 #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
@@ -68,6 +85,6 @@ pub(super) fn notes(
         same,
         shared,
     };
-    let found = crate::notes::notes(&settings, &renderer.core.config, &tables);
-    Ok(found.into_iter().map(PyNote).collect())
+    let notes = crate::lints::notes(&settings, &renderer.core.config, &tables);
+    Ok(notes.into_iter().map(PyNote).collect())
 }

@@ -1,4 +1,4 @@
-//! One text of one sample, for the drop-in classes.
+//! Rendering of a single text for a single sample, for the drop-in classes.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,14 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::render::replaced;
 
-/// Put the fields of one sample into a text: one field after the other over the whole of it, `{name}` by `str(value)`.
+/// Replace the fields of a sample in a text: one field after the other, `{name}` by `str(value)` in the whole text.
 ///
-/// None where a text that takes part has no UTF-8 (a lone surrogate): Python's own `str.replace` is asked then.
+/// Return None if one of the texts has a lone surrogate, which UTF-8 can't represent. The caller uses `str.replace`
+/// then.
 ///
 /// # Errors
 ///
-/// Whatever a value's own `__str__` raises, whether its placeholder is there or not, as in the harnesses.
+/// The exception of a value's `__str__`, even if the text doesn't have the value's placeholder, as in the harnesses.
 #[pyfunction]
 pub(super) fn fill<'py>(
     text: &Bound<'py, PyString>,
@@ -24,7 +25,7 @@ pub(super) fn fill<'py>(
     let mut token = String::new();
     for (name, value) in fields.iter() {
         let value = value.str()?;
-        // Without a brace nothing stands for a field. What an earlier field brought in may hold one.
+        // A text without a brace has no placeholder. The value of an earlier field may contain a brace.
         if !filled.contains('{') {
             continue;
         }

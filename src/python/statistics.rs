@@ -1,8 +1,7 @@
-//! Statistics of rendered requests, for Python to put together and to show.
+//! Statistics of rendered requests. The Python package combines and shows them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
@@ -14,13 +13,13 @@ use super::arrow::{Imported, Table, batches, export};
 use super::compiled_renderer::{CompiledRenderer, labels, raised};
 use super::detach::{detached, detached_rows};
 use super::errors::plain;
-use super::position::Position;
+use super::stream_state::StreamState;
 use crate::error::{Code, Error, Result};
 use crate::render::{self, Origin, OriginTotals};
 use crate::statistics::{self, HASH_BYTES, RequestColumn};
 
-/// How long the requests of a column are: bytes and characters, null where there is no request. `json` says that its
-/// texts are requests as JSON.
+/// Return the lengths of a column's requests in bytes and in characters, null for rows without a request. If `json` is
+/// true, the texts are requests as JSON.
 #[pyfunction]
 pub(super) fn request_sizes<'py>(
     py: Python<'py>,
@@ -36,35 +35,27 @@ pub(super) fn request_sizes<'py>(
     ))
 }
 
-/// Fingerprints of a column's requests, 16 bytes each; null where there is no request.
+/// Return the fingerprints of a column's requests, 16 bytes each, null for rows without a request.
 #[pyfunction]
 pub(super) fn request_hashes<'py>(
     py: Python<'py>,
     requests: Imported<ArrayRef>,
     json: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let array = requests.0;
-    let work = || RequestColumn::new(&array, json).map(|column| statistics::hashes(&column));
-    let hashes = plain(py, detached_rows(py, None, array.len(), work)?)?;
-    let mut out = FixedSizeBinaryBuilder::with_capacity(hashes.len(), HASH_BYTES as i32);
-    for hash in hashes {
-        match hash {
-            Some(hash) => plain(py, out.append_value(hash).map_err(|e| internal(&e)))?,
-            None => out.append_null(),
-        }
-    }
-    export(py, Arc::new(out.finish()))
+    let requests = requests.0;
+    let hashes = detached_rows(py, None, requests.len(), || statistics::hash_array(&requests, json))?;
+    export(py, plain(py, hashes)?)
 }
 
 fn internal(error: &arrow_schema::ArrowError) -> Error {
     Error::render(Code::InternalError, error.to_string())
 }
 
-fn wrong_type(found: &ArrayRef) -> Error {
-    Error::render(Code::InternalError, format!("an array of type {} is no result of the core's", found.data_type()))
+fn wrong_type(array: &ArrayRef) -> Error {
+    Error::render(Code::InternalError, format!("an array of type {} is no result of the core's", array.data_type()))
 }
 
-/// Lengths, added up batch by batch.
+/// The lengths of requests, which are added batch by batch.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct Lengths {
     inner: Mutex<statistics::Lengths>,
@@ -72,44 +63,44 @@ pub(super) struct Lengths {
 
 #[pymethods]
 impl Lengths {
-    /// No lengths yet; so many of the longest and of the shortest requests are kept.
+    /// Start without lengths. `kept` is the number of the longest and of the shortest requests that are kept.
     #[new]
     fn new(kept: usize) -> Self {
         Self { inner: Mutex::new(statistics::Lengths::new(kept)) }
     }
 
-    /// Add the lengths of requests from number `first` on: uint64, null for what is no request.
+    /// Add the lengths of requests from number `first` on, as uint64. A length is null if there is no request.
     fn add(&self, py: Python<'_>, first: u64, lengths: Imported<ArrayRef>) -> PyResult<()> {
         let array = lengths.0;
-        let Some(own) = array.as_primitive_opt::<UInt64Type>() else { return plain(py, Err(wrong_type(&array))) };
-        detached_rows(py, None, own.len(), || {
-            self.inner.lock().unwrap_or_else(PoisonError::into_inner).add(first, own.iter());
+        let Some(lengths) = array.as_primitive_opt::<UInt64Type>() else { return plain(py, Err(wrong_type(&array))) };
+        detached_rows(py, None, lengths.len(), || {
+            self.inner.lock().unwrap_or_else(PoisonError::into_inner).add(first, lengths.iter());
         })
     }
 
-    /// What is known of the lengths: these percentiles, and a histogram of at most so many bins.
+    /// Return statistics of the lengths, with some percentiles and a histogram of at most `bins` bins.
     #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
     fn summary<'py>(&self, py: Python<'py>, percentages: Vec<u32>, bins: u64) -> PyResult<Bound<'py, PyDict>> {
         let work = || self.inner.lock().unwrap_or_else(PoisonError::into_inner).summary(&percentages, bins);
-        let own = detached_rows(py, None, 0, work)?;
+        let summary = detached_rows(py, None, 0, work)?;
         let out = PyDict::new(py);
-        out.set_item("requests", own.requests)?;
-        out.set_item("sum", own.sum)?;
-        out.set_item("min", own.min)?;
-        out.set_item("max", own.max)?;
-        out.set_item("percentiles", own.percentiles)?;
-        let bins: Vec<_> = own.histogram.iter().map(|bin| (bin.start, bin.end, bin.requests)).collect();
+        out.set_item("requests", summary.requests)?;
+        out.set_item("sum", summary.sum)?;
+        out.set_item("min", summary.min)?;
+        out.set_item("max", summary.max)?;
+        out.set_item("percentiles", summary.percentiles)?;
+        let bins: Vec<_> = summary.histogram.iter().map(|bin| (bin.start, bin.end, bin.requests)).collect();
         out.set_item("histogram", bins)?;
-        out.set_item("longest", own.longest)?;
-        out.set_item("shortest", own.shortest)?;
+        out.set_item("longest", summary.longest)?;
+        out.set_item("shortest", summary.shortest)?;
         Ok(out)
     }
 }
 
-/// Requests that are all the same: how many, and the numbers of the first.
+/// Equal requests: their number, and the numbers of the first ones.
 type SameRequests = (u64, Vec<u64>);
 
-/// Fingerprints, kept batch by batch.
+/// The fingerprints of requests, which are added batch by batch.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct Duplicates {
     inner: Mutex<statistics::Duplicates>,
@@ -122,38 +113,44 @@ impl Duplicates {
         Self { inner: Mutex::default() }
     }
 
-    /// Add the fingerprints of requests from number `first` on, as `request_hashes` gives them.
+    /// Add the fingerprints of requests from number `first` on, in the form of `request_hashes`.
     fn add(&self, py: Python<'_>, first: u64, hashes: Imported<ArrayRef>) -> PyResult<()> {
         let array = hashes.0;
-        let Some(own) = array.as_fixed_size_binary_opt().filter(|own| own.value_length() == HASH_BYTES as i32) else {
+        let Some(binaries) =
+            array.as_fixed_size_binary_opt().filter(|binaries| binaries.value_length() == HASH_BYTES as i32)
+        else {
             return plain(py, Err(wrong_type(&array)));
         };
-        let hashes = own.iter().map(|hash| hash.and_then(|hash| hash.try_into().ok())).collect();
+        let hashes = binaries.iter().map(|hash| hash.and_then(|hash| hash.try_into().ok())).collect();
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).add(first, hashes);
         Ok(())
     }
 
-    /// How many requests repeat an earlier one, how many contents several have, and the largest groups of these: how
-    /// many requests, and the numbers of the first.
+    /// Return the number of requests that repeat an earlier one, the number of groups of equal requests, and the
+    /// largest groups. A group has its number of requests, and the numbers of the first ones.
     fn summary(&self, py: Python<'_>, groups: usize, rows: usize) -> PyResult<(u64, u64, Vec<SameRequests>)> {
         let work = || self.inner.lock().unwrap_or_else(PoisonError::into_inner).summary(groups, rows);
-        let own = detached(py, None, work)?;
-        Ok((own.repeated, own.groups, own.largest.into_iter().map(|group| (group.requests, group.first)).collect()))
+        let summary = detached(py, None, work)?;
+        Ok((
+            summary.repeated,
+            summary.groups,
+            summary.largest.into_iter().map(|group| (group.requests, group.first)).collect(),
+        ))
     }
 }
 
-/// How many bytes of a table's requests, from `position` on, come from where, as a record batch.
+/// Return the number of bytes from each origin in a table's requests, from `position` on, as a record batch.
 #[pyfunction]
-#[pyo3(signature = (renderer, samples, labels, position, lower))]
+#[pyo3(signature = (renderer, samples, labels, position, python_text))]
 pub(super) fn origin_totals<'py>(
     py: Python<'py>,
     renderer: &CompiledRenderer,
     samples: Imported<Table>,
     labels: Option<&Bound<'py, PyList>>,
-    position: &Position,
-    lower: Py<PyAny>,
+    position: &StreamState,
+    python_text: Py<PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let host = renderer.host(lower);
+    let host = renderer.host(python_text);
     let samples = batches(samples);
     let labels = self::labels(labels)?;
     let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(renderer.core.pending_examples());

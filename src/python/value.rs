@@ -1,16 +1,16 @@
-//! Python objects as configuration values, and back.
+//! Conversion between Python objects and configuration values.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::value::Value;
 
-/// A plain Python object as a value. What has no counterpart is kept by its `repr`.
+/// Convert a plain Python object to a value. An object of another type becomes its `repr`.
 pub(super) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     if object.is_none() {
         return Ok(Value::None);
     }
-    // What most values are comes first.
+    // The most frequent types come first.
     if let Ok(s) = object.cast::<PyString>() {
         return Ok(Value::Str(s.to_cow()?.as_ref().into()));
     }
@@ -36,14 +36,14 @@ pub(super) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         let entries = dict.iter().map(|(k, v)| Ok((from_python(&k)?, from_python(&v)?)));
         return Ok(Value::Dict(entries.collect::<PyResult<_>>()?));
     }
-    // An object may fail to describe itself; its type never does.
+    // The `repr` of an object may fail. The one of its type never does.
     let text = object.repr().map_or_else(|_| format!("an object of type {}", object.get_type()), |r| r.to_string());
     Ok(Value::Other(text.into()))
 }
 
-/// A copy of `value`, with tuples as lists, if it is made of Python's own dicts, lists, tuples and scalars alone, as
-/// nearly every configuration is: keys and texts are Unicode, integers have 64 bits, nothing lies more than `depth` deep.
-/// None if a closer look is needed.
+/// Return a copy of `value` with tuples as lists, if it consists of plain dicts, lists, tuples and scalars only, like
+/// nearly every configuration: keys and texts are Unicode, integers have 64 bits, and the nesting is at most `depth`.
+/// Return None otherwise. The caller then examines the value more closely.
 #[pyfunction]
 pub(super) fn copied<'py>(value: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
     let is_scalar = value.is_none()
@@ -76,12 +76,12 @@ pub(super) fn copied<'py>(value: &Bound<'py, PyAny>, depth: usize) -> PyResult<O
     Ok(Some(out.into_any()))
 }
 
-/// Whether it is a string of Python's own type without lone surrogates.
+/// Return true if an object is a `str`, not of a subclass, without lone surrogates.
 fn is_text(value: &Bound<'_, PyAny>) -> bool {
     value.cast_exact::<PyString>().is_ok_and(|text| text.to_cow().is_ok())
 }
 
-/// A scalar as a Python object.
+/// Convert a scalar to a Python object.
 pub(super) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::None => py.None().into_bound(py),

@@ -1,93 +1,166 @@
-//! Where the two ways of substituting differ.
+//! Finds the rows where the two ways of substituting differ.
 //!
-//! Samples are rendered both ways, and what comes out is compared. So nothing here knows how fields are filled in, what
-//! is removed from examples or what the mask brings in; whatever makes a difference does so in both renderings, and
-//! shows. Where it comes from is traced for the rows that differ alone.
+//! Samples are rendered both ways, and the results are compared. So this module needn't know how fields are filled in,
+//! which texts are removed from examples, or which text replaces a masked field; each of these affects both renderings.
+//! Origins are traced only for the rows that differ.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
-use super::bound::BoundConfig;
-use super::compiled::CompiledConfig;
-use super::conversation_requests::conversations;
+use super::compiled::{BoundConfig, CompiledConfig, conversations};
 use super::conversations::empty_replies;
-use super::input::{Batch, Host};
+use super::input::{Batch, PythonCallbacks};
 use super::messages::SliceCache;
-use super::outcomes::{Outcome, OutcomeSink, Wanted};
-use super::rows::{any_may_need_substitution, any_needs_substitution};
+use super::rendered::{RenderRequest, RenderedRows, RenderedRowsSink};
+use super::rows::{any_may_need_substitution, any_needs_substitution, rows_that_need_substitution};
 use super::substitution::InvolvedColumns;
 use super::values::value_at;
 use crate::error::{Kind, Result};
-use crate::plan::{Draws, Plan, Substitution};
+use crate::plan::{Draws, Plan};
 use crate::template::Template;
 use crate::threads;
 use crate::value::Value;
 
-/// Rows that are rendered both ways at once: enough for all threads, and few enough that many slices of data with a few
-/// odd rows hold none.
+/// The number of rows that are rendered both ways at a time: enough for all threads, and few enough that many slices
+/// hold no odd row if a table has only a few of them.
 const SLICE_ROWS: usize = 8192;
-/// Rows that are asked at once whether any of them could differ.
+/// The number of rows that are tested together for a possible difference.
 const BLOCK_ROWS: usize = 1 << 16;
+
+/// The greatest number of rows between two rows to compare that are rendered with them: a slice of its own takes as long
+/// as some sixty short rows.
+const MAX_GAP_ROWS: usize = 64;
 
 /// A row in which the two ways of substituting differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Divergence {
     /// The row.
     pub row: usize,
-    /// Columns whose values brought in, or completed, a placeholder.
+    /// Columns whose values brought in, or completed, a placeholder; none if the row wasn't traced.
     pub columns: Vec<Arc<str>>,
 }
 
-/// A compiled configuration bound to the samples, and how far it has come among them.
+/// A compiled configuration bound to the samples, and the state of its random draws.
 struct Way<'a> {
     bound: BoundConfig<'a>,
     draws: Option<Draws>,
 }
 
-/// What is asked of both ways.
+/// The arguments that both ways of rendering share.
 struct Query<'a> {
     labels: &'a [Option<Value>],
-    host: &'a dyn Host,
+    host: &'a dyn PythonCallbacks,
 }
 
-/// A request of a slice: its row, and which of the row's requests it is, by label or turn.
+/// A request of a slice: its row, and its label or turn in the row.
 type RequestId = (usize, usize);
 
-/// The requests of a slice, as arrays one after the other, and which they are.
+/// The requests of a slice, as consecutive arrays, and their identities.
 struct Rendered {
     prompts: Vec<ArrayRef>,
     ids: Vec<RequestId>,
 }
 
-/// The rows in which replacing column by column gives another request than replacing each placeholder once. Of
-/// conversations that hold a model's own replies these are taken for empty: they aren't in the table.
+/// Return the rows in which replacing column by column gives another request than replacing each placeholder once. If
+/// conversations hold a model's replies, these are taken to be empty, because the table doesn't have them.
 ///
 /// # Errors
 ///
-/// As rendering the samples.
+/// The errors of rendering the samples.
 pub fn divergence(
     compiled: &CompiledConfig,
     samples: &[RecordBatch],
     labels: &[Option<Value>],
-    host: &dyn Host,
+    host: &dyn PythonCallbacks,
 ) -> Result<Vec<Divergence>> {
-    let is_harness = compiled.config.substitution == Substitution::Harness;
-    let other = compiled.under(if is_harness { Substitution::SinglePass } else { Substitution::Harness }, host)?;
+    let other = opposite(compiled, host)?;
+    divergence_from(compiled, &other, samples, (0, None), labels, usize::MAX, host)
+}
+
+/// Compile a configuration with the other rule of substitution.
+///
+/// # Errors
+///
+/// The errors of compiling the configuration.
+pub fn opposite(compiled: &CompiledConfig, host: &dyn PythonCallbacks) -> Result<CompiledConfig> {
+    compiled.under(compiled.config.substitution.opposite(), host)
+}
+
+/// Return true if the two rules can give a row other texts although no placeholder forms in a value, because its plan
+/// differs.
+///
+/// # Errors
+///
+/// The errors of rendering the first sample.
+pub fn plans_differ(
+    compiled: &CompiledConfig,
+    other: &CompiledConfig,
+    samples: &RecordBatch,
+    labels: &[Option<Value>],
+    host: &dyn PythonCallbacks,
+) -> Result<bool> {
+    if matches!(compiled.config.main(), Template::Turns(_) | Template::Chat(_)) || compiled.needs_texts() {
+        return Ok(true);
+    }
+    let schema = samples.schema();
+    let (mine, theirs) = (BoundConfig::new(compiled, &schema)?, BoundConfig::new(other, &schema)?);
+    if let (Some(left), Some(right)) = (mine.constant_plans(), theirs.constant_plans()) {
+        return Ok(!same(&left, &right));
+    }
+    let first = samples.slice(0, samples.num_rows().min(1));
+    let plans = |bound: &BoundConfig| bound.plans(&first, 0, labels, &mut None, host).map(|rows| rows.plans.all);
+    Ok(!same(&plans(&mine)?, &plans(&theirs)?))
+}
+
+/// Return true if the two rules give some example other texts.
+///
+/// # Errors
+///
+/// The errors of rendering the examples.
+pub fn examples_differ(
+    compiled: &CompiledConfig,
+    other: &CompiledConfig,
+    samples: &RecordBatch,
+    host: &dyn PythonCallbacks,
+) -> Result<bool> {
+    let schema = samples.schema();
+    let (mine, theirs) = (BoundConfig::new(compiled, &schema)?, BoundConfig::new(other, &schema)?);
+    let fragments = mine.example_fragments(host)?;
+    Ok(!fragments.are_copies() && !fragments.has_texts_of(theirs.example_fragments(host)?))
+}
+
+/// [`divergence`] for samples that follow others: `other` is the [`opposite`]; `position` is the number of the samples
+/// before these, and the state of random draws after them. Rows count from the first sample of all. Columns are traced for
+/// as many rows as `max_traced` says.
+///
+/// # Errors
+///
+/// The errors of rendering the samples.
+pub fn divergence_from(
+    compiled: &CompiledConfig,
+    other: &CompiledConfig,
+    samples: &[RecordBatch],
+    position: (usize, Option<Draws>),
+    labels: &[Option<Value>],
+    max_traced: usize,
+    host: &dyn PythonCallbacks,
+) -> Result<Vec<Divergence>> {
     let query = Query { labels, host };
-    let (mut out, mut first) = (Vec::new(), 0);
-    let (mut draws, mut picks) = ((None, None), None);
+    let (mut out, mut first) = (Vec::new(), position.0);
+    let (mut draws, mut picks) = ((position.1.clone(), position.1), None);
     for batch in samples {
         let schema = batch.schema();
         let mut mine = Way { bound: BoundConfig::new(compiled, &schema)?, draws: draws.0.take() };
-        let mut theirs = Way { bound: BoundConfig::new(&other, &schema)?, draws: draws.1.take() };
-        // Draws go on from sample to sample, so that none is left out.
+        let mut theirs = Way { bound: BoundConfig::new(other, &schema)?, draws: draws.1.take() };
+        // Random draws continue from sample to sample, so no sample may be left out.
         let in_order = compiled.config.retriever.choice.by_position();
-        let plain = !in_order && mine.plans().zip(theirs.plans()).is_some_and(|(one, two)| same(&one, &two));
-        // What a slice's own rows can say is asked of many first: their columns are gone through side by side.
+        let plain = !in_order && mine.plans().zip(theirs.plans()).is_some_and(|(left, right)| same(&left, &right));
+        // Many rows are tested together first, because their columns are then searched in parallel.
         let theirs_may = theirs.plans().is_none_or(|plans| any_may_need_substitution(&plans));
-        let none_forms = |mine: &Way, theirs: &Way, rows: &RecordBatch, at: usize| -> Result<bool> {
-            let may_form = |way: &Way| way.may_form(rows, host).map_err(|e| e.shifted(first + at));
+        let none_forms = |mine: &Way, theirs: &Way, rows: &RecordBatch, start: usize| -> Result<bool> {
+            let may_form = |way: &Way| way.may_form(rows, host).map_err(|e| e.shifted(first + start));
             Ok(plain && !may_form(mine)? && !(theirs_may && may_form(theirs)?))
         };
         let step = (SLICE_ROWS / labels.len().max(1)).max(1);
@@ -98,14 +171,16 @@ pub fn divergence(
             }
             for rows in threads::chunks(block, step) {
                 host.check()?;
-                let (at, slice) = (rows.start, batch.slice(rows.start, rows.len()));
-                if none_forms(&mine, &theirs, &slice, at)? {
-                    continue;
+                let others = theirs_may.then_some(&theirs);
+                let compared = if plain { forming(&mine, others, batch, &rows, first, host)? } else { vec![rows] };
+                for rows in compared {
+                    let (start, slice) = (rows.start, batch.slice(rows.start, rows.len()));
+                    let chosen = compiled.choose_examples(first + start, slice.num_rows(), &mut picks)?;
+                    let requests = differing(&mut mine, &mut theirs, &slice, first + start, &query)?;
+                    let harness = if compiled.config.substitution.is_by_column() { &mine } else { &theirs };
+                    let most = max_traced - out.len().min(max_traced);
+                    out.extend(harness.traced(&slice, &requests, first + start, chosen.as_deref(), most, &query)?);
                 }
-                let chosen = compiled.choose_examples(first + at, slice.num_rows(), &mut picks)?;
-                let requests = differing(&mut mine, &mut theirs, &slice, first + at, &query)?;
-                let harness = if is_harness { &mine } else { &theirs };
-                out.extend(harness.traced(&slice, &requests, first + at, chosen.as_deref(), &query)?);
             }
         }
         draws = (mine.draws, theirs.draws);
@@ -114,96 +189,127 @@ pub fn divergence(
     Ok(out)
 }
 
+/// Return ranges of some rows in which a placeholder may form, by one way or the other, with few rows between.
+fn forming(
+    mine: &Way,
+    theirs: Option<&Way>,
+    batch: &RecordBatch,
+    rows: &Range<usize>,
+    first: usize,
+    host: &dyn PythonCallbacks,
+) -> Result<Vec<Range<usize>>> {
+    let slice = batch.slice(rows.start, rows.len());
+    let mut all = Vec::new();
+    for way in std::iter::once(mine).chain(theirs) {
+        all.extend(way.forming_rows(&slice, host).map_err(|e| e.shifted(first + rows.start))?);
+    }
+    all.sort_unstable();
+    let gap = |a: &usize, b: &usize| b - a <= MAX_GAP_ROWS;
+    Ok(all.chunk_by(gap).map(|run| rows.start + run[0]..rows.start + run[run.len() - 1] + 1).collect())
+}
+
 impl Way<'_> {
-    /// The plans of all rows, where no row decides them.
+    /// Return the plans of all rows, if they are the same for all rows.
     fn plans(&self) -> Option<Vec<Arc<Plan>>> {
         match self.bound.compiled.config.main() {
-            // Theirs go by the conversation.
+            // The plans of these templates depend on the conversation.
             Template::Turns(_) | Template::Chat(_) => None,
             _ => self.bound.constant_plans(),
         }
     }
 
-    /// Whether a placeholder may form in some row of a slice. Where none may, each text is what its program's steps write,
-    /// and so it is the same under both ways if the steps are.
-    fn may_form(&self, slice: &RecordBatch, host: &dyn Host) -> Result<bool> {
+    /// Return true if a placeholder may form in some row of a slice. If none may, the steps of a program write its
+    /// whole text, so both ways give the same text if their steps are the same.
+    fn may_form(&self, slice: &RecordBatch, host: &dyn PythonCallbacks) -> Result<bool> {
         let plans = self.plans().unwrap_or_default();
         any_needs_substitution(&Batch::new(self.bound.columns(), slice, host), &plans)
     }
 
-    /// The requests of a slice.
+    /// Return the rows of a slice in which a placeholder may form, as [`Way::may_form`].
+    fn forming_rows(&self, slice: &RecordBatch, host: &dyn PythonCallbacks) -> Result<Vec<usize>> {
+        let plans = self.plans().unwrap_or_default();
+        rows_that_need_substitution(&Batch::new(self.bound.columns(), slice, host), &plans)
+    }
+
+    /// Render the requests of a slice.
     fn rendered(&mut self, slice: &RecordBatch, first: usize, query: &Query) -> Result<Rendered> {
         let message_type = self.bound.message_type()?;
-        let (mut out, cache): (Vec<Outcome>, _) = (Vec::new(), SliceCache::new(&self.bound.binding.constants));
+        let (mut out, cache): (Vec<RenderedRows>, _) = (Vec::new(), SliceCache::new(&self.bound.binding.constants));
         let message_type = message_type.as_ref();
         let spans = self.bound.span_finder(None, query.labels);
-        let mut sink = OutcomeSink {
+        let mut sink = RenderedRowsSink {
             message_type,
             labels: query.labels,
-            wanted: Wanted::default(),
+            render_request: RenderRequest::default(),
             spans: &spans,
             cache: &cache,
             out: &mut out,
         };
         let compiled = self.bound.compiled;
         if !matches!(compiled.config.main(), Template::Turns(_) | Template::Chat(_)) {
-            let done = self.bound.slice(slice, first, &mut self.draws, query.host, &mut sink);
-            done.map_err(|e| e.shifted(first))?;
+            let result = self.bound.slice(slice, first, &mut self.draws, query.host, &mut sink);
+            result.map_err(|e| e.shifted(first))?;
             let each = query.labels.len();
             let ids = (0..slice.num_rows()).flat_map(|row| (0..each).map(move |n| (row, n))).collect();
-            return Ok(Rendered { prompts: out.into_iter().map(|one| one.prompts).collect(), ids });
+            return Ok(Rendered { prompts: out.into_iter().map(|rows| rows.prompts).collect(), ids });
         }
         let mut ids = Vec::new();
         for turn in 0.. {
             let lists = empty_replies(slice.num_rows(), turn);
             let replies = self.bound.replies(turn, &lists);
-            let asked = conversations(compiled, slice, 0, replies, query.host).map_err(|e| e.shifted(first))?;
-            let Some(asked) = asked else { break };
-            let own = asked.samples.values().iter().zip(asked.turns.values());
+            let requested = conversations(compiled, slice, 0, replies, query.host).map_err(|e| e.shifted(first))?;
+            let Some(requested) = requested else { break };
+            let turns = requested.samples.values().iter().zip(requested.turns.values());
             let before = ids.len();
-            ids.extend(own.map(|(sample, turn)| (*sample as usize, *turn as usize)));
+            ids.extend(turns.map(|(sample, turn)| (*sample as usize, *turn as usize)));
             let count = ids.len() - before;
             if count > 0 {
-                let done = self.bound.emit_conversations(asked, 0, &mut sink, query.host);
-                done.map_err(|e| e.shifted(first))?;
+                let result = self.bound.emit_conversations(requested, 0, &mut sink, query.host);
+                result.map_err(|e| e.shifted(first))?;
             }
             if replies.is_none() || count == 0 {
                 break;
             }
         }
-        Ok(Rendered { prompts: out.into_iter().map(|one| one.prompts).collect(), ids })
+        Ok(Rendered { prompts: out.into_iter().map(|rows| rows.prompts).collect(), ids })
     }
 
-    /// The rows of requests that differ, with the columns that made them so under the harness's rules.
+    /// Return the rows of requests that differ; the first `most` with the columns that cause the difference under the
+    /// harness's rules.
     fn traced(
         &self,
         slice: &RecordBatch,
         requests: &[RequestId],
         first: usize,
         chosen: Option<&[Vec<i64>]>,
+        most: usize,
         query: &Query,
     ) -> Result<Vec<Divergence>> {
         let names = &self.bound.columns().names;
         let order = |c: &Arc<str>| names.iter().position(|n| n == c).unwrap_or(usize::MAX);
-        let look = |requests: &[RequestId]| -> Result<Divergence> {
+        let row_divergence = |requests: &[RequestId]| -> Result<Divergence> {
             let row = requests[0].0;
             query.host.check()?;
             let mut involved = InvolvedColumns::new();
             for (_, which) in requests {
-                let own = chosen.map(|chosen| chosen[row].as_slice());
-                let done = self.trace_one(slice, row, first + row, *which, own, &mut involved, query);
-                done.map_err(|e| e.into_render().at_row(first + row))?;
+                let example_ids = chosen.map(|chosen| chosen[row].as_slice());
+                let result = self.trace_columns(slice, row, first + row, *which, example_ids, &mut involved, query);
+                result.map_err(|e| e.into_render().at_row(first + row))?;
             }
             let mut columns: Vec<Arc<str>> = involved.into_iter().collect();
             columns.sort_by_cached_key(|c| (order(c), c.clone()));
             Ok(Divergence { row: first + row, columns })
         };
-        threads::try_map(requests.chunk_by(|a, b| a.0 == b.0).collect(), look)
+        let rows: Vec<&[RequestId]> = requests.chunk_by(|a, b| a.0 == b.0).collect();
+        let (traced, others) = rows.split_at(most.min(rows.len()));
+        let mut out = threads::try_map(traced.to_vec(), row_divergence)?;
+        out.extend(others.iter().map(|requests| Divergence { row: first + requests[0].0, columns: Vec::new() }));
+        Ok(out)
     }
 
-    /// Which columns took part in the placeholders of one request.
+    /// Add the columns that took part in the placeholders of a request to `involved`.
     #[allow(clippy::too_many_arguments, reason = "a request, and what is known of its row")]
-    fn trace_one(
+    fn trace_columns(
         &self,
         slice: &RecordBatch,
         row: usize,
@@ -213,30 +319,31 @@ impl Way<'_> {
         involved: &mut InvolvedColumns,
         query: &Query,
     ) -> Result<()> {
-        let one = slice.slice(row, 1);
+        let row_batch = slice.slice(row, 1);
         if matches!(self.bound.compiled.config.main(), Template::Turns(_) | Template::Chat(_)) {
-            return self.bound.traced_turn(&one, Some(which), involved, query.host).map(|_| ());
+            return self.bound.traced_turn(&row_batch, Some(which), involved, query.host).map(|_| ());
         }
         let ids = match chosen {
             Some(chosen) => chosen.to_vec(),
             None => self.bound.example_ids(slice, row, position)?,
         };
         let label = query.labels[which].as_ref();
-        self.bound.traced_sample(&one, &ids, label, involved, query.host).map(|_| ())
+        self.bound.traced_sample(&row_batch, &ids, label, involved, query.host).map(|_| ())
     }
 }
 
-/// Whether the two ways begin with the same plans: what they make of a row then differs only where a placeholder forms.
-fn same(one: &[Arc<Plan>], two: &[Arc<Plan>]) -> bool {
-    let alike = |(one, two): (&Arc<Plan>, &Arc<Plan>)| {
-        one.request == two.request
-            && one.programs.len() == two.programs.len()
-            && one.programs.iter().zip(&two.programs).all(|(a, b)| a.ops == b.ops && a.literals == b.literals)
+/// Return true if the two ways begin with the same plans. The texts of a row then differ only if a placeholder forms.
+fn same(left: &[Arc<Plan>], right: &[Arc<Plan>]) -> bool {
+    let alike = |(left, right): (&Arc<Plan>, &Arc<Plan>)| {
+        left.request == right.request
+            && left.programs.len() == right.programs.len()
+            && left.programs.iter().zip(&right.programs).all(|(a, b)| a.ops == b.ops && a.literals == b.literals)
     };
-    one.len() == two.len() && one.iter().zip(two).all(alike)
+    left.len() == right.len() && left.iter().zip(right).all(alike)
 }
 
-/// The requests of a slice that the two ways render differently, or that only the first can render, row by row.
+/// Return the requests of a slice that the two ways render differently, or that only the first way can render, row by
+/// row.
 fn differing(
     mine: &mut Way,
     theirs: &mut Way,
@@ -245,11 +352,11 @@ fn differing(
     query: &Query,
 ) -> Result<Vec<RequestId>> {
     let before = (mine.draws.clone(), theirs.draws.clone());
-    let own = mine.rendered(slice, first, query)?;
+    let rendered = mine.rendered(slice, first, query)?;
     let error = match theirs.rendered(slice, first, query) {
         Ok(others) => {
-            let numbers = unequal(&own.prompts, &others.prompts).into_iter();
-            let mut out: Vec<RequestId> = numbers.map(|number| own.ids[number]).collect();
+            let numbers = unequal(&rendered.prompts, &others.prompts).into_iter();
+            let mut out: Vec<RequestId> = numbers.map(|number| rendered.ids[number]).collect();
             out.sort_unstable();
             return Ok(out);
         }
@@ -260,7 +367,7 @@ fn differing(
     }
     let rows = slice.num_rows();
     if rows <= 1 {
-        return Ok(own.ids);
+        return Ok(rendered.ids);
     }
     (mine.draws, theirs.draws) = before;
     let middle = rows / 2;
@@ -270,28 +377,28 @@ fn differing(
     Ok(out)
 }
 
-/// The numbers of requests in which two lists differ; either may be cut into arrays anywhere.
-fn unequal(one: &[ArrayRef], two: &[ArrayRef]) -> Vec<usize> {
+/// Return the numbers of the requests that differ between two lists; each list may be cut into arrays anywhere.
+fn unequal(left: &[ArrayRef], right: &[ArrayRef]) -> Vec<usize> {
     let mut out = Vec::new();
-    let (mut ones, mut twos) = (one.iter().cloned(), two.iter().cloned());
-    let (mut a, mut b) = (ones.next(), twos.next());
-    let mut at = 0;
-    while let (Some(one), Some(two)) = (&a, &b) {
-        let count = one.len().min(two.len());
-        compare(&one.slice(0, count), &two.slice(0, count), at, &mut out);
-        at += count;
+    let (mut lefts, mut rights) = (left.iter().cloned(), right.iter().cloned());
+    let (mut a, mut b) = (lefts.next(), rights.next());
+    let mut position = 0;
+    while let (Some(left), Some(right)) = (&a, &b) {
+        let count = left.len().min(right.len());
+        compare(&left.slice(0, count), &right.slice(0, count), position, &mut out);
+        position += count;
         let rest = |array: &ArrayRef| (array.len() > count).then(|| array.slice(count, array.len() - count));
-        let (next_a, next_b) = (rest(one), rest(two));
-        a = next_a.or_else(|| ones.next());
-        b = next_b.or_else(|| twos.next());
+        let (next_a, next_b) = (rest(left), rest(right));
+        a = next_a.or_else(|| lefts.next());
+        b = next_b.or_else(|| rights.next());
     }
     out
 }
 
-/// Append the numbers of the requests that differ, counted from `first`: halves that are the same are left at once.
-fn compare(one: &ArrayRef, two: &ArrayRef, first: usize, out: &mut Vec<usize>) {
-    let count = one.len();
-    if count == 0 || is_same(one, two) {
+/// Append the numbers of the requests that differ, counted from `first`. Halves that are the same are skipped.
+fn compare(left: &ArrayRef, right: &ArrayRef, first: usize, out: &mut Vec<usize>) {
+    let count = left.len();
+    if count == 0 || is_same(left, right) {
         return;
     }
     if count == 1 {
@@ -299,25 +406,25 @@ fn compare(one: &ArrayRef, two: &ArrayRef, first: usize, out: &mut Vec<usize>) {
         return;
     }
     let middle = count / 2;
-    compare(&one.slice(0, middle), &two.slice(0, middle), first, out);
-    compare(&one.slice(middle, count - middle), &two.slice(middle, count - middle), first + middle, out);
+    compare(&left.slice(0, middle), &right.slice(0, middle), first, out);
+    compare(&left.slice(middle, count - middle), &right.slice(middle, count - middle), first + middle, out);
 }
 
-fn is_same(one: &ArrayRef, two: &ArrayRef) -> bool {
-    if one.data_type() == two.data_type() {
-        return one.to_data() == two.to_data();
+fn is_same(left: &ArrayRef, right: &ArrayRef) -> bool {
+    if left.data_type() == right.data_type() {
+        return left.to_data() == right.to_data();
     }
-    // A field that no message of one way has is null in the other.
+    // A field that no message has in one way is null in the other way.
     let values = |array: &ArrayRef, row| format!("{:?}", without_nulls(value_at(array, row)));
-    (0..one.len()).all(|row| values(one, row) == values(two, row))
+    (0..left.len()).all(|row| values(left, row) == values(right, row))
 }
 
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::List(items) => Value::List(items.into_iter().map(without_nulls).collect()),
         Value::Dict(items) => {
-            let shown = items.into_iter().filter(|(_, value)| *value != Value::None);
-            Value::Dict(shown.map(|(key, value)| (key, without_nulls(value))).collect())
+            let present = items.into_iter().filter(|(_, value)| *value != Value::None);
+            Value::Dict(present.map(|(key, value)| (key, without_nulls(value))).collect())
         }
         other => other,
     }
@@ -338,12 +445,12 @@ mod tests {
 
     #[test]
     fn requests_are_compared_wherever_they_are_cut() {
-        let (one, two) = (["a", "b", "c", "d", "e", "f"], ["a", "B", "c", "d", "E", "F"]);
+        let (left, right) = (["a", "b", "c", "d", "e", "f"], ["a", "B", "c", "d", "E", "F"]);
         for ends in [&[][..], &[2], &[1, 3], &[0, 5], &[1, 2, 3, 4, 5]] {
             for others in [&[][..], &[3], &[4, 4]] {
-                assert_eq!(unequal(&cut(&one, ends), &cut(&two, others)), [1, 4, 5]);
+                assert_eq!(unequal(&cut(&left, ends), &cut(&right, others)), [1, 4, 5]);
             }
         }
-        assert_eq!(unequal(&cut(&one, &[]), &cut(&one, &[4])), [0; 0]);
+        assert_eq!(unequal(&cut(&left, &[]), &cut(&left, &[4])), [0; 0]);
     }
 }

@@ -1,29 +1,26 @@
-//! Where each byte of a prompt comes from.
+//! Explains the origin of each byte of a prompt.
 
 use arrow_array::RecordBatch;
 
 use super::batches::render;
-use super::bound::BoundConfig;
-use super::compiled::CompiledConfig;
-use super::input::Host;
-use super::labels::label_text;
-use super::origin_spans::{OriginSpan, spans_of};
-use super::outcomes::Wanted;
+use super::compiled::{BoundConfig, CompiledConfig, label_text};
+use super::input::PythonCallbacks;
+use super::rendered::RenderRequest;
+use super::spans::{OriginSpan, spans_of};
 use super::substitution::InvolvedColumns;
-use super::traced_request::TracedMessage;
+use super::traces::TracedMessage;
 use crate::error::{Code, Error, Result};
 use crate::plan::{InferMode, Mode};
 use crate::template::Template;
 use crate::value::Value;
 
-/// The spans of the request of row `row` of `samples`, whose first row is the sample at `start`: a retriever may go by
-/// position. `label` is one of
-/// `labels` or the text of one; None is the label None where there is one, and the first where there is none. `turn` is
-/// one that a conversation asks for; None is the first.
+/// Return the spans of the request of row `row` of `samples`. Their first row is the sample at `start`, because a
+/// retriever may depend on the position. `label` is one of `labels`, or the text of one; None means the label None if
+/// there is one, else the first label. `turn` is a turn that the conversation requests; None means the first.
 ///
 /// # Errors
 ///
-/// `RenderError` for a row, label or turn that there isn't, and for whatever rendering the row refuses.
+/// `RenderError` for a row, label or turn that doesn't exist, and the errors of rendering the row.
 #[allow(clippy::too_many_arguments, reason = "which request, and of what")]
 pub fn explain(
     compiled: &CompiledConfig,
@@ -33,15 +30,15 @@ pub fn explain(
     label: Option<&Value>,
     turn: Option<usize>,
     start: usize,
-    host: &dyn Host,
+    host: &dyn PythonCallbacks,
 ) -> Result<Vec<OriginSpan>> {
-    let mut own = row;
-    let found = samples.iter().find(|batch| {
-        let here = own < batch.num_rows();
-        own -= if here { 0 } else { batch.num_rows() };
+    let mut row_in_batch = row;
+    let batch_of_row = samples.iter().find(|batch| {
+        let here = row_in_batch < batch.num_rows();
+        row_in_batch -= if here { 0 } else { batch.num_rows() };
         here
     });
-    let Some(batch) = found else {
+    let Some(batch) = batch_of_row else {
         let total: usize = samples.iter().map(RecordBatch::num_rows).sum();
         return Err(
             Error::render(Code::RowOutOfRange, format!("there is no such row: the table has {total}")).at_row(row)
@@ -49,15 +46,15 @@ pub fn explain(
     };
     check_turn(compiled, turn).map_err(|e| e.at_row(row))?;
     let bound = BoundConfig::new(compiled, &batch.schema())?;
-    let (one, mut involved) = (batch.slice(own, 1), InvolvedColumns::new());
+    let (row_batch, mut involved) = (batch.slice(row_in_batch, 1), InvolvedColumns::new());
     let traced = match compiled.config.main() {
-        Template::Turns(_) | Template::Chat(_) => {
-            bound.traced_turn(&one, turn, &mut involved, host).and_then(|texts| texts.ok_or_else(|| no_turn(turn)))
-        }
+        Template::Turns(_) | Template::Chat(_) => bound
+            .traced_turn(&row_batch, turn, &mut involved, host)
+            .and_then(|texts| texts.ok_or_else(|| no_turn(turn))),
         _ => {
             let label = self::label(compiled, labels, label)?;
-            let ids = bound.example_ids(batch, own, start + row).map_err(|e| e.shifted(row))?;
-            bound.traced_sample(&one, &ids, label, &mut involved, host)
+            let ids = bound.example_ids(batch, row_in_batch, start + row).map_err(|e| e.shifted(row))?;
+            bound.traced_sample(&row_batch, &ids, label, &mut involved, host)
         }
     };
     let limit = compiled.config.limits.prompt_bytes;
@@ -68,28 +65,29 @@ pub fn explain(
         Err(error) => error.code() == Code::LimitExceeded,
     };
     if is_too_long {
-        refuse_as_rendered(compiled, &one, start + row, labels, host)?;
+        refuse_as_rendered(compiled, &row_batch, start + row, labels, host)?;
     }
     Ok(spans_of(&traced.map_err(|e| e.into_render().at_row(row))?))
 }
 
-/// Refuse a request that is too long with the error that rendering its sample ends in; `position` is the sample's number.
+/// Refuse a request that is too long with the error that rendering its sample raises; `position` is the sample's
+/// number.
 fn refuse_as_rendered(
     compiled: &CompiledConfig,
     sample: &RecordBatch,
     position: usize,
     labels: &[Option<Value>],
-    host: &dyn Host,
+    host: &dyn PythonCallbacks,
 ) -> Result<()> {
     let mut draws = None;
     compiled.choose_examples(0, position, &mut draws)?;
-    match render(compiled, sample, position, labels, &mut draws, Wanted::default(), host) {
+    match render(compiled, sample, position, labels, &mut draws, RenderRequest::default(), host) {
         Err(error) if error.code() == Code::LimitExceeded => Err(error),
         _ => Ok(()),
     }
 }
 
-/// That requests are turns where one is named, and that all that it holds is in the table.
+/// Check that requests are turns if a turn is named, and that the table holds the whole turn.
 fn check_turn(compiled: &CompiledConfig, turn: Option<usize>) -> Result<()> {
     let message = match turn {
         None => return Ok(()),
@@ -111,7 +109,8 @@ fn no_turn(turn: Option<usize>) -> Error {
     Error::render(Code::TurnOutOfRange, message)
 }
 
-/// The label that is asked for: the very one, else an equal one, else the one that the label column shows so.
+/// Return the wanted label: the identical label, else an equal label, else the label with this text in the label
+/// column.
 fn label<'l>(
     compiled: &CompiledConfig,
     labels: &'l [Option<Value>],
@@ -122,8 +121,9 @@ fn label<'l>(
     }
     let Some(wanted) = wanted else {
         let none = labels.iter().find(|label| matches!(label, Some(Value::None)));
-        let found = none.or(labels.first()).ok_or_else(|| Error::render(Code::UnknownLabel, "there are no labels"))?;
-        return Ok(found.as_ref());
+        let first_label =
+            none.or(labels.first()).ok_or_else(|| Error::render(Code::UnknownLabel, "there are no labels"))?;
+        return Ok(first_label.as_ref());
     };
     let find = |is: &dyn Fn(&Value) -> bool| labels.iter().flatten().find(|label| is(label));
     let text = label_text(wanted);
@@ -131,12 +131,12 @@ fn label<'l>(
         .or_else(|| find(&|label| label.equals(wanted)))
         .or_else(|| find(&|label| label_text(label) == text))
         .map(Some)
-        .ok_or_else(|| Error::render(Code::UnknownLabel, format!("there is no label {wanted}; {}", known(labels))))
+        .ok_or_else(|| Error::render(Code::UnknownLabel, format!("there is no label {wanted}; {}", label_list(labels))))
 }
 
-/// The first labels, for a message.
-fn known(labels: &[Option<Value>]) -> String {
+/// List the first labels for a message.
+fn label_list(labels: &[Option<Value>]) -> String {
     const MAX_SHOWN_LABELS: usize = 5;
-    let shown: Vec<String> = labels.iter().flatten().take(MAX_SHOWN_LABELS).map(ToString::to_string).collect();
-    format!("there are {}{}", shown.join(", "), if labels.len() > MAX_SHOWN_LABELS { ", ..." } else { "" })
+    let names: Vec<String> = labels.iter().flatten().take(MAX_SHOWN_LABELS).map(ToString::to_string).collect();
+    format!("there are {}{}", names.join(", "), if labels.len() > MAX_SHOWN_LABELS { ", ..." } else { "" })
 }

@@ -1,21 +1,24 @@
-//! What is noticed about samples that a harness renders without a word.
+//! Finds faults of samples that a harness renders without a warning.
 
 use arrow_array::RecordBatch;
 
-use super::bound::BoundConfig;
-use super::compiled::CompiledConfig;
-use super::input::{Batch, Host};
-use super::media::{Found, MediaParts};
+use super::compiled::{BoundConfig, CompiledConfig};
+use super::input::{Batch, PythonCallbacks};
+use super::media::{MediaFinding, MediaParts};
 use crate::error::Result;
 use crate::plan::Config;
 use crate::template::Template;
 
-/// Everything noticed about samples, by row.
+/// Return all findings about samples, by row.
 ///
 /// # Errors
 ///
-/// As rendering them; what the configuration refuses is found here, not refused.
-pub fn findings(compiled: &CompiledConfig, samples: &[RecordBatch], host: &dyn Host) -> Result<Vec<Found>> {
+/// The errors of rendering the samples, without refused findings, which are returned instead.
+pub fn findings(
+    compiled: &CompiledConfig,
+    samples: &[RecordBatch],
+    host: &dyn PythonCallbacks,
+) -> Result<Vec<MediaFinding>> {
     let Template::Media(template) = compiled.config.main() else { return Ok(Vec::new()) };
     let config = Config { refuse: Vec::new(), ..compiled.config.clone() };
     let (mut out, mut start) = (Vec::new(), 0);
@@ -23,9 +26,9 @@ pub fn findings(compiled: &CompiledConfig, samples: &[RecordBatch], host: &dyn H
         host.check()?;
         let bound = BoundConfig::new(compiled, &batch.schema())?;
         let values = Batch::new(bound.columns(), batch, host);
-        let mut own = Vec::new();
-        MediaParts::new(&config, template, batch, &values, Some(&mut own)).map_err(|e| e.shifted(start))?;
-        out.extend(own.into_iter().map(|found| Found { row: found.row + start, ..found }));
+        let mut batch_findings = Vec::new();
+        MediaParts::new(&config, template, batch, &values, Some(&mut batch_findings)).map_err(|e| e.shifted(start))?;
+        out.extend(batch_findings.into_iter().map(|finding| MediaFinding { row: finding.row + start, ..finding }));
         start += batch.num_rows();
     }
     Ok(out)

@@ -1,79 +1,66 @@
-//! Plans run over record batches.
+//! Runs plans over record batches.
 //!
-//! A batch passes the rooms in this order; each uses only those before it.
+//! A batch passes the folders in this order; each folder uses only those before it.
 //!
-//! | room | what |
+//! | folder | contents |
 //! |---|---|
-//! | `input` | tables as they come in, checked, and the texts of their columns |
+//! | `input` | tables after their checks, with the texts of their columns |
 //! | `values` | values of a configuration as Arrow and JSON, and cells as values |
-//! | `memory` | memory for what is rendered, shown as Arrow's strings |
-//! | `fragments` | texts that were rendered before the requests that show them |
-//! | `copying` | copying what a text is made of |
-//! | `substitution` | filling in fields where copying isn't enough |
+//! | `memory` | memory for rendered texts, and Arrow strings made of them |
+//! | `fragments` | texts that are rendered before the requests that show them |
+//! | `copying` | copying the pieces of texts |
+//! | `substitution` | filling in fields if copying isn't enough |
 //! | `rows` | the row loop |
 //! | `media` | parts of messages from the samples' images, videos and sounds |
-//! | `messages` | requests as Arrow arrays, where they are more than texts |
+//! | `messages` | requests as Arrow arrays, if they are more than texts |
 //! | `conversations` | requests of conversations and chats |
+//! | `compiled` | configurations compiled for the row loop |
+//! | `traces` | the origins of the texts of requests |
+//! | `rendered` | the output columns of some rows, and their schema |
+//! | `spans` | the origins of the bytes of each request |
 //!
-//! The files beside the rooms put them to use.
+//! The files next to the folders use them.
 
 mod batches;
-mod bound;
 mod compiled;
-mod conversation_requests;
 mod conversations;
 mod copying;
 mod divergence;
-mod example_columns;
-mod examples;
 mod explain;
 mod findings;
-mod fragment_traces;
 mod fragments;
 mod input;
-mod labels;
 mod media;
 mod memory;
 mod messages;
-mod origin_spans;
-mod origin_totals;
-mod outcomes;
-mod output_schema;
-mod request_origins;
-mod request_spans;
-mod row_plans;
+mod rendered;
+mod row_errors;
 mod rows;
-mod schema_binding;
-mod shown_columns;
-mod span_arrays;
-mod span_steps;
+mod spans;
 #[cfg(test)]
 mod stage_after_messages;
 mod substitution;
-mod traced_request;
+mod traces;
 mod values;
 
 pub use batches::{render, render_turn};
-pub use compiled::CompiledConfig;
+pub use compiled::{CompiledConfig, label_column, labels_of};
 pub(crate) use copying::{Pairs, Step as CopyStep, put};
-pub use divergence::{Divergence, divergence};
-pub use example_columns::{example_columns, template_columns};
+pub use divergence::{Divergence, divergence, divergence_from, examples_differ, opposite, plans_differ};
 pub use explain::explain;
 pub use findings::findings;
-pub use input::{Host, NoHost, array_of, joined};
+pub use input::{NoPython, PythonCallbacks, array_of, joined};
 pub(crate) use input::{cast, element_type, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound};
-pub use labels::{label_column, labels_of};
-pub use media::Found;
+pub use media::MediaFinding;
 pub(crate) use memory::{Bytes, TextBlock, Texts, limit};
 pub use messages::{FramePiece, LineFrame};
-pub use origin_spans::OriginSpan;
-pub use origin_totals::origin_totals;
-pub use outcomes::{Outcome, Wanted};
-pub use output_schema::{output_fields, spans_field};
-pub use request_origins::OriginTotals;
-pub use shown_columns::{RowMask, ShownColumns, shown_columns};
-pub use span_arrays::Spans;
+pub use rendered::{RenderRequest, RenderedRows, output_fields, spans_field};
+pub use row_errors::render_or_errors;
+pub use spans::{
+    OriginSpan, OriginTotals, RowMask, ShownColumns, example_columns, origin_totals, shown_columns, template_columns,
+};
 pub use substitution::replaced;
-pub use values::{SaidColumn, said_length, value_at};
+pub use traces::Spans;
+pub use values::{MessageColumn, text_length, value_at};
 
 pub use crate::template::{Origin, Source};

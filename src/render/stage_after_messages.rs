@@ -1,4 +1,5 @@
-//! A stage after messages, by a form that only tests have: wherever messages come from, it sees who speaks and what.
+//! A stage after messages, for a form of output that only tests have: it sees the speaker and the content of every
+//! message, from any source.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder, StructBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Fields, Schema};
 
-use super::{CompiledConfig, NoHost, Wanted, explain, output_fields, render};
+use super::{CompiledConfig, NoPython, RenderRequest, explain, output_fields, render};
 use crate::output::one_text;
 use crate::plan::{Config, Settings};
 use crate::value::Value;
@@ -19,7 +20,7 @@ fn message(role: &str, content: &str) -> Value {
     dict(&[("role", role.into()), ("content", content.into())])
 }
 
-/// Two rows: a question each, and a talk.
+/// Return two rows, each with a question and a talk.
 fn samples() -> RecordBatch {
     let fields =
         Fields::from(vec![Field::new("role", DataType::Utf8, true), Field::new("content", DataType::Utf8, true)]);
@@ -43,14 +44,14 @@ fn samples() -> RecordBatch {
 fn texts(settings: &Settings) -> Vec<String> {
     let mut config = Config::new(settings, &|_| Ok(None)).unwrap();
     config.output = &one_text::FORM;
-    let compiled = CompiledConfig::new(config, None, &NoHost).unwrap();
+    let compiled = CompiledConfig::new(config, None, &NoPython).unwrap();
     let samples = samples();
     let fields = output_fields(&compiled, &samples.schema()).unwrap();
     assert_eq!(fields.iter().map(Field::data_type).collect::<Vec<_>>(), [&DataType::Utf8]);
-    let rendered = render(&compiled, &samples, 0, &[None], &mut None, Wanted::default(), &NoHost).unwrap();
+    let rendered = render(&compiled, &samples, 0, &[None], &mut None, RenderRequest::default(), &NoPython).unwrap();
     let prompts = rendered[0].prompts.as_any().downcast_ref::<StringArray>().unwrap();
     for (row, prompt) in prompts.iter().enumerate() {
-        let spans = explain(&compiled, std::slice::from_ref(&samples), row, &[None], None, None, 0, &NoHost).unwrap();
+        let spans = explain(&compiled, std::slice::from_ref(&samples), row, &[None], None, None, 0, &NoPython).unwrap();
         let ends: Vec<usize> = spans.iter().map(|span| span.end).collect();
         let starts: Vec<usize> = spans.iter().map(|span| span.start).collect();
         assert_eq!(starts, [&[0], &ends[..ends.len() - 1]].concat(), "no gaps");
@@ -78,7 +79,7 @@ fn messages_of_the_configuration_and_of_a_column() {
     let expand = dict(&[("expand_column", "talk".into())]);
     let mut settings =
         Settings { prompt_template: Value::List(vec![message("system", "s {q}"), expand]), ..Settings::default() };
-    // What a column says is no template.
+    // The content of a column is no template.
     assert_eq!(texts(&settings), ["<system>s 1<user>{q}<assistant>b", "<system>s 2<user>c"]);
     settings.meta_template = Value::List(vec![message("user", "M: ")]);
     assert_eq!(texts(&settings), ["<system>s 1<user>M: {q}<assistant>b", "<system>s 2<user>M: c"]);
@@ -89,6 +90,6 @@ fn a_text_and_an_empty_schema() {
     let settings = Settings { prompt_template: "{q}?".into(), ..Settings::default() };
     assert_eq!(texts(&settings), ["1?", "2?"]);
     let empty = Arc::new(Schema::empty());
-    let compiled = CompiledConfig::new(Config::new(&settings, &|_| Ok(None)).unwrap(), None, &NoHost).unwrap();
+    let compiled = CompiledConfig::new(Config::new(&settings, &|_| Ok(None)).unwrap(), None, &NoPython).unwrap();
     assert_eq!(output_fields(&compiled, &empty).unwrap().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! A chat for a model: `ChatInferencer`'s own parsers, which know roles and no rounds.
+//! The parsers of `ChatInferencer`, which know roles but no rounds.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::value::Value;
 
 /// A message of a chat.
 pub struct ChatMessage<'a> {
-    /// Who speaks, in OpenAI's words.
+    /// The role, in OpenAI's words.
     pub role: &'a Value,
-    /// What; None where the data has a null.
+    /// The text; None for a null in the data.
     pub text: Option<Text>,
 }
 
-/// A meta template's role by the name that it has in chats.
+/// Return the name that a role of the meta template has in chats.
 fn chat_name(name: &Value) -> Value {
     match name.as_str() {
         Some("SYSTEM") => "system".into(),
@@ -26,7 +26,7 @@ fn chat_name(name: &Value) -> Value {
     }
 }
 
-/// The meta template's role that speaks as `role`; where two have one name, the later.
+/// Return the meta template's role that speaks as `role`; if two roles have one name, the later.
 fn speaking_role<'a>(meta: &'a Rounds, role: &Value) -> Option<&'a Turn> {
     meta.roles.iter().rev().find(|(name, _)| chat_name(name).equals(role)).map(|(_, turn)| turn)
 }
@@ -35,8 +35,8 @@ fn speaking_role<'a>(meta: &'a Rounds, role: &Value) -> Option<&'a Turn> {
 ///
 /// # Errors
 ///
-/// `TemplateError` for a string among the rounds and, for text, where nobody speaks as the assistant, or its `begin` is
-/// no text.
+/// `TemplateError` for a string among the rounds; for text also if no role speaks as the assistant, or if its `begin`
+/// isn't a text.
 pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
     if meta.round.iter().any(|item| matches!(item, RoundItem::Str(_))) {
         return Err(Error::template(
@@ -59,18 +59,18 @@ pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
     Ok(())
 }
 
-/// The text of a chat: `begin`, content and `end` of each message, then the assistant's `begin`; the contents joined by
-/// newlines where the meta template has no roles.
+/// Return the text of a chat: `begin`, content and `end` of each message, then the assistant's `begin`. If the meta
+/// template has no roles, the contents are joined by newlines.
 ///
 /// # Errors
 ///
-/// `TemplateError` for a `begin` or `end` that is no string, or holds a token id without text.
+/// `TemplateError` for a `begin` or `end` that isn't a string or has a token id without text.
 pub fn chat_text(chat: Vec<ChatMessage>, meta: Option<&Rounds>) -> Result<Vec<Piece>> {
     let mut out = Vec::new();
     let Some(meta) = meta.filter(|meta| !meta.roles.is_empty()) else {
         for (n, ChatMessage { text, .. }) in chat.into_iter().enumerate() {
             if n > 0 {
-                // Unlike a dialogue's, empty ones too.
+                // Empty contents count, in contrast to those of a dialogue.
                 out.push(Piece::literal("\n", Source::Separator, None));
             }
             out.push(Piece::new(text.unwrap_or_default()));
@@ -78,10 +78,10 @@ pub fn chat_text(chat: Vec<ChatMessage>, meta: Option<&Rounds>) -> Result<Vec<Pi
         return Ok(out);
     };
     for ChatMessage { role, text } in chat {
-        let own = speaking_role(meta, role);
-        out.push(around(own, keys::BEGIN, Source::RoleBegin, role)?);
+        let speaker = speaking_role(meta, role);
+        out.push(around(speaker, keys::BEGIN, Source::RoleBegin, role)?);
         out.push(Piece::new(text.unwrap_or_default()));
-        out.push(around(own, keys::END, Source::RoleEnd, role)?);
+        out.push(around(speaker, keys::END, Source::RoleEnd, role)?);
     }
     let assistant = Value::from("assistant");
     out.push(around(speaking_role(meta, &assistant), keys::BEGIN, Source::RoleBegin, &assistant)?);
@@ -94,7 +94,7 @@ fn around(speaker: Option<&Turn>, key: &str, source: Source, role: &Value) -> Re
         Some((turn, Entry::Const(other))) if other.truthy() => {
             return Err(Error::template(
                 Code::WrongType,
-                format!("{}.{key}", turn.place),
+                format!("{}.{key}", turn.path),
                 format!("expected a str for {key:?}, found {}", other.type_name()),
             ));
         }
@@ -104,11 +104,11 @@ fn around(speaker: Option<&Turn>, key: &str, source: Source, role: &Value) -> Re
     Ok(Piece::literal(text, source, role.as_text()))
 }
 
-/// The messages of a chat for an API.
+/// Return the messages of a chat for an API.
 ///
 /// # Errors
 ///
-/// `TemplateError` for a role of the meta template that has no `api_role`.
+/// `TemplateError` for a role of the meta template without an `api_role`.
 pub fn chat_messages(chat: Vec<ChatMessage>, meta: Option<&Rounds>) -> Result<Vec<Message>> {
     let message = |ChatMessage { role, text }: ChatMessage| {
         let slot = Slot::Text(vec![Piece::new(text.unwrap_or_default())]);
@@ -131,18 +131,18 @@ fn api_role(role: &Value, meta: Option<&Rounds>) -> Result<Value> {
     };
     match speaking_role(meta, role) {
         None => Ok(role.clone()),
-        Some(own) => own.constant(keys::API_ROLE).cloned().ok_or_else(|| {
-            Error::template(Code::MissingApiRole, &*own.place, "the role needs an api_role for messages")
+        Some(turn) => turn.constant(keys::API_ROLE).cloned().ok_or_else(|| {
+            Error::template(Code::MissingApiRole, &*turn.path, "the role needs an api_role for messages")
         }),
     }
 }
 
-/// Roles of chats that between them have every `api_role` that a message can have; the last is none of the meta template's.
+/// Return roles of chats that together have every `api_role` of a message. The last role isn't in the meta template.
 pub fn roles_for_type(meta: Option<&Rounds>) -> Vec<Value> {
-    let own = meta.map_or(&[][..], |meta| &meta.roles).iter();
-    let named = own.filter(|(_, turn)| turn.constant(keys::API_ROLE).is_some()).map(|(name, _)| chat_name(name));
+    let roles = meta.map_or(&[][..], |meta| &meta.roles).iter();
+    let named = roles.filter(|(_, turn)| turn.constant(keys::API_ROLE).is_some()).map(|(name, _)| chat_name(name));
     let spoken = |role: &Value| {
-        meta.and_then(|meta| speaking_role(meta, role)).is_some_and(|own| own.constant(keys::API_ROLE).is_some())
+        meta.and_then(|meta| speaking_role(meta, role)).is_some_and(|turn| turn.constant(keys::API_ROLE).is_some())
     };
     named.filter(spoken).chain([Value::from("")]).collect()
 }

@@ -6,9 +6,9 @@ use crate::error::{Code, Error, Result};
 use crate::template::{Entry, Item, Source, Turn, keys};
 use crate::value::Value;
 
-/// The prompt of a dialogue where the model has no meta template, for text and messages alike.
+/// Return the prompt of a dialogue for a model without a meta template, for text and messages alike.
 ///
-/// An empty item writes nothing, but what comes after it still starts a new line.
+/// An empty item writes nothing, but the item after it still starts a new line.
 ///
 /// # Errors
 ///
@@ -31,12 +31,12 @@ pub fn joined_by_lines(items: &[Item]) -> Result<Vec<Piece>> {
     Ok(out)
 }
 
-/// The same in the early design of dialogue templates: each turn is its own `begin`, `prompt` and `end`, and what follows
-/// comes directly behind it.
+/// Do the same in the early design of dialogue templates: each turn is its `begin`, `prompt` and `end`, and turns
+/// follow each other directly.
 ///
 /// # Errors
 ///
-/// `TemplateError` for an item that can't be rendered, and for a `begin` or `end` that is no string.
+/// `TemplateError` for an item that can't be rendered, and for a `begin` or `end` that isn't a string.
 pub fn concatenated(items: &[Item]) -> Result<Vec<Piece>> {
     let mut out = Vec::new();
     for item in items {
@@ -56,12 +56,12 @@ pub fn concatenated(items: &[Item]) -> Result<Vec<Piece>> {
     Ok(out)
 }
 
-/// What an API gets of a dialogue with parts where there is no meta template: its text if there is any, else the list
-/// of its parts. None if it has no parts either.
+/// Return the request for an API of a dialogue with parts and without a meta template: its text if there is any, else
+/// the list of its parts. None if it has no parts either.
 ///
 /// # Errors
 ///
-/// `TemplateError` for parts of the configuration's own that are no list of dicts.
+/// `TemplateError` for parts in the configuration that aren't a list of dicts.
 pub fn joined_parts(items: &[Item]) -> Result<Option<Request>> {
     let (mut media, mut constants) = (Vec::new(), Vec::new());
     for item in items {
@@ -75,7 +75,7 @@ pub fn joined_parts(items: &[Item]) -> Result<Option<Request>> {
             return Ok(None);
         }
         match turn.get(keys::PROMPT_MM) {
-            Some(Entry::Media(own)) => media.push(own.clone()),
+            Some(Entry::Media(parts)) => media.push(parts.clone()),
             Some(Entry::Const(value)) if value.truthy() => constants.extend(listed(turn, value)?),
             _ => {}
         }
@@ -89,12 +89,8 @@ pub fn joined_parts(items: &[Item]) -> Result<Option<Request>> {
 
 fn listed(turn: &Turn, value: &Value) -> Result<Vec<Message>> {
     let wrong = |value: &Value| {
-        let place = format!("{}.prompt_mm", turn.place);
-        Error::template(
-            Code::WrongType,
-            place,
-            format!("expected a list of parts (dicts), found {}", value.type_name()),
-        )
+        let path = format!("{}.prompt_mm", turn.path);
+        Error::template(Code::WrongType, path, format!("expected a list of parts (dicts), found {}", value.type_name()))
     };
     let Value::List(parts) = value else { return Err(wrong(value)) };
     let part = |part: &Value| match part {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::meta::{RoundItem, Rounds};
 use super::request::{Message, Piece, Slot};
-use super::rounds::{RoundPlace, generates, overlay, role_of, string, unknown_role};
+use super::rounds::{RoundPosition, generates, overlay, role_of, string, unknown_role};
 use super::sections::{Parser, walk};
 use super::text::prompt;
 use crate::dialect::Dialect;
@@ -12,23 +12,23 @@ use crate::error::{Code, Error, Result};
 use crate::template::{Entry, Item, Source, Text, Turn, keys};
 use crate::value::Value;
 
-/// The messages of a dialogue for an API.
+/// Return the messages of a dialogue for an API.
 ///
-/// Follows OpenCompass's `APITemplateParser.parse_template`, and its documentation where the code crashes (`end`
+/// It follows OpenCompass's `APITemplateParser.parse_template`, and its documentation where the code crashes (`end`
 /// together with a meta template). AISBench's parts of a turn without a prompt become the message's `parts`. Strings
-/// vanish, and so does a reserved role's text inside `round`.
+/// are left out, and so is a reserved role's text inside `round`.
 ///
 /// # Errors
 ///
-/// `TemplateError` for a role that nobody knows or that has no `api_role`, for examples spliced into `round`, for a
-/// string in the meta template's round, for a generating role in `begin` or `end`, and for a dialogue without messages.
+/// `TemplateError` for a role that is unknown or has no `api_role`, for examples spliced into `round`, for a string in
+/// the meta template's round, for a generating role in `begin` or `end`, and for a dialogue without messages.
 pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dialect) -> Result<Vec<Message>> {
     let mut parser = MessageParser { meta, generation, dialect, spoken: Vec::new() };
     walk(items, meta, generation, &mut parser)?;
     let mut out: Vec<(Value, Slot)> = Vec::new();
-    for (role, said) in parser.spoken {
+    for (role, content) in parser.spoken {
         match out.last_mut() {
-            Some((last, before)) if last.equals(&role) => match (before, said) {
+            Some((last, before)) if last.equals(&role) => match (before, content) {
                 (Slot::Text(text), Slot::Text(pieces)) => {
                     text.push(Piece::literal("\n", Source::Separator, role.as_text()));
                     text.extend(pieces);
@@ -41,7 +41,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
                     return Err(Error::template(Code::UnjoinableParts, "prompt_template", message));
                 }
             },
-            _ => out.push((role, said)),
+            _ => out.push((role, content)),
         }
     }
     if out.is_empty() {
@@ -52,14 +52,14 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
         Some(begin) if begin.truthy() => messages.push(verbatim(begin)?),
         _ => {}
     }
-    messages.extend(out.into_iter().map(|(role, said)| {
-        let key = if matches!(said, Slot::Text(_)) { keys::PROMPT } else { keys::PARTS };
-        Message::Dict(vec![(Arc::from(keys::ROLE), Slot::Const(role)), (Arc::from(key), said)])
+    messages.extend(out.into_iter().map(|(role, content)| {
+        let key = if matches!(content, Slot::Text(_)) { keys::PROMPT } else { keys::PARTS };
+        Message::Dict(vec![(Arc::from(keys::ROLE), Slot::Const(role)), (Arc::from(key), content)])
     }));
     Ok(messages)
 }
 
-/// What was said so far: by whom, and what.
+/// The messages so far, each with its role and its content.
 struct MessageParser<'m> {
     meta: &'m Rounds,
     generation: bool,
@@ -68,10 +68,10 @@ struct MessageParser<'m> {
 }
 
 impl Parser for MessageParser<'_> {
-    fn place(&self, turn: &Turn) -> Result<RoundPlace> {
+    fn position(&self, turn: &Turn) -> Result<RoundPosition> {
         let role = role_of(turn)?;
-        let fallback = || turn.constant(keys::FALLBACK_ROLE).and_then(|f| self.meta.place(f));
-        self.meta.place(role).or_else(fallback).map(RoundPlace::At).ok_or_else(|| unknown_role(turn, self.meta))
+        let fallback = || turn.constant(keys::FALLBACK_ROLE).and_then(|f| self.meta.position(f));
+        self.meta.position(role).or_else(fallback).map(RoundPosition::Item).ok_or_else(|| unknown_role(turn, self.meta))
     }
 
     fn round(&mut self, items: &[Item], stop: bool) -> Result<bool> {
@@ -109,7 +109,7 @@ impl Parser for MessageParser<'_> {
         if self.generation && generates(role) {
             return Err(Error::template(
                 Code::GenerationOutsideRound,
-                &*turn.place,
+                &*turn.path,
                 "a role that generates can't speak outside the rounds of messages; move the turn into round",
             ));
         }
@@ -120,7 +120,7 @@ impl Parser for MessageParser<'_> {
     fn string(&mut self, _: &Text, _: bool) {}
 }
 
-/// The meta template's `begin` goes in as it is.
+/// Return the meta template's `begin` as it is.
 fn verbatim(begin: &Value) -> Result<Message> {
     let text = |s: &Arc<str>| vec![Piece::literal(s.clone(), Source::MetaBegin, None)];
     match begin {
@@ -147,7 +147,7 @@ fn verbatim(begin: &Value) -> Result<Message> {
 
 fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
     let Some(api_role) = role.constant(keys::API_ROLE) else {
-        return Err(Error::template(Code::MissingApiRole, &*role.place, "the role needs an api_role for messages"));
+        return Err(Error::template(Code::MissingApiRole, &*role.path, "the role needs an api_role for messages"));
     };
     if role.get(keys::PROMPT).is_none()
         && dialect.speaks_parts()
@@ -163,7 +163,7 @@ fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
     if role.get(keys::PROMPT).is_none() && !dialect.empty_messages() {
         return Err(Error::template(
             Code::RoleWithoutPrompt,
-            &*role.place,
+            &*role.path,
             "the role has no prompt, and no turn of the dialogue gives it one; AISBench refuses such a message",
         ));
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result};
-use crate::near::{did_you_mean, meant_as};
+use crate::suggest::{did_you_mean, misspelling_hint};
 use crate::template::{Entry, Turn, keys};
 use crate::value::Value;
 
-/// Texts of token ids, for `begin` and `end` that are lists: id → text.
+/// Returns the text of a token id, for a `begin` or `end` that is a list.
 pub type TokenTexts<'a> = &'a dyn Fn(i64) -> Result<Option<String>>;
 
 /// A model's meta template.
@@ -28,50 +28,50 @@ pub type Keys = Vec<(Arc<str>, Value)>;
 pub enum RoundItem {
     /// A bare string.
     Str(Arc<str>),
-    /// A role, by its place in [`Rounds::roles`].
+    /// A role, as its index in [`Rounds::roles`].
     Role(usize),
 }
 
 /// The dict form.
 #[derive(Clone, Debug)]
 pub struct Rounds {
-    /// `begin`, as it stands.
+    /// The value of `begin`.
     pub begin: Option<Value>,
-    /// `end`, as it stands.
+    /// The value of `end`.
     pub end: Option<Value>,
     /// The round.
     pub round: Vec<RoundItem>,
-    /// Whether there is none: the dialogue's own turns take its place, each speaking for itself.
+    /// True if there is no round: the dialogue's turns replace it, each with its own texts.
     pub has_no_round: bool,
-    /// All roles, those of the round first, then the reserved ones: name and keys.
+    /// The names and keys of all roles: those of the round first, then the reserved ones.
     pub roles: Vec<(Value, Turn)>,
 }
 
 impl Rounds {
-    /// The place of a role in [`Self::roles`].
+    /// Return the index of a role in [`Self::roles`].
     pub fn role(&self, name: &Value) -> Option<usize> {
         self.roles.iter().position(|(n, _)| n.equals(name))
     }
 
-    /// The place of a role in the round; None for reserved and unknown ones.
-    pub fn place(&self, name: &Value) -> Option<usize> {
+    /// Return the position of a role in the round; None for reserved and unknown roles.
+    pub fn position(&self, name: &Value) -> Option<usize> {
         let role = self.role(name)?;
         self.round.iter().position(|item| matches!(item, RoundItem::Role(r) if *r == role))
     }
 
-    /// A turn as its role speaks it where the meta template has no round: its own role's keys, else its fallback's,
-    /// overridden by the turn's.
+    /// Return a turn with the keys of its role, or else of its fallback role, overridden by the turn's keys. It is for
+    /// meta templates without a round.
     pub fn turn_as_role(&self, turn: &Turn) -> Turn {
         let role = |key: &str| self.role(turn.constant(key)?);
         let mut out = match role(keys::ROLE).or_else(|| role(keys::FALLBACK_ROLE)) {
-            Some(at) => self.roles[at].1.clone(),
-            None => Turn { place: turn.place.clone(), keys: Vec::new() },
+            Some(index) => self.roles[index].1.clone(),
+            None => Turn { path: turn.path.clone(), keys: Vec::new() },
         };
         out.update(turn);
         out
     }
 
-    /// `it has 'HUMAN', 'BOT'`, for messages.
+    /// Return the names of the roles, such as `'HUMAN', 'BOT'`, for error messages.
     pub fn names(&self) -> String {
         self.roles.iter().map(|(n, _)| n.to_string()).collect::<Vec<_>>().join(", ")
     }
@@ -79,7 +79,7 @@ impl Rounds {
 
 /// The keys of a meta template that are read.
 pub const META_KEYS: &[&str] = &["round", "reserved_roles", "begin", "end", "eos_token_id"];
-/// The keys of a role that are read: a turn is laid over it, so it may have those of a turn.
+/// The keys of a role that are read. A turn is laid over a role, so the role may have the turn's keys.
 pub const ROLE_KEYS: &[&str] =
     &[keys::ROLE, keys::API_ROLE, "begin", "end", keys::PROMPT, keys::GENERATE, keys::FALLBACK_ROLE];
 
@@ -87,12 +87,13 @@ const PATH: &str = "meta_template";
 const RAW_ROLES: [&str; 3] = ["system", "user", "assistant"];
 
 impl MetaTemplate {
-    /// Read a meta template; anything empty is none. The list form is for messages only.
+    /// Read a meta template; an empty value gives None. The list form is only for messages.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for what the harness's parser refuses: no `round`, a round that is no list, a role twice, a list
-    /// item without a role. A token id that `tokens` has no text for is one where its role's text is asked for.
+    /// `TemplateError` for a value that the harness's parser refuses: no `round`, a round that isn't a list, a
+    /// duplicate role, a list item without a role. A token id for which `tokens` has no text is an error only when its
+    /// role's text is needed.
     pub fn parse(value: &Value, for_messages: bool, dialect: Dialect, tokens: TokenTexts) -> Result<Option<Self>> {
         if !value.truthy() {
             return Ok(None);
@@ -127,15 +128,15 @@ fn messages(items: &[Value]) -> Result<Vec<Keys>> {
         match item.get(keys::ROLE).and_then(Value::as_str) {
             Some(role) if RAW_ROLES.contains(&role) => {}
             _ => {
-                let found = item.get(keys::ROLE).unwrap_or(&Value::None);
+                let role = item.get(keys::ROLE).unwrap_or(&Value::None);
                 return Err(Error::template(
                     Code::InvalidRole,
                     format!("{path}.role"),
                     format!(
-                        "role {found} is not one of 'system', 'user', 'assistant'{}{}",
-                        did_you_mean(found.as_str().unwrap_or_default(), RAW_ROLES),
+                        "role {role} is not one of 'system', 'user', 'assistant'{}{}",
+                        did_you_mean(role.as_str().unwrap_or_default(), RAW_ROLES),
                         if item.get(keys::ROLE).is_none() {
-                            meant_as(keys::ROLE, item.names(), &[])
+                            misspelling_hint(keys::ROLE, item.names(), &[])
                         } else {
                             String::new()
                         }
@@ -157,7 +158,7 @@ fn rounds(value: &Value, dialect: Dialect, tokens: TokenTexts) -> Result<Rounds>
             format!("expected a list, found {}", other.type_name()),
         )),
         None => {
-            let hint = meant_as(key, value.names(), META_KEYS);
+            let hint = misspelling_hint(key, value.names(), META_KEYS);
             Err(Error::template(Code::MissingKey, PATH, format!("the key {key:?} is required, and missing{hint}")))
         }
     };
@@ -176,7 +177,7 @@ fn rounds(value: &Value, dialect: Dialect, tokens: TokenTexts) -> Result<Rounds>
                 Value::Str(s) => RoundItem::Str(s.clone()),
                 Value::Dict(keys) => {
                     let name = item.get(keys::ROLE).ok_or_else(|| {
-                        let hint = meant_as(keys::ROLE, item.names(), ROLE_KEYS);
+                        let hint = misspelling_hint(keys::ROLE, item.names(), ROLE_KEYS);
                         Error::template(Code::MissingKey, &path, format!("a role needs the key \"role\"{hint}"))
                     })?;
                     if out.role(name).is_some() {
@@ -209,14 +210,14 @@ fn rounds(value: &Value, dialect: Dialect, tokens: TokenTexts) -> Result<Rounds>
     Ok(out)
 }
 
-/// A role's keys; `begin` and `end` given as lists of strings and token ids become text. An id without text is no fault
-/// before its role speaks as text.
+/// Return a role's keys. A `begin` or `end` that is a list of strings and token ids becomes a text. An id without text
+/// is an error only when its role speaks as text.
 ///
 /// # Errors
 ///
-/// What `tokens` returns.
+/// The errors of `tokens`.
 fn role(keys: &[(Value, Value)], path: &str, tokens: TokenTexts) -> Result<Turn> {
-    let mut turn = Turn { place: path.into(), keys: Vec::with_capacity(keys.len()) };
+    let mut turn = Turn { path: path.into(), keys: Vec::with_capacity(keys.len()) };
     for (key, value) in keys {
         let name: Arc<str> = key.key();
         let entry = match (&*name, value) {
@@ -228,7 +229,7 @@ fn role(keys: &[(Value, Value)], path: &str, tokens: TokenTexts) -> Result<Turn>
     Ok(turn)
 }
 
-/// The text of a list of strings and token ids.
+/// Return the text of a list of strings and token ids.
 fn joined(parts: &[Value], path: &str, tokens: TokenTexts) -> Result<Entry> {
     let mut text = String::new();
     for (n, part) in parts.iter().enumerate() {
@@ -236,7 +237,7 @@ fn joined(parts: &[Value], path: &str, tokens: TokenTexts) -> Result<Entry> {
         match part {
             Value::Str(s) => text.push_str(s),
             Value::Int(id) => match tokens(*id)? {
-                Some(own) => text.push_str(&own),
+                Some(token_text) => text.push_str(&token_text),
                 None => {
                     return bad(
                         Code::TokenWithoutText,

@@ -1,8 +1,8 @@
-//! The model's side: how each role speaks, and how a dialogue is laid over it.
+//! The model's side: the roles of a meta template, and how a dialogue is laid over them.
 //!
-//! A meta template is read once (`meta`). A dialogue is walked through by its sections (`sections`), which are cut into
-//! rounds (`rounds`), and comes out as `text` or as `messages`; `joined` is for dialogues that meet no meta template, `chat`
-//! for chats, which know roles and no rounds. What comes out is a `request`.
+//! A meta template is read once (`meta`). A walk goes through the sections of a dialogue (`sections`), which are cut
+//! into rounds (`rounds`), and writes it as `text` or as `messages`. `joined` is for dialogues without a meta template,
+//! `chat` for chats, which have roles but no rounds. The result is a `request`.
 
 mod chat;
 mod joined;

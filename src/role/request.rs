@@ -1,17 +1,17 @@
-//! What a configuration renders for one sample, before the sample is known.
+//! The request that a configuration renders for one sample, before the sample is known.
 
 use std::sync::Arc;
 
 use crate::template::{Atom, Entry, Item, Media, Origin, Source, Text, keys};
 use crate::value::Value;
 
-/// How a piece is joined to what stands before it.
+/// The way in which a piece is joined to the piece before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Join {
     /// It follows directly.
     #[default]
     None,
-    /// A newline stands before it unless it is empty: items of a dialogue without a meta template.
+    /// A newline precedes the piece unless it is empty: items of a dialogue without a meta template.
     Line,
 }
 
@@ -20,31 +20,31 @@ pub enum Join {
 pub struct Piece {
     /// The unit.
     pub text: Text,
-    /// How it is joined.
+    /// The way in which it is joined.
     pub join: Join,
 }
 
 impl Piece {
-    /// Text that fields are filled into.
+    /// Make a piece into which fields are filled.
     pub fn new(text: Text) -> Self {
         Self { text, join: Join::None }
     }
 
-    /// Text that stays as it is.
+    /// Make a piece that stays as it is.
     pub fn literal(text: impl Into<Arc<str>>, source: Source, role: Option<&Arc<str>>) -> Self {
         let origin = Origin { source, role: role.cloned(), ..Origin::default() };
         Self::new(Text::final_literal(text, origin))
     }
 }
 
-/// What stands under a key of a message.
+/// The value of a message's key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slot {
     /// The same for every sample.
     Const(Value),
     /// Rendered for each sample.
     Text(Vec<Piece>),
-    /// Parts that each sample brings: texts, images, videos and sounds.
+    /// The parts of each sample: texts, images, videos and sounds.
     Parts(Arc<Media>),
 }
 
@@ -55,32 +55,32 @@ pub enum Message {
     Dict(Vec<(Arc<str>, Slot)>),
     /// A bare string among messages.
     Bare(Vec<Piece>),
-    /// The messages of a list column of the sample, as they stand there.
+    /// The messages of a list column of the sample, unchanged.
     Expand {
         /// The column.
         column: Arc<str>,
     },
-    /// One of them, where it has to be known who speaks.
+    /// A message of such a column, if its role has to be known.
     Element(Element),
 }
 
-/// A message of a list column; what it has beside its content stays in the column.
+/// A message of a list column. Everything but its role and content stays in the column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Element {
     /// The column.
     pub column: Arc<str>,
-    /// Which of the row's messages.
+    /// The index of the message in the row's list.
     pub number: u32,
-    /// Who speaks; None where that is no text.
+    /// The role; None if it isn't a text.
     pub role: Value,
-    /// What the role is called on its way out, where that is another name.
+    /// The role's name in the output, if it is a different one.
     pub renamed: Option<Arc<str>>,
-    /// What it says, or the Python type of what it says in place of a text.
+    /// The content, or the name of the content's Python type if it isn't a text.
     pub content: Result<Vec<Piece>, &'static str>,
 }
 
 impl Message {
-    /// What stands under `key`.
+    /// Return the value of a key.
     pub fn get(&self, key: &str) -> Option<&Slot> {
         match self {
             Self::Dict(keys) => keys.iter().find(|(k, _)| &**k == key).map(|(_, slot)| slot),
@@ -88,7 +88,7 @@ impl Message {
         }
     }
 
-    /// A turn or message as it goes into a request; `finished` where no field is filled in any more.
+    /// Return a turn or message as a part of a request. With `finished`, no field is filled in any more.
     pub fn of_keys(keys: Vec<(Arc<str>, Entry)>, finished: bool) -> Self {
         Self::Dict(
             keys.into_iter()
@@ -99,7 +99,7 @@ impl Message {
                         }
                         Entry::Const(value) => Slot::Const(value),
                         Entry::Media(media) => Slot::Parts(media),
-                        // Of meta templates alone, whose roles are no messages.
+                        // Only meta templates have bad entries, and their roles aren't messages.
                         Entry::Bad(_) => Slot::Const(Value::None),
                     };
                     (name, slot)
@@ -108,7 +108,7 @@ impl Message {
         )
     }
 
-    /// The same message with nothing to fill in any more.
+    /// Return the same message without fields to fill in.
     #[must_use]
     pub fn finalized(self) -> Self {
         let finish = |pieces: Vec<Piece>| -> Vec<Piece> {
@@ -128,11 +128,11 @@ impl Message {
         }
     }
 
-    /// The same message with other pieces of its texts.
+    /// Return the same message with its texts replaced by the results of `map`.
     ///
     /// # Errors
     ///
-    /// What `map` returns.
+    /// The errors of `map`.
     pub fn try_map_texts<E>(self, map: &mut impl FnMut(Vec<Piece>) -> Result<Vec<Piece>, E>) -> Result<Self, E> {
         Ok(match self {
             Self::Bare(pieces) => Self::Bare(map(pieces)?),
@@ -150,7 +150,7 @@ impl Message {
         })
     }
 
-    /// The pieces of its text, if it has one that is rendered.
+    /// Return the pieces of the message's rendered text, if it has one.
     pub fn text(&self) -> Option<&[Piece]> {
         match self {
             Self::Bare(pieces) | Self::Element(Element { content: Ok(pieces), .. }) => Some(pieces),
@@ -162,7 +162,7 @@ impl Message {
         }
     }
 
-    /// The role, where it is the same for every sample.
+    /// Return the role, if it is the same for every sample.
     pub fn role(&self) -> Option<&Value> {
         match (self, self.get(keys::ROLE)) {
             (Self::Element(element), _) => Some(&element.role),
@@ -179,12 +179,12 @@ pub enum Request {
     Text(Vec<Piece>),
     /// A list of messages, or a prompt list.
     List(Vec<Message>),
-    /// Nothing but the parts that the sample brings, one after the other.
+    /// Only the parts of the sample, in order.
     Parts(Vec<Arc<Media>>),
 }
 
 impl Request {
-    /// Bytes of what its texts say for every sample.
+    /// Return the number of bytes in its texts that are the same for every sample.
     pub fn literal_bytes(&self) -> usize {
         let literal = |atom: &Atom| if let Atom::Lit(text, _) = atom { text.len() } else { 0 };
         let of = |pieces: &[Piece]| pieces.iter().flat_map(|piece| piece.text.atoms.iter()).map(literal).sum::<usize>();
@@ -196,7 +196,7 @@ impl Request {
     }
 }
 
-/// The items of a dialogue as a list of messages: a prompt list.
+/// Return the items of a dialogue as a list of messages: a prompt list.
 pub fn prompt_list(items: Vec<Item>) -> Vec<Message> {
     items
         .into_iter()

@@ -1,26 +1,26 @@
-//! Sections and rounds: which turns of a dialogue the meta template's round is laid over together.
+//! Cuts a dialogue into rounds, each of which fills the meta template's round once.
 
 use std::sync::Arc;
 
 use super::meta::Rounds;
 use crate::error::{Code, Error, Result};
-use crate::near::did_you_mean;
+use crate::suggest::did_you_mean;
 use crate::template::{Entry, Item, Turn, keys};
 use crate::value::Value;
 
-/// What a section marker says.
+/// The meaning of a section marker.
 pub(super) enum Mark<'a> {
-    /// A section begins here.
+    /// The begin of a section.
     Opens(&'a str),
-    /// The innermost section, which must have this name, ends here.
+    /// The end of the innermost section, which must have this name.
     Closes(&'a str),
 }
 
-/// The marker that an item is, if it is one. A configuration may hold markers of its own.
+/// Return the marker of an item, if it is one. A configuration may contain markers, too.
 ///
 /// # Errors
 ///
-/// `TemplateError` for a marker that is neither begin nor end, or of no known section.
+/// `TemplateError` for a marker that is neither begin nor end, or of an unknown section.
 pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
     match item {
         Item::Marker { section, opens: true } => Ok(Some(Mark::Opens(section))),
@@ -31,18 +31,16 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
             match word(keys::POS) {
                 "end" => Ok(Some(Mark::Closes(section))),
                 "begin" if ["begin", "round", "end", "ice"].contains(&section) => Ok(Some(Mark::Opens(section))),
-                _ => Err(Error::template(
-                    Code::InvalidSection,
-                    &*turn.place,
-                    "not a section marker that a harness knows",
-                )),
+                _ => {
+                    Err(Error::template(Code::InvalidSection, &*turn.path, "not a section marker that a harness knows"))
+                }
             }
         }
         _ => Ok(None),
     }
 }
 
-/// The role of a turn.
+/// Return the role of a turn.
 ///
 /// # Errors
 ///
@@ -51,66 +49,66 @@ pub(super) fn role_of(turn: &Turn) -> Result<&Value> {
     turn.constant(keys::ROLE).ok_or_else(|| turn.lacks(keys::ROLE))
 }
 
-/// A turn whose role nobody knows.
+/// Return the error for a turn with an unknown role.
 pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
     let role = turn.constant(keys::ROLE).unwrap_or(&Value::None);
     if meta.role(role).is_some() {
-        // Messages have a place only for roles of the meta template's round.
+        // Among messages, only the roles of the meta template's round have a position.
         let message = format!(
             "role {role} is only in reserved_roles, so it has no place in round; \
              give it a fallback_role of the round, or move it into begin or end"
         );
-        return Error::template(Code::UnknownRole, &*turn.place, message);
+        return Error::template(Code::UnknownRole, &*turn.path, message);
     }
     let fallback = match turn.constant(keys::FALLBACK_ROLE) {
         Some(f) if f.truthy() => format!("and its fallback_role {f} can't take its place"),
         _ => "and has no fallback_role".to_owned(),
     };
-    let known = meta.roles.iter().filter_map(|(name, _)| name.as_str());
-    let hint = did_you_mean(role.as_str().unwrap_or_default(), known);
+    let role_names = meta.roles.iter().filter_map(|(name, _)| name.as_str());
+    let hint = did_you_mean(role.as_str().unwrap_or_default(), role_names);
     let message = format!("role {role} is not in the meta template (it has {}) {fallback}{hint}", meta.names());
-    Error::template(Code::UnknownRole, &*turn.place, message)
+    Error::template(Code::UnknownRole, &*turn.path, message)
 }
 
-/// The place of the role that speaks for a turn: its own, else its fallback's.
+/// Return the index of the role that speaks for a turn: its own role, else its fallback role.
 ///
 /// # Errors
 ///
 /// `TemplateError` if the meta template has neither.
 pub(super) fn speaker(turn: &Turn, meta: &Rounds) -> Result<usize> {
-    let own = role_of(turn)?;
-    meta.role(own)
+    let role = role_of(turn)?;
+    meta.role(role)
         .or_else(|| meta.role(turn.constant(keys::FALLBACK_ROLE).filter(|f| f.truthy())?))
         .ok_or_else(|| unknown_role(turn, meta))
 }
 
-/// Where a turn counts in the round.
-pub(super) enum RoundPlace {
-    /// At this item of the meta template's round.
-    At(usize),
-    /// Nowhere: the role is reserved.
+/// The position of a turn in the round.
+pub(super) enum RoundPosition {
+    /// The turn belongs to this item of the meta template's round.
+    Item(usize),
+    /// The turn has no position, because its role is reserved.
     Reserved,
 }
 
-/// Cut a dialogue into rounds: a role at the same or an earlier place starts a new one. Turns for which `place` says
-/// [`RoundPlace::Reserved`] take no part. There is always at least one round, if only an empty one.
+/// Cut a dialogue into rounds: a role at the same or an earlier position starts a new round. Turns for which `position`
+/// returns [`RoundPosition::Reserved`] don't count. There is always at least one round, even if it is empty.
 ///
 /// # Errors
 ///
-/// Whatever `place` returns; and `TemplateError` for a section within the dialogue (examples spliced into `round`).
-pub(super) fn split(items: &[Item], place: impl Fn(&Turn) -> Result<RoundPlace>) -> Result<Vec<&[Item]>> {
+/// The errors of `position`; `TemplateError` for a section within the dialogue (examples spliced into `round`).
+pub(super) fn split(items: &[Item], position: impl Fn(&Turn) -> Result<RoundPosition>) -> Result<Vec<&[Item]>> {
     let mut rounds = Vec::new();
     let (mut start, mut last) = (0, None);
     for (n, item) in items.iter().enumerate() {
         match item {
             Item::Str(_) => {}
             Item::Turn(turn) => {
-                if let RoundPlace::At(at) = place(turn)? {
-                    if last.is_some_and(|last| at <= last) {
+                if let RoundPosition::Item(index) = position(turn)? {
+                    if last.is_some_and(|last| index <= last) {
                         rounds.push(&items[start..n]);
                         start = n;
                     }
-                    last = Some(at);
+                    last = Some(index);
                 }
             }
             Item::Marker { .. } => {
@@ -128,11 +126,11 @@ pub(super) fn split(items: &[Item], place: impl Fn(&Turn) -> Result<RoundPlace>)
     Ok(rounds)
 }
 
-/// The roles as they speak in one round: the meta template's, overridden by the dataset's turns.
+/// Return the roles for one round: the meta template's roles, overridden by the dataset's turns.
 ///
 /// # Errors
 ///
-/// `TemplateError` for a turn whose role, and whose fallback, the meta template lacks.
+/// `TemplateError` for a turn whose role and fallback role aren't in the meta template.
 pub(super) fn overlay(items: &[Item], meta: &Rounds) -> Result<Vec<Turn>> {
     let mut roles: Vec<Turn> = meta.roles.iter().map(|(_, turn)| turn.clone()).collect();
     for item in items {
@@ -143,18 +141,18 @@ pub(super) fn overlay(items: &[Item], meta: &Rounds) -> Result<Vec<Turn>> {
     Ok(roles)
 }
 
-/// A string under `key` of a role; absent is empty.
+/// Return the string under `key` of a role; an empty one if the key is absent.
 ///
 /// # Errors
 ///
-/// `TemplateError` if it is no string, or holds a token id without text.
+/// `TemplateError` if it isn't a string, or has a token id without text.
 pub(super) fn string(role: &Turn, key: &str) -> Result<Arc<str>> {
     match role.get(key) {
         None => Ok(Arc::default()),
         Some(Entry::Const(Value::Str(s))) => Ok(s.clone()),
         Some(Entry::Const(other)) => Err(Error::template(
             Code::WrongType,
-            format!("{}.{key}", role.place),
+            format!("{}.{key}", role.path),
             format!("expected a str for {key:?}, found {}", other.type_name()),
         )),
         Some(Entry::Bad(error)) => Err(error.clone()),
@@ -162,7 +160,7 @@ pub(super) fn string(role: &Turn, key: &str) -> Result<Arc<str>> {
     }
 }
 
-/// Whether a role generates.
+/// Return true if a role generates.
 pub(super) fn generates(role: &Turn) -> bool {
     role.constant(keys::GENERATE).is_some_and(Value::truthy)
 }

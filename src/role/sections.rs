@@ -1,49 +1,51 @@
-//! The walk through a dialogue's sections, which both parsers take.
+//! Walks through a dialogue's sections, for both parsers.
 
 use super::meta::Rounds;
-use super::rounds::{Mark, RoundPlace, mark, speaker, split};
+use super::rounds::{Mark, RoundPosition, mark, speaker, split};
 use crate::error::{Code, Error, Result};
 use crate::template::{Item, Text, Turn};
 
-/// What a parser makes of what the walk passes.
+/// A parser that receives the parts of a dialogue from the walk.
 pub(super) trait Parser {
-    /// Where a turn counts in the meta template's round.
+    /// Return the position of a turn in the meta template's round.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for a role that has no place.
-    fn place(&self, turn: &Turn) -> Result<RoundPlace>;
+    /// `TemplateError` for a role without a position.
+    fn position(&self, turn: &Turn) -> Result<RoundPosition>;
 
-    /// One round of a dialogue; `stop`: where a generating role comes, it ends. Returns whether the prompt goes on.
+    /// Process one round of a dialogue. With `stop`, the prompt ends at a generating role. Returns true if the prompt
+    /// goes on.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for what can't be rendered.
+    /// `TemplateError` for an item that can't be rendered.
     fn round(&mut self, items: &[Item], stop: bool) -> Result<bool>;
 
-    /// A dialogue's own turns, where the meta template has no round; as [`Self::round`].
+    /// Process a dialogue's turns if the meta template has no round; otherwise the same as [`Self::round`].
     ///
     /// # Errors
     ///
-    /// `TemplateError` for what can't be rendered.
+    /// `TemplateError` for an item that can't be rendered.
     fn without_round(&mut self, items: &[Item], stop: bool) -> Result<bool>;
 
-    /// A turn of `begin` or `end`, with the role that speaks it.
+    /// Process a turn of `begin` or `end`, with the role that speaks it.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for what can't be rendered.
+    /// `TemplateError` for a turn that can't be rendered.
     fn turn_outside_round(&mut self, turn: &Turn, role: &Turn) -> Result<()>;
 
-    /// A bare string, and whether it stands among rounds.
+    /// Process a bare string; `in_round` is true if it is among rounds.
     fn string(&mut self, text: &Text, in_round: bool);
 }
 
-/// Walk through a dialogue's items. Returns whether the prompt goes on behind them.
+/// Walk through a dialogue's items. Returns true if the prompt goes on after them.
 ///
 /// # Errors
 ///
-/// What the parser returns; `TemplateError` for a turn outside every section, and for a section that ends unbegun.
+/// The errors of the parser; `TemplateError` for a turn outside all sections, and for a section that ends without a
+/// begin.
 pub(super) fn walk(items: &[Item], meta: &Rounds, generation: bool, parser: &mut impl Parser) -> Result<bool> {
     let mut sections: Vec<(&str, usize)> = Vec::new();
     for (n, item) in items.iter().enumerate() {
@@ -65,7 +67,7 @@ pub(super) fn walk(items: &[Item], meta: &Rounds, generation: bool, parser: &mut
                     Some(_) => {}
                     None => {
                         let message = "the turn stands outside every section";
-                        return Err(Error::template(Code::InvalidSection, &*turn.place, message));
+                        return Err(Error::template(Code::InvalidSection, &*turn.path, message));
                     }
                 },
                 Item::Bad(error) => return Err(error.clone()),
@@ -76,17 +78,17 @@ pub(super) fn walk(items: &[Item], meta: &Rounds, generation: bool, parser: &mut
     Ok(true)
 }
 
-/// Whether a section is cut into rounds: the dialogue's, and examples spliced into it.
+/// Return true if a section is cut into rounds: the dialogue's rounds, and examples spliced into it.
 fn is_rounds(section: &str) -> bool {
     section == "round" || section == "ice"
 }
 
-/// A section of rounds; the last one may stop where the model writes on.
+/// Process a section of rounds. The last round may stop where the model generates.
 fn section_goes_on(items: &[Item], meta: &Rounds, stop: bool, parser: &mut impl Parser) -> Result<bool> {
     if meta.has_no_round {
         return parser.without_round(items, stop);
     }
-    let rounds = split(items, |turn| parser.place(turn))?;
+    let rounds = split(items, |turn| parser.position(turn))?;
     let last = rounds.len() - 1;
     let mut going = true;
     for (n, round) in rounds.into_iter().enumerate() {
@@ -95,7 +97,7 @@ fn section_goes_on(items: &[Item], meta: &Rounds, stop: bool, parser: &mut impl 
     Ok(going)
 }
 
-/// The role that speaks a turn outside rounds.
+/// Return the role that speaks a turn outside rounds.
 fn role(turn: &Turn, meta: &Rounds) -> Result<Turn> {
     if meta.has_no_round {
         return Ok(meta.turn_as_role(turn));

@@ -2,21 +2,21 @@
 
 use super::meta::{RoundItem, Rounds};
 use super::request::Piece;
-use super::rounds::{RoundPlace, generates, overlay, role_of, speaker, string, unknown_role};
+use super::rounds::{RoundPosition, generates, overlay, role_of, speaker, string, unknown_role};
 use super::sections::{Parser, walk};
 use crate::error::{Code, Error, Result};
 use crate::template::{Entry, Item, Source, Text, Turn, keys};
 use crate::value::Value;
 
-/// The prompt of a dialogue for a language model.
+/// Return the prompt of a dialogue for a language model.
 ///
-/// Follows OpenCompass's `LMTemplateParser.parse_template`, and its documentation where the code crashes: a fallback
+/// It follows OpenCompass's `LMTemplateParser.parse_template`, and its documentation where the code crashes: a fallback
 /// role inside `round`, a reserved role inside `round`, and `end` together with a meta template.
 ///
 /// # Errors
 ///
-/// `TemplateError` for a role that nobody knows, for examples spliced into `round`, and for a value that is no string
-/// where a string has to be.
+/// `TemplateError` for an unknown role, for examples spliced into `round`, and for a value that should be a string and
+/// isn't.
 pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Piece>> {
     let mut parser =
         TextParser { meta, out: vec![section_string(meta.begin.as_ref(), keys::BEGIN, Source::MetaBegin)?] };
@@ -33,8 +33,8 @@ struct TextParser<'m> {
 }
 
 impl Parser for TextParser<'_> {
-    fn place(&self, turn: &Turn) -> Result<RoundPlace> {
-        place(turn, self.meta)
+    fn position(&self, turn: &Turn) -> Result<RoundPosition> {
+        position(turn, self.meta)
     }
 
     fn round(&mut self, items: &[Item], stop: bool) -> Result<bool> {
@@ -50,7 +50,7 @@ impl Parser for TextParser<'_> {
     }
 
     fn string(&mut self, text: &Text, in_round: bool) {
-        // Without a round of its own the meta template leaves strings where they stand.
+        // If the meta template has no round, strings stay only outside rounds.
         if !(self.meta.has_no_round && in_round) {
             self.out.push(Piece::new(text.clone()));
         }
@@ -69,19 +69,19 @@ fn section_string(value: Option<&Value>, key: &str, source: Source) -> Result<Pi
     }
 }
 
-fn place(turn: &Turn, meta: &Rounds) -> Result<RoundPlace> {
+fn position(turn: &Turn, meta: &Rounds) -> Result<RoundPosition> {
     let role = role_of(turn)?;
-    if let Some(at) = meta.place(role) {
-        return Ok(RoundPlace::At(at));
+    if let Some(index) = meta.position(role) {
+        return Ok(RoundPosition::Item(index));
     }
     if meta.role(role).is_some() {
-        return Ok(RoundPlace::Reserved);
+        return Ok(RoundPosition::Reserved);
     }
-    let fallback = turn.constant(keys::FALLBACK_ROLE).and_then(|f| meta.place(f));
-    fallback.map(RoundPlace::At).ok_or_else(|| unknown_role(turn, meta))
+    let fallback = turn.constant(keys::FALLBACK_ROLE).and_then(|f| meta.position(f));
+    fallback.map(RoundPosition::Item).ok_or_else(|| unknown_role(turn, meta))
 }
 
-/// The dialogue's own turns, where the meta template has no round. Returns whether the prompt goes on after them.
+/// Write the dialogue's turns if the meta template has no round. Returns true if the prompt goes on after them.
 fn turns_themselves(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
     for item in items {
         match item {
@@ -98,17 +98,17 @@ fn turns_themselves(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Pie
     Ok(true)
 }
 
-/// One round. Returns whether the prompt goes on after it.
+/// Write one round. Returns true if the prompt goes on after it.
 fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
     let roles = overlay(items, meta)?;
-    // A reserved role speaks where its turn stands: after the turn before it, or first of all.
+    // A reserved role speaks at the position of its turn: after the turn before it, or at the start.
     let mut asides: Vec<(Option<usize>, Turn)> = Vec::new();
     let mut last = None;
     for item in items {
         if let Item::Turn(turn) = item {
-            match place(turn, meta)? {
-                RoundPlace::At(at) => last = Some(at),
-                RoundPlace::Reserved => {
+            match position(turn, meta)? {
+                RoundPosition::Item(index) => last = Some(index),
+                RoundPosition::Reserved => {
                     let mut role = meta.roles[speaker(turn, meta)?].1.clone();
                     role.update(turn);
                     asides.push((last, role));
@@ -117,7 +117,7 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) ->
         }
     }
     let aside = |after: Option<usize>, out: &mut Vec<Piece>| -> Result<bool> {
-        for (_, role) in asides.iter().filter(|(at, _)| *at == after) {
+        for (_, role) in asides.iter().filter(|(index, _)| *index == after) {
             if !speak(role, stop, out)? {
                 return Ok(false);
             }
@@ -143,7 +143,7 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) ->
     Ok(true)
 }
 
-/// `begin + prompt + end` of a role; only `begin` where generation starts. Returns whether the prompt goes on.
+/// Write `begin + prompt + end` of a role; only `begin` if generation starts there. Returns true if the prompt goes on.
 fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
     let name = role.constant(keys::ROLE).and_then(Value::as_text);
     out.push(Piece::literal(string(role, keys::BEGIN)?, Source::RoleBegin, name));
@@ -155,11 +155,11 @@ fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
     Ok(true)
 }
 
-/// A role's prompt: the dataset's, else the meta template's default.
+/// Return a role's prompt: the dataset's, else the meta template's default.
 ///
 /// # Errors
 ///
-/// `TemplateError` if the default is no string.
+/// `TemplateError` if the default isn't a string.
 pub(super) fn prompt(role: &Turn) -> Result<Text> {
     match role.get(keys::PROMPT) {
         Some(Entry::Text(text)) => Ok(text.clone()),

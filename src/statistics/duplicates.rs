@@ -1,32 +1,32 @@
-//! Which requests are the same as an earlier one: by their fingerprints, all of which are kept, and sorted in the end.
+//! Finds requests that repeat an earlier one. All fingerprints are kept, and sorted in the end.
 
 use super::hashes::RequestHash;
 use crate::threads;
 
-/// Fingerprints of requests, by their numbers: 16 bytes a request, and 24 more while they are sorted.
+/// The fingerprints of requests by number: 16 bytes a request, and 24 more during sorting.
 #[derive(Clone, Debug, Default)]
 pub struct Duplicates {
-    /// The number of each batch's first request, and the batch's fingerprints.
+    /// The number of each batch's first request, with the batch's fingerprints.
     batches: Vec<(u64, Vec<Option<RequestHash>>)>,
 }
 
-/// Requests that are all the same.
+/// Requests that are all equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateGroup {
-    /// How many they are.
+    /// The number of requests.
     pub requests: u64,
-    /// The numbers of the first of them.
+    /// The numbers of the first requests.
     pub first: Vec<u64>,
 }
 
-/// What is known of duplicates.
+/// A summary of duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DuplicateSummary {
     /// Requests that repeat an earlier one.
     pub repeated: u64,
-    /// Contents that more than one request has.
+    /// Contents that occur in more than one request.
     pub groups: u64,
-    /// The largest groups, the one that begins first before others of its size.
+    /// The largest groups. Groups of equal size are in the order of their first requests.
     pub largest: Vec<DuplicateGroup>,
 }
 
@@ -36,7 +36,7 @@ impl Duplicates {
         self.batches.push((first, hashes));
     }
 
-    /// What is known of duplicates, with so many of the largest groups, and so many numbers of each.
+    /// Summarise the duplicates: at most `groups` of the largest groups, with at most `rows` numbers of each.
     pub fn summary(&self, groups: usize, rows: usize) -> DuplicateSummary {
         let number = |(first, hashes): &(u64, Vec<Option<RequestHash>>)| {
             (*first..).zip(hashes.clone()).filter_map(|(number, hash)| Some((hash?, number))).collect::<Vec<_>>()
@@ -45,18 +45,18 @@ impl Duplicates {
         threads::sort(&mut all);
         let mut out = DuplicateSummary::default();
         for same in all.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-            let own = DuplicateGroup {
+            let group = DuplicateGroup {
                 requests: same.len() as u64,
                 first: same.iter().take(rows).map(|(_, number)| *number).collect(),
             };
             out.groups += 1;
-            out.repeated += own.requests - 1;
-            let before = |known: &DuplicateGroup| {
-                (own.requests, std::cmp::Reverse(&own.first)) <= (known.requests, std::cmp::Reverse(&known.first))
+            out.repeated += group.requests - 1;
+            let before = |other: &DuplicateGroup| {
+                (group.requests, std::cmp::Reverse(&group.first)) <= (other.requests, std::cmp::Reverse(&other.first))
             };
-            let at = out.largest.partition_point(before);
-            if at < groups {
-                out.largest.insert(at, own);
+            let index = out.largest.partition_point(before);
+            if index < groups {
+                out.largest.insert(index, group);
                 out.largest.truncate(groups);
             }
         }

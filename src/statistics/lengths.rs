@@ -1,56 +1,57 @@
-//! How lengths are distributed: exactly, and in memory that is bounded.
+//! The distribution of lengths: exact, in bounded memory.
 //!
-//! Kept is how many requests have each length. Different lengths add up, so `n` bytes of requests have at most
-//! `sqrt(2 n)` of them: a terabyte has less than 1.5 million, however many requests it is.
+//! The number of requests of each length is kept. Different lengths add up, so `n` bytes of requests have at most
+//! `sqrt(2 n)` different lengths: a terabyte has less than 1.5 million, however many requests it has.
 
 use std::collections::BTreeMap;
 
-/// Lengths, added up.
+/// The counts of lengths.
 #[derive(Clone, Debug)]
 pub struct Lengths {
     counts: BTreeMap<u64, u64>,
     requests: u64,
     sum: u64,
-    /// The longest and the shortest, the first of equal ones first, with their numbers.
+    /// The lengths and numbers of the longest requests and of the shortest. Equal lengths are in the order of their
+    /// numbers.
     longest: Vec<(u64, u64)>,
     shortest: Vec<(u64, u64)>,
     kept: usize,
 }
 
-/// Requests of lengths from `start` up to before `end`.
+/// The requests of lengths from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
     /// The smallest length.
     pub start: u64,
-    /// The first length that is too large.
+    /// The first length beyond the bin.
     pub end: u64,
-    /// How many requests.
+    /// The number of requests.
     pub requests: u64,
 }
 
-/// What is known of lengths.
+/// A summary of lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LengthSummary {
-    /// How many requests.
+    /// The number of requests.
     pub requests: u64,
-    /// All lengths together.
+    /// The sum of all lengths.
     pub sum: u64,
-    /// The smallest; None where there are no requests.
+    /// The smallest length; None if there are no requests.
     pub min: Option<u64>,
-    /// The largest.
+    /// The largest length.
     pub max: Option<u64>,
-    /// For each percentage that was asked for the smallest length that so many requests don't pass.
+    /// For each percentage, the smallest length that so many requests don't exceed.
     pub percentiles: Vec<u64>,
     /// The requests by their lengths.
     pub histogram: Vec<Bin>,
-    /// Lengths and numbers of the longest requests, and of the shortest.
+    /// The lengths and numbers of the longest requests.
     pub longest: Vec<(u64, u64)>,
-    /// The same of the shortest.
+    /// The lengths and numbers of the shortest requests.
     pub shortest: Vec<(u64, u64)>,
 }
 
 impl Lengths {
-    /// No lengths yet; so many of the longest and of the shortest requests are kept.
+    /// Begin without lengths; `kept` of the longest and of the shortest requests are kept.
     pub fn new(kept: usize) -> Self {
         Self {
             counts: BTreeMap::new(),
@@ -62,7 +63,7 @@ impl Lengths {
         }
     }
 
-    /// Add the lengths of requests from number `first` on; None is no request, and has a number.
+    /// Add the lengths of requests from number `first` on. None stands for a missing request, which has a number too.
     pub fn add(&mut self, first: u64, lengths: impl Iterator<Item = Option<u64>>) {
         for (number, length) in (first..).zip(lengths) {
             let Some(length) = length else { continue };
@@ -74,7 +75,7 @@ impl Lengths {
         }
     }
 
-    /// What is known of the lengths: these percentiles, and a histogram of at most so many bins.
+    /// Summarise the lengths with these percentiles, and a histogram of at most `bins` bins.
     pub fn summary(&self, percentages: &[u32], bins: u64) -> LengthSummary {
         let (min, max) = (self.counts.keys().next().copied(), self.counts.keys().next_back().copied());
         LengthSummary {
@@ -89,7 +90,7 @@ impl Lengths {
         }
     }
 
-    /// The smallest length that `percent` of all requests don't pass.
+    /// Return the smallest length that `percent` of all requests don't exceed.
     fn percentile(&self, percent: u32) -> Option<u64> {
         let rank = (u128::from(self.requests) * u128::from(percent)).div_ceil(100).max(1) as u64;
         let mut seen = 0;
@@ -102,7 +103,8 @@ impl Lengths {
         None
     }
 
-    /// Bins of one width over all lengths; where a few are far beyond the others, the last bin holds these.
+    /// Return bins of equal width over all lengths. If a few lengths are far beyond the others, the last bin holds
+    /// them.
     fn histogram(&self, bins: u64) -> Vec<Bin> {
         let (Some(min), Some(max)) = (self.counts.keys().next(), self.counts.keys().next_back()) else {
             return Vec::new();
@@ -128,13 +130,13 @@ impl Lengths {
     }
 }
 
-/// Put a request among the best ones, behind its equals.
-fn keep(best: &mut Vec<(u64, u64)>, kept: usize, one: (u64, u64), is_better: impl Fn(u64, u64) -> bool) {
-    if best.len() == kept && best.last().is_none_or(|last| !is_better(one.0, last.0)) {
+/// Insert a request into the best ones, after its equals.
+fn keep(best: &mut Vec<(u64, u64)>, kept: usize, request: (u64, u64), is_better: impl Fn(u64, u64) -> bool) {
+    if best.len() == kept && best.last().is_none_or(|last| !is_better(request.0, last.0)) {
         return;
     }
-    let at = best.partition_point(|known| !is_better(one.0, known.0));
-    best.insert(at, one);
+    let index = best.partition_point(|other| !is_better(request.0, other.0));
+    best.insert(index, request);
     best.truncate(kept);
 }
 
@@ -163,8 +165,8 @@ mod tests {
         assert_eq!(bins.first(), Some(&Bin { start: 0, end: 5, requests: 100 }));
         assert_eq!(bins.last(), Some(&Bin { start: 50, end: 2_000_001, requests: 2 }));
         assert_eq!(Lengths::new(1).summary(&[50], 10).histogram, []);
-        let mut one = Lengths::new(1);
-        one.add(0, [Some(7)].into_iter());
-        assert_eq!(one.summary(&[50], 10).histogram, [Bin { start: 7, end: 8, requests: 1 }]);
+        let mut single = Lengths::new(1);
+        single.add(0, [Some(7)].into_iter());
+        assert_eq!(single.summary(&[50], 10).histogram, [Bin { start: 7, end: 8, requests: 1 }]);
     }
 }

@@ -1,7 +1,7 @@
-//! Statistics of rendered requests: how long they are, and which are the same.
+//! Statistics of rendered requests: their lengths, and duplicates.
 //!
-//! A column of requests is opened once (`request_column`), whatever its Arrow type; `sizes` and `hashes` go over its rows
-//! on all threads. `lengths` and `duplicates` add up what batch after batch brings.
+//! A column of requests is opened once (`request_column`), whatever its Arrow type. `sizes` and `hashes` go over its
+//! rows on all threads. `lengths` and `duplicates` accumulate the results of all batches.
 
 mod duplicates;
 mod hashes;
@@ -10,8 +10,8 @@ mod request_column;
 mod sizes;
 
 pub use duplicates::{DuplicateGroup, DuplicateSummary, Duplicates};
-pub use hashes::{HASH_BYTES, RequestHash, hashes};
-pub(crate) use hashes::{as_it_is, write};
+pub use hashes::{HASH_BYTES, RequestHash, hash_array};
+pub(crate) use hashes::{unchanged, write};
 pub use lengths::{Bin, LengthSummary, Lengths};
 pub use request_column::RequestColumn;
 pub use sizes::{Sizes, sizes};

@@ -1,38 +1,38 @@
-//! A column of requests, opened: texts, messages of any Arrow type, or either as JSON.
+//! A column of requests: texts, messages of any Arrow type, or either as JSON.
 
 use arrow_array::{Array, ArrayRef};
 
 use crate::error::Result;
-use crate::render::SaidColumn;
+use crate::render::MessageColumn;
 use crate::value::Value;
 
 /// A column of requests.
 pub struct RequestColumn {
-    pub(super) root: SaidColumn,
-    /// How many there are.
+    pub(super) root: MessageColumn,
+    /// The number of requests.
     pub len: usize,
-    /// Whether its texts are requests as JSON.
+    /// True if the texts are requests as JSON.
     pub(super) is_json: bool,
 }
 
 impl RequestColumn {
-    /// Open a column. `is_json` says that its texts are JSON, as `output="messages_json"` writes it.
+    /// Open a column. `is_json` is true if its texts are JSON, as written by `output="messages_json"`.
     ///
     /// # Errors
     ///
     /// `RenderError` for an array whose offsets or bytes are wrong.
     pub fn new(array: &ArrayRef, is_json: bool) -> Result<Self> {
-        Ok(Self { root: SaidColumn::new(array)?, len: array.len(), is_json })
+        Ok(Self { root: MessageColumn::new(array)?, len: array.len(), is_json })
     }
 
-    /// Whether a row has no request.
+    /// Return true if a row has no request.
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.root.is_null(row)
     }
 
-    /// The request of a row that is JSON; None where it isn't after all.
+    /// Return the parsed request of a row; None if the row isn't JSON.
     pub(super) fn parsed(&self, row: usize) -> Option<Value> {
-        let SaidColumn::Text(texts, _) = &self.root else { return None };
+        let MessageColumn::Text(texts, _) = &self.root else { return None };
         if self.is_json { serde_json::from_slice(texts.bytes(row)).ok().map(of_json) } else { None }
     }
 }
@@ -41,9 +41,9 @@ fn of_json(value: serde_json::Value) -> Value {
     use serde_json::Value as Json;
     match value {
         Json::Null => Value::None,
-        Json::Bool(own) => Value::Bool(own),
+        Json::Bool(flag) => Value::Bool(flag),
         Json::Number(number) => match number.as_i64() {
-            Some(own) => Value::Int(own),
+            Some(integer) => Value::Int(integer),
             None if number.is_u64() => Value::Big(number.to_string().into()),
             None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
         },

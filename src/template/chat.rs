@@ -1,46 +1,47 @@
-//! What `ChatInferencer` makes a chat of: the reader's columns, and a template for one round of it.
+//! The configuration of `ChatInferencer`'s chats: the reader's columns, and a template for one round.
 
 use super::keys;
 use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::Text;
 use super::turn::{Item, Turn};
 use crate::error::{Code, Error, Result};
-use crate::near::did_you_mean;
+use crate::suggest::did_you_mean;
 use crate::value::Value;
 
-/// The name of the column that may hold a chat beside other input columns.
+/// The name of the column that may hold a chat next to other input columns.
 pub const DIALOGUE: &str = "dialogue";
 
-/// A message that a template gives.
+/// A message of a template.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Who speaks, as OpenAI's messages call it.
+    /// The role, in OpenAI's words.
     pub role: &'static str,
-    /// What is said.
+    /// The text.
     pub text: Text,
-    /// Whether it is a bare string of the template, which the harness leaves out by what it holds.
+    /// True if the message is a bare string of the template. The harness drops it depending on its content.
     pub bare: bool,
 }
 
 /// A chat's configuration.
 #[derive(Clone, Debug)]
 pub struct Chat {
-    /// The reader's.
+    /// The reader's `input_columns`.
     pub input_columns: Vec<String>,
-    /// The reader's.
+    /// The reader's `output_column`.
     pub output_column: Option<String>,
-    /// What the template says of one entry. None where there is no template: the input column asks, the output column
-    /// answers. An error is for whoever needs the template: a column that holds the chat itself doesn't.
+    /// The template's messages for one entry. None if there is no template; then the input column has the questions,
+    /// and the output column the answers. An error matters only if the template is needed, which it isn't for a column
+    /// that holds the chat itself.
     pub lines: Option<Result<Vec<Line>>>,
 }
 
 impl Chat {
-    /// The chat of these columns and this prompt template, or why there can't be one.
+    /// Make the chat of these columns and this prompt template.
     ///
     /// # Errors
     ///
-    /// `TemplateError` where no table could give a chat: several input columns and neither a template nor a column
-    /// `dialogue` among them, or a template that gives no messages.
+    /// `TemplateError` if no table could give a chat: if there are several input columns and neither a template nor a
+    /// column `dialogue`, or if a template gives no messages.
     pub fn new(
         prompt: Option<Result<PromptTemplate>>,
         input_columns: Vec<String>,
@@ -62,12 +63,12 @@ impl Chat {
         }
     }
 
-    /// Whether a column of the table takes part.
+    /// Return true if a column of the table is used.
     pub fn holds(&self, name: &str) -> bool {
-        self.input_columns.iter().any(|own| own == name) || self.output_column.as_deref() == Some(name)
+        self.input_columns.iter().any(|column| column == name) || self.output_column.as_deref() == Some(name)
     }
 
-    /// Every column that takes part, in braces.
+    /// Add every column that is used, in braces.
     pub(super) fn literals(&self, out: &mut Vec<String>) {
         out.extend(self.input_columns.iter().chain(&self.output_column).map(|name| format!("{{{name}}}")));
     }
@@ -98,7 +99,7 @@ fn spoken(dialogue: &Dialogue, prompt: &PromptTemplate) -> Result<Vec<Line>> {
         match item {
             Item::Bad(error) => return Err(error.clone()),
             Item::Str(text) => lines.push(Line { role: "user", text: without_tokens(text, prompt), bare: true }),
-            // A configuration's own section markers; whatever else they say goes with them.
+            // A configuration may have its own section markers; their other keys are dropped with them.
             Item::Turn(turn) if turn.get(keys::SECTION).is_some() => {}
             Item::Turn(turn) => {
                 if let Some(role) = role(turn)? {
@@ -112,7 +113,7 @@ fn spoken(dialogue: &Dialogue, prompt: &PromptTemplate) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Who speaks; None for roles that a chat doesn't know, whose turns are dropped.
+/// Return the role of a turn; None for a role that a chat doesn't have, whose turns are dropped.
 fn role(turn: &Turn) -> Result<Option<&'static str>> {
     match turn.constant(keys::ROLE).map(Value::as_str) {
         None => Err(turn.lacks(keys::ROLE)),

@@ -1,30 +1,30 @@
 //! The keys of turns and messages, as harnesses spell them.
 
-/// Who speaks.
+/// The role.
 pub const ROLE: &str = "role";
-/// Who speaks where the meta template lacks the role.
+/// The role to use if the meta template lacks `role`.
 pub const FALLBACK_ROLE: &str = "fallback_role";
-/// What a turn says; what a message for an API says.
+/// The text of a turn, or of a message for an API.
 pub const PROMPT: &str = "prompt";
-/// What a raw message says.
+/// The content of a raw message.
 pub const CONTENT: &str = "content";
-/// Texts, images, videos and sounds that a turn says in place of a prompt.
+/// The texts, images, videos and sounds of a turn that has no prompt.
 pub const PROMPT_MM: &str = "prompt_mm";
-/// The same in a message for an API.
+/// The texts, images, videos and sounds of a message for an API.
 pub const PARTS: &str = "parts";
-/// What a part says that is a text, and the type of such a part.
+/// The text of a part, and the type of such a part.
 pub const TEXT: &str = "text";
-/// Of a part, what kind it is.
+/// The type of a part.
 pub const TYPE: &str = "type";
-/// What stands before a role's prompt.
+/// The text before a role's prompt.
 pub const BEGIN: &str = "begin";
-/// What stands behind a role's prompt.
+/// The text after a role's prompt.
 pub const END: &str = "end";
-/// Whether the model writes on as this role.
+/// True if the model generates as this role.
 pub const GENERATE: &str = "generate";
-/// What an API calls the role.
+/// The role's name in an API.
 pub const API_ROLE: &str = "api_role";
-/// Of a section marker, the section.
+/// The section of a section marker.
 pub const SECTION: &str = "section";
-/// Of a section marker, `begin` or `end`.
+/// The position of a section marker: `begin` or `end`.
 pub const POS: &str = "pos";

@@ -1,7 +1,7 @@
 //! `MMPromptTemplate`: a dialogue whose turns hold texts, images, videos and sounds.
 //!
-//! What a sample shows stands in one tagged text: `<AIS_TEXT_START>…<AIS_CONTENT_TAG><AIS_IMAGE_START>…`. Each tagged
-//! stretch becomes a part of a message, in its order, by the template's entry for its modality.
+//! A sample's media are in one tagged text: `<AIS_TEXT_START>…<AIS_CONTENT_TAG><AIS_IMAGE_START>…`. Each tagged stretch
+//! becomes a part of a message, in its order, with the template's entry for its modality.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::error::{Code, Error, Result};
 /// A dialogue template with media.
 #[derive(Clone, Debug)]
 pub struct MediaTemplate {
-    /// Its sections; `prompt_mm` of a turn is an [`Entry::Media`], and only bare strings are filled with columns.
+    /// Its sections. `prompt_mm` of a turn is an [`Entry::Media`], and only bare strings are filled with columns.
     pub dialogue: Dialogue,
-    /// Every `prompt_mm` in it, in order.
+    /// Every `prompt_mm` in the dialogue, in order.
     pub media: Vec<Arc<Media>>,
-    /// Its ICE token: examples are ignored, but the harness asks for it where an ICE template is given.
+    /// Its ICE token. Examples are ignored, but the harness requires the token if there is an ICE template.
     pub ice_token: Option<String>,
-    /// Where it stands in the configuration.
+    /// The path in the configuration.
     pub path: String,
 }
 
@@ -30,7 +30,7 @@ impl MediaTemplate {
     ///
     /// # Errors
     ///
-    /// `TemplateError` if it is no dialogue, or its round holds a bare string: the harness looks for `prompt_mm` in
+    /// `TemplateError` if it isn't a dialogue, or if its round has a bare string: the harness looks for `prompt_mm` in
     /// each item.
     pub fn new(template: PromptTemplate, source: Source) -> Result<Self> {
         let PromptTemplate { sections, ice_token, path, .. } = template;
@@ -42,7 +42,7 @@ impl MediaTemplate {
                 "a round with media is made of turns (dicts with a role); a bare str has no place in it",
             ));
         }
-        // Looking for parts, the code takes a str with this word for a turn, and falls over it.
+        // When it looks for parts, the code takes a str with this word for a turn, and fails.
         let outside = dialogue.begin.iter().chain(&dialogue.end).flatten();
         if outside.clone().any(|item| matches!(item, Item::Str(text) if text.contains(keys::PROMPT_MM))) {
             return Err(Error::template(
@@ -58,13 +58,13 @@ impl MediaTemplate {
             let role = turn.constant(keys::ROLE).cloned();
             for (key, entry) in &mut turn.keys {
                 match entry {
-                    // Kept as the code does it: what a turn says is not filled in here.
+                    // As in the harness's code, a turn's text is not filled in here.
                     Entry::Text(text) => text.is_final = true,
                     Entry::Const(value) if &**key == MEDIA_KEY => {
-                        let place = format!("{}.{MEDIA_KEY}", turn.place);
-                        let own = Arc::new(Media::parse(value, place, source, role.as_ref()));
-                        media.push(own.clone());
-                        *entry = Entry::Media(own);
+                        let media_path = format!("{}.{MEDIA_KEY}", turn.path);
+                        let parts = Arc::new(Media::parse(value, media_path, source, role.as_ref()));
+                        media.push(parts.clone());
+                        *entry = Entry::Media(parts);
                     }
                     _ => {}
                 }

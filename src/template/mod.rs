@@ -1,20 +1,20 @@
-//! What was asked: the dataset's templates, read from configuration values.
+//! The dataset's templates, read from configuration values.
 //!
-//! A template is read once and never looked at as a dict again. What the harness would trip over only when it uses a
-//! part (an item that is no string, a label without `round`) is kept as that part's error and raised where it is used,
-//! so that a label nobody renders can't fail. A configuration value passes the files in this order:
+//! A template is read once and isn't used as a dict afterwards. Some faults stop a harness only when it uses the part
+//! (an item that isn't a string, a label without `round`). Such an error is kept in the part and raised when the part
+//! is used, so that a label that isn't rendered can't fail. A configuration value passes the files in this order:
 //!
-//! | file | what it knows |
+//! | file | content |
 //! |---|---|
-//! | `template` | which family a template is of |
+//! | `template` | the family of a template |
 //! | `template_keys` | the keys of its dict |
 //! | `prompt`, `raw` | the families that are read from a value: a dialogue or a label map, and messages |
-//! | `column_tokens` | what stands for a column, where that isn't `{name}` |
-//! | `turns`, `media_template`, `chat` | the families that are made of a prompt template |
+//! | `column_tokens` | tokens that replace `{name}` as placeholders of columns |
+//! | `turns`, `media_template`, `chat` | the families that are built on a prompt template |
 //! | `keys` | the keys of turns and messages |
 //! | `turn` | turns and the other items of a dialogue |
-//! | `media`, `modality` | what a turn says in texts, images, videos and sounds |
-//! | `text` | texts that fields are filled into, and where each came from |
+//! | `media`, `modality` | texts, images, videos and sounds of a turn |
+//! | `text` | texts that fields are filled into, with their origins |
 
 mod chat;
 mod column_tokens;

@@ -1,9 +1,9 @@
-//! What a sample shows: the stretches of its tagged text, and the payloads in them.
+//! The modalities of a sample's tagged text.
 
-/// What ends every stretch of a tagged text.
+/// The tag that ends every stretch of a tagged text.
 pub const END_TAG: &str = "<AIS_CONTENT_TAG>";
 
-/// What a stretch shows.
+/// The kind of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modality {
     /// Text.
@@ -20,7 +20,7 @@ impl Modality {
     /// Every modality, in the order in which [`Media::parts`](super::Media::parts) has them.
     pub const ALL: [Self; 4] = [Self::Text, Self::Image, Self::Video, Self::Audio];
 
-    /// What a stretch of it begins with.
+    /// Return the tag that begins a stretch.
     pub fn tag(self) -> &'static str {
         match self {
             Self::Text => "<AIS_TEXT_START>",
@@ -30,7 +30,7 @@ impl Modality {
         }
     }
 
-    /// Its entry in `prompt_mm`.
+    /// Return the key of its entry in `prompt_mm`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -40,12 +40,12 @@ impl Modality {
         }
     }
 
-    /// The placeholder that its stretches are filled in for.
+    /// Return the placeholder that its stretches are filled in for.
     pub fn placeholder(self) -> &'static str {
         if self == Self::Text { "question" } else { self.name() }
     }
 
-    /// The key of a part that holds it.
+    /// Return the key of a part that holds the payload.
     pub fn holder(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -55,13 +55,13 @@ impl Modality {
         }
     }
 
-    /// The modality of that name.
+    /// Return the modality of that name.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|m| m.name() == name)
     }
 }
 
-/// Whether a payload says itself how it is to be read: a URL of a file, of the net, or of data.
+/// Return true if a payload has a scheme: a URL of a file, of the web, or of data.
 pub fn has_scheme(payload: &[u8]) -> bool {
     [&b"file://"[..], b"http://", b"https://", b"data:"].iter().any(|scheme| payload.starts_with(scheme))
 }

@@ -6,13 +6,13 @@ use super::keys;
 use super::text::{Origin, Source, Text};
 use super::turn::{Entry, Turn};
 use crate::error::{Code, Error, Result};
-use crate::near::{did_you_mean, meant_as};
+use crate::suggest::{did_you_mean, misspelling_hint};
 use crate::value::Value;
 
-/// One entry of the message list.
+/// An entry of the message list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RawItem {
-    /// A string: the place of the examples if it is the ICE token, else nothing.
+    /// A string: it is replaced by the examples if it is the ICE token, else dropped.
     Str(String),
     /// `{"expand_column": name}`: the messages of a list column.
     Expand(String),
@@ -25,18 +25,19 @@ pub enum RawItem {
 pub struct RawTemplate {
     /// The messages.
     pub items: Vec<RawItem>,
-    /// The string item that stands for the examples.
+    /// The string that is replaced by the examples.
     pub ice_token: Option<String>,
 }
 
 const ROLES: [&str; 3] = ["system", "user", "assistant"];
 
 impl RawTemplate {
-    /// Read the message list at `path`; `format` says whether fields are filled into contents.
+    /// Read the message list at `path`; `format` is true if fields are filled into contents.
     ///
     /// # Errors
     ///
-    /// `TemplateError` for what the harness refuses: no list, a message without role or content, an unknown role.
+    /// `TemplateError` for a value that the harness refuses: not a list, a message without role or content, an unknown
+    /// role.
     pub(super) fn parse(value: &Value, path: &str, format: bool, ice_token: &str, source: Source) -> Result<Self> {
         let Value::List(list) = value else {
             return Err(Error::template(
@@ -47,18 +48,18 @@ impl RawTemplate {
         };
         let mut items = Vec::with_capacity(list.len());
         for (n, message) in list.iter().enumerate() {
-            let place = format!("{path}[{n}]");
+            let item_path = format!("{path}[{n}]");
             items.push(match message {
                 Value::Str(s) => RawItem::Str(s.to_string()),
                 Value::Dict(_) if message.get("expand_column").is_some() => {
-                    // A column that no table has is expanded to nothing; so is a name that is no string.
+                    // A column that no table has is expanded to nothing; so is a name that isn't a string.
                     RawItem::Expand(message.get("expand_column").and_then(Value::as_str).unwrap_or_default().to_owned())
                 }
-                Value::Dict(keys) => RawItem::Message(read(message, keys, place, format, source)?),
+                Value::Dict(keys) => RawItem::Message(read(message, keys, item_path, format, source)?),
                 other => {
                     return Err(Error::template(
                         Code::WrongType,
-                        place,
+                        item_path,
                         format!("expected a message (a dict) or a str, found {}", other.type_name()),
                     ));
                 }
@@ -82,25 +83,25 @@ impl RawTemplate {
     }
 }
 
-fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, source: Source) -> Result<Turn> {
+fn read(message: &Value, keys: &[(Value, Value)], path: String, format: bool, source: Source) -> Result<Turn> {
     for key in [keys::ROLE, keys::CONTENT] {
         if message.get(key).is_none() {
-            let hint = meant_as(key, message.names(), &[keys::ROLE, keys::CONTENT]);
+            let hint = misspelling_hint(key, message.names(), &[keys::ROLE, keys::CONTENT]);
             return Err(Error::template(
                 Code::MissingKey,
-                place,
+                path,
                 format!("the message needs the key {key:?}, which is missing{hint}"),
             ));
         }
     }
     let role = message.get(keys::ROLE).and_then(Value::as_str);
     if !role.is_some_and(|r| ROLES.contains(&r)) {
-        let found = message.get(keys::ROLE).unwrap_or(&Value::None);
+        let value = message.get(keys::ROLE).unwrap_or(&Value::None);
         return Err(Error::template(
             Code::InvalidRole,
-            format!("{place}.role"),
+            format!("{path}.role"),
             format!(
-                "role {found} is not one of {}{}",
+                "role {value} is not one of {}{}",
                 ROLES.map(|r| format!("'{r}'")).join(", "),
                 did_you_mean(role.unwrap_or_default(), ROLES)
             ),
@@ -119,5 +120,5 @@ fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, s
             (name, entry)
         })
         .collect();
-    Ok(Turn { place: place.into(), keys })
+    Ok(Turn { path: path.into(), keys })
 }

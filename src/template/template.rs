@@ -10,7 +10,7 @@ use super::text::Source;
 use super::turns::Turns;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result, excerpt};
-use crate::near::{did_you_mean, meant_as};
+use crate::suggest::{did_you_mean, misspelling_hint};
 use crate::value::Value;
 
 /// A template of any family.
@@ -26,7 +26,7 @@ pub enum Template {
     Media(MediaTemplate),
     /// No template: the examples, and columns joined by spaces.
     Columns(Vec<String>),
-    /// What `ChatInferencer` makes a chat of; made around a prompt template, if there is one.
+    /// The configuration of `ChatInferencer`'s chats, with its prompt template, if there is one.
     Chat(Chat),
 }
 
@@ -35,7 +35,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// `TemplateError` naming the place under `path`, for what the harness's constructor refuses.
+    /// `TemplateError` with the path under `path`, for a value that the harness's constructor refuses.
     pub fn parse(value: &Value, path: &str, source: Source, dialect: Dialect) -> Result<Self> {
         let bare = |value: &Value| {
             if dialect.needs_column_tokens() {
@@ -68,7 +68,7 @@ impl Template {
         };
         let required = |key: &str| {
             value.get(key).ok_or_else(|| {
-                let hint = meant_as(key, value.names(), &[]);
+                let hint = misspelling_hint(key, value.names(), &[]);
                 Error::template(
                     Code::MissingKey,
                     path,
@@ -107,7 +107,7 @@ impl Template {
                     Some(_) => optional_string(value, "ice_token", path)?,
                 };
                 let inner = format!("{path}.messages");
-                // No string equals None: a null token is a token that never stands among the messages.
+                // A null token equals no string, so an empty token is used, which never stands among the messages.
                 let mut raw = RawTemplate::parse(required("messages")?, &inner, format, "", source)?;
                 raw.ice_token = ice;
                 Ok(Self::Raw(raw))
@@ -125,11 +125,12 @@ impl Template {
         }
     }
 
-    /// What `ChatInferencer` makes a chat of, from the reader's columns and the prompt template, if there is one.
+    /// Make the configuration of `ChatInferencer`'s chats from the reader's columns and the prompt template, if there
+    /// is one.
     ///
     /// # Errors
     ///
-    /// As [`Chat::new`].
+    /// The same as those of [`Chat::new`].
     pub fn chat(prompt: Option<Self>, input_columns: Vec<String>, output_column: Option<String>) -> Result<Self> {
         let prompt = prompt.map(|template| match template {
             Self::Prompt(prompt) => Ok(prompt),
@@ -142,7 +143,7 @@ impl Template {
         Ok(Self::Chat(Chat::new(prompt, input_columns, output_column)?))
     }
 
-    /// The ICE token, if the template has one.
+    /// Return the ICE token, if the template has one.
     pub fn ice_token(&self) -> Option<&str> {
         match self {
             Self::Prompt(p) => p.ice_token.as_deref(),
@@ -153,7 +154,7 @@ impl Template {
         }
     }
 
-    /// The keys of a template that is a dict.
+    /// Return the keys of a template that is a dict.
     pub fn labels(&self) -> &[Value] {
         match self {
             Self::Prompt(p) => p.keys.as_deref().unwrap_or_default(),
@@ -161,16 +162,16 @@ impl Template {
         }
     }
 
-    /// Every literal that fields may be filled into, for finding the columns that it names.
+    /// Add every literal that fields may be filled into, to find the columns that it names.
     pub fn literals(&self, out: &mut Vec<String>) {
         match self {
             Self::Prompt(p) => p.literals(out),
             Self::Raw(r) => r.literals(out),
             Self::Media(m) => m.literals(out),
             Self::Columns(names) => out.extend(names.iter().map(|name| format!("{{{name}}}"))),
-            // Whatever its template names, a conversation is read from two columns.
+            // A conversation is read from two columns, whatever its template names.
             Self::Turns(_) => out.extend(["{question}".to_owned(), "{answer}".to_owned()]),
-            // All its columns decide what a chat is made of, and no others come into it.
+            // A chat is made of these columns only.
             Self::Chat(chat) => chat.literals(out),
         }
     }

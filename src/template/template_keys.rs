@@ -1,28 +1,28 @@
-//! The keys of a template's dict, and what stands under those that every family has.
+//! The keys of a template's dict, and the values that all families share.
 
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result};
-use crate::near::did_you_mean;
+use crate::suggest::did_you_mean;
 use crate::value::Value;
 
 /// The keys of a `PromptTemplate`'s dict.
 pub const PROMPT_KEYS: &[&str] = &["type", "template", "ice_token", "sep_token"];
-/// The keys of a `PromptTemplate`'s dict where columns have tokens.
+/// The keys of a `PromptTemplate`'s dict if columns have tokens.
 const COLUMN_TOKEN_KEYS: &[&str] =
     &["type", "template", "column_token_map", "selected_column_name", "selected_column_map", "ice_token", "sep_token"];
 /// The keys of a `RawPromptTemplate`'s dict.
 pub const RAW_KEYS: &[&str] = &["type", "messages", "format_variables", "ice_token"];
 
-/// The keys that `PromptTemplate` and its like take in a dialect.
+/// Return the keys that `PromptTemplate` and similar classes take in a dialect.
 pub(super) fn prompt_keys(dialect: Dialect) -> &'static [&'static str] {
     if dialect.column_tokens() { COLUMN_TOKEN_KEYS } else { PROMPT_KEYS }
 }
 
-/// That a dict has no other keys.
+/// Check that a dict has no other keys.
 ///
 /// # Errors
 ///
-/// `TemplateError` at `path` for the first that isn't `allowed`.
+/// `TemplateError` at `path` for the first key that isn't `allowed`.
 pub(super) fn check_keys(items: &[(Value, Value)], allowed: &[&str], path: &str, family: &str) -> Result<()> {
     for (key, _) in items {
         if !key.as_str().is_some_and(|k| allowed.contains(&k)) {
@@ -40,11 +40,11 @@ pub(super) fn check_keys(items: &[(Value, Value)], allowed: &[&str], path: &str,
     Ok(())
 }
 
-/// The last dotted part of a `type`: a class or its name, as configurations write it.
+/// Return the last dotted part of a `type`: a class or its name, as configurations write it.
 ///
 /// # Errors
 ///
-/// `TemplateError` at `path` if it is no string.
+/// `TemplateError` at `path` if it isn't a string.
 pub fn family_name(value: &Value, path: &str) -> Result<String> {
     match value.as_str() {
         Some(s) => Ok(s.rsplit('.').next().unwrap_or(s).to_owned()),
@@ -56,7 +56,7 @@ pub fn family_name(value: &Value, path: &str) -> Result<String> {
     }
 }
 
-/// A key that is a string, None or absent.
+/// Return a value that is a string, None or absent.
 ///
 /// # Errors
 ///

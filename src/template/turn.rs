@@ -6,42 +6,42 @@ use super::keys;
 use super::media::Media;
 use super::text::{Origin, Source, Text};
 use crate::error::{Code, Error, excerpt};
-use crate::near::meant_as;
+use crate::suggest::misspelling_hint;
 use crate::value::Value;
 
-/// The keys of a turn that are read, by a parser if not here: it overrides what the meta template says of its role.
+/// The keys of a turn that are read, here or by a parser. A turn overrides the meta template's keys for its role.
 pub const TURN_KEYS: &[&str] =
     &[keys::ROLE, keys::FALLBACK_ROLE, keys::PROMPT, "begin", "end", keys::GENERATE, keys::API_ROLE];
 
-/// The value under a key of a turn.
+/// The value of a turn's key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// A prompt: fields are filled into it.
     Text(Text),
-    /// Anything else: it goes through as it is.
+    /// Any other value: it stays as it is.
     Const(Value),
-    /// Texts, images, videos and sounds that the sample brings: `prompt_mm` of a template with media.
+    /// The texts, images, videos and sounds of the sample: `prompt_mm` of a template with media.
     Media(Arc<Media>),
-    /// What can't be used: whoever asks for it gets the error.
+    /// A value that can't be used; its use raises the error.
     Bad(Error),
 }
 
-/// A dict of a dialogue: `role`, `prompt`, and whatever else the configuration gives it.
+/// A dict of a dialogue: `role`, `prompt`, and any other keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
-    /// Where it stands in the configuration.
-    pub place: Arc<str>,
+    /// The turn's path in the configuration.
+    pub path: Arc<str>,
     /// Its keys in order.
     pub keys: Vec<(Arc<str>, Entry)>,
 }
 
 impl Turn {
-    /// The value under `key`.
+    /// Return the value of `key`.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         self.keys.iter().find(|(k, _)| &**k == key).map(|(_, v)| v)
     }
 
-    /// A constant under `key`; None where the key is absent or a prompt.
+    /// Return a constant under `key`; None if the key is absent or a prompt.
     pub fn constant(&self, key: &str) -> Option<&Value> {
         match self.get(key) {
             Some(Entry::Const(v)) => Some(v),
@@ -49,7 +49,7 @@ impl Turn {
         }
     }
 
-    /// The text under `prompt`.
+    /// Return the text under `prompt`.
     pub fn prompt(&self) -> Option<&Text> {
         match self.get(keys::PROMPT) {
             Some(Entry::Text(t)) => Some(t),
@@ -57,7 +57,7 @@ impl Turn {
         }
     }
 
-    /// `dict.update`: `other`'s keys win, and keep their place.
+    /// Do `dict.update`: `other`'s keys override, and keep their positions.
     pub fn update(&mut self, other: &Turn) {
         for (key, value) in &other.keys {
             match self.keys.iter_mut().find(|(k, _)| k == key) {
@@ -67,37 +67,37 @@ impl Turn {
         }
     }
 
-    /// The error for a key that it needs.
+    /// Return the error for a missing key.
     pub fn lacks(&self, key: &str) -> Error {
-        let hint = meant_as(key, self.keys.iter().map(|(name, _)| &**name), TURN_KEYS);
+        let hint = misspelling_hint(key, self.keys.iter().map(|(name, _)| &**name), TURN_KEYS);
         Error::template(
             Code::MissingKey,
-            &*self.place,
+            &*self.path,
             format!("the turn needs the key {key:?}, which is missing{hint}"),
         )
     }
 
-    /// Whether it is nothing but a section marker, as harnesses put them around sections.
+    /// Return true if it is only a section marker, as harnesses put them around sections.
     pub fn is_marker(&self) -> bool {
         self.keys.len() == 2 && self.get(keys::SECTION).is_some() && self.get(keys::POS).is_some()
     }
 }
 
-/// One item of a prompt list.
+/// An item of a prompt list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// The begin or end of a section `begin`, `round`, `end` or `ice`.
     Marker {
         /// The section.
         section: &'static str,
-        /// Whether it opens the section.
+        /// True if it opens the section.
         opens: bool,
     },
     /// A bare string.
     Str(Text),
     /// A turn.
     Turn(Turn),
-    /// What can't be rendered: an error for whoever uses it.
+    /// An item that can't be rendered; its use raises the error.
     Bad(Error),
 }
 
@@ -109,8 +109,8 @@ impl Item {
         out.push(Self::Marker { section, opens: false });
     }
 
-    /// Read an item of a dialogue at `place`.
-    pub fn parse(value: &Value, place: String, source: Source) -> Self {
+    /// Read an item of a dialogue at `path`.
+    pub fn parse(value: &Value, path: String, source: Source) -> Self {
         let origin =
             |role: Option<&Value>| Origin { source, role: role.and_then(Value::as_text).cloned(), ..Origin::default() };
         match value {
@@ -126,7 +126,7 @@ impl Item {
                         (keys::PROMPT, other) => {
                             return Self::Bad(Error::template(
                                 Code::WrongType,
-                                format!("{place}.prompt"),
+                                format!("{path}.prompt"),
                                 format!("expected a str, found {}", other.type_name()),
                             ));
                         }
@@ -134,11 +134,11 @@ impl Item {
                     };
                     keys.push((name, entry));
                 }
-                Self::Turn(Turn { place: place.into(), keys })
+                Self::Turn(Turn { path: path.into(), keys })
             }
             other => Self::Bad(Error::template(
                 Code::WrongType,
-                place,
+                path,
                 format!("expected a turn (a dict with a role) or a str, found {}", excerpt(&other.to_string())),
             )),
         }

@@ -12,11 +12,11 @@ use crate::value::Value;
 pub struct Turns {
     /// Its sections.
     pub dialogue: Dialogue,
-    /// Items of the round after which the model speaks, by their place in it.
+    /// The indices of the round's items that the model speaks.
     pub bots: Vec<usize>,
-    /// Its ICE token: examples are ignored, but the harness asks for it where an ICE template is given.
+    /// Its ICE token. Examples are ignored, but the harness requires the token if there is an ICE template.
     pub ice_token: Option<String>,
-    /// Where it stands in the configuration.
+    /// The path in the configuration.
     pub path: String,
 }
 
@@ -25,7 +25,8 @@ impl Turns {
     ///
     /// # Errors
     ///
-    /// `TemplateError` if it is no dialogue, or one of its items no turn: the harness looks for sections in each.
+    /// `TemplateError` if it isn't a dialogue, or if one of its items isn't a turn: the harness looks for sections in
+    /// each.
     pub fn new(template: PromptTemplate) -> Result<Self> {
         let PromptTemplate { sections, ice_token, path, .. } = template;
         let dialogue = only_dialogue(sections, &path, "a conversation needs a dialogue template with a round")?;
@@ -52,17 +53,17 @@ impl Turns {
         Ok(Self { dialogue, bots, ice_token, path })
     }
 
-    /// The texts of the round that question and answer are filled into, in order: a pair's parts.
+    /// Return the texts of the round that question and answer are filled into, in order: a pair's parts.
     pub fn parts(&self) -> Vec<&Text> {
         self.dialogue.round.iter().filter_map(|i| if let Item::Turn(t) = i { t.prompt() } else { None }).collect()
     }
 
-    /// How many turns a conversation of `pairs` pairs has.
+    /// Return the number of turns in a conversation of `pairs` pairs.
     pub fn count(&self, pairs: usize) -> usize {
         pairs * self.bots.len()
     }
 
-    /// Where the request of turn `turn` ends.
+    /// Return the end of the request for turn `turn`: its pair, and the index of the round's item.
     pub fn cut(&self, turn: usize) -> (usize, usize) {
         (turn / self.bots.len(), self.bots[turn % self.bots.len()])
     }

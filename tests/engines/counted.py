@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import promptpress as pp
-from promptpress import _core
-from promptpress._configuration import Configuration
+import promptpress._core as _core
+from promptpress._config.configuration import Configuration
+from promptpress._engine.configured_engine import ConfiguredEngine
 
 
 class CountedConfiguration(Configuration):
@@ -47,7 +48,7 @@ class Counted(pp.Renderer):
         configuration = CountedConfiguration.of_state(state)
         configuration.folder = folder  # type: ignore[attr-defined]
         object.__setattr__(self, "folder", folder)
-        self._set(configuration)
+        self._set(ConfiguredEngine(configuration))
 
     def __call__(self, batch: Any) -> Any:
         """Render a batch and record the call."""
@@ -65,6 +66,6 @@ def note(folder: str, event: str) -> None:
 
 def counts(folder: Path, event: str) -> Counter[int]:
     """Return how often the event came about in each process other than this one."""
-    found = {int(file.name.partition("-")[2]): file.stat().st_size for file in folder.glob(f"{event}-*")}
-    found.pop(os.getpid(), None)
-    return Counter(found)
+    sizes = {int(file.name.partition("-")[2]): file.stat().st_size for file in folder.glob(f"{event}-*")}
+    sizes.pop(os.getpid(), None)
+    return Counter(sizes)

@@ -39,11 +39,11 @@ PACKAGES = {
     "ray": "ray",
     "spark": "pyspark",
 }
-"""What has to be installed for each engine."""
+"""Packages that each engine needs."""
 STRINGS = {"daft": "large_string", "polars": "string_view"}
-"""What an engine's own strings are, where they aren't `string`."""
+"""The string types of engines that don't use `string`."""
 ASK_NOBODY = ("run_datasets", "run_ray")
-"""Where there are no rows these call no function, and so their result has no prompt column."""
+"""Engines that call no function if there are no rows, so that their result has no prompt column."""
 SPLITS = {
     "two": [12, 12],
     "one": [24],
@@ -66,7 +66,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 @pytest.fixture(scope="session")
 def importable() -> Iterator[None]:
-    """What is pickled by name has to be found by name, here and in every worker."""
+    """Make this module importable by name, here and in every worker, because functions are pickled by name."""
     before, inherited = sys.path[:], os.environ.get("PYTHONPATH")
     added = [str(EXAMPLES / "engines"), str(HERE)]
     sys.path[:0] = added
@@ -179,7 +179,7 @@ EIGHT = split(SAMPLES, [3] * 8)
 
 @dataclass(frozen=True)
 class Travels:
-    """How often the workers unpickled, compiled and called a renderer: a number for each process but this one."""
+    """Counts how often each worker unpickled, compiled and called a renderer."""
 
     unpickled: dict[int, int]
     compiled: dict[int, int]

@@ -17,7 +17,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 from promptpress import export
-from promptpress._cli.command import main
+from promptpress._cli.process import main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SAMPLES = pyarrow.json.read_json(EXAMPLES / "test.jsonl")
@@ -39,7 +39,7 @@ def lines(path: Path) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """What pydantic has validated: it reads lists as they are asked for."""
+    """Return what pydantic has validated as plain values, because it reads lists lazily."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return (
@@ -48,21 +48,21 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("table", [TABLE, PARTS], ids=["few-shot", "parts"])
-def test_openais_own_types_take_each_body(tmp_path: Path, table: pa.Table) -> None:
+def test_types_of_openai_accept_each_body(tmp_path: Path, table: pa.Table) -> None:
     chat = pytest.importorskip("openai.types.chat.completion_create_params")
     pydantic = pytest.importorskip("pydantic")
     body = {"temperature": 0, "max_tokens": 5, "response_format": {"type": "json_object"}, "logit_bias": {"7": -100}}
     export.openai_batch(table, tmp_path / "in.jsonl", model="gpt-4o-mini", body=body)
     adapter = pydantic.TypeAdapter(chat.CompletionCreateParamsNonStreaming)
-    found = lines(tmp_path / "in.jsonl")
-    assert len(found) == len(table)
-    for line, messages in zip(found, table["prompt"].to_pylist(), strict=True):
-        taken = plain(adapter.validate_python(line["body"]))
-        assert taken == line["body"]
-        assert [m["role"] for m in taken["messages"]] == [m["role"] for m in messages]
+    requests = lines(tmp_path / "in.jsonl")
+    assert len(requests) == len(table)
+    for line, messages in zip(requests, table["prompt"].to_pylist(), strict=True):
+        validated = plain(adapter.validate_python(line["body"]))
+        assert validated == line["body"]
+        assert [m["role"] for m in validated["messages"]] == [m["role"] for m in messages]
 
 
-def test_openais_own_types_take_completions(tmp_path: Path) -> None:
+def test_types_of_openai_accept_completions(tmp_path: Path) -> None:
     completions = pytest.importorskip("openai.types.completion_create_params")
     pydantic = pytest.importorskip("pydantic")
     texts = pp.Renderer("Q: {question}\nA:").render(SAMPLES)
@@ -75,13 +75,13 @@ def test_openais_own_types_take_completions(tmp_path: Path) -> None:
 def test_the_limits_and_the_url_are_those_that_openai_documents() -> None:
     params = pytest.importorskip("openai.types.batch_create_params")
     source = Path(params.__file__).read_text(encoding="utf-8")
-    said = " ".join(source.split())
-    assert "up to 50,000 requests, and can be up to 200 MB in size" in said
+    document = " ".join(source.split())
+    assert "up to 50,000 requests, and can be up to 200 MB in size" in document
     assert '"/v1/chat/completions"' in source
     assert '"/v1/completions"' in source
 
 
-def test_what_openai_answers_is_joined_by_its_own_types() -> None:
+def test_answers_in_types_of_openai_are_joined() -> None:
     types = pytest.importorskip("openai.types.chat")
     choice = {"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop", "logprobs": None}
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
@@ -104,9 +104,9 @@ def test_litellm_parses_its_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for path in written.paths:
         content = Path(path).read_bytes()
         assert upload.check_batch_file_upload(path, content, 200) is None
-        taken = executed.parse_batch_input(content, "/v1/chat/completions")
-        assert isinstance(taken, tuple), taken
-        parsed += taken
+        batch = executed.parse_batch_input(content, "/v1/chat/completions")
+        assert isinstance(batch, tuple), batch
+        parsed += batch
     assert [line.custom_id for line in parsed] == [str(n) for n in range(len(TABLE))]
     assert [line.body["messages"] for line in parsed] == MESSAGES
     outcomes = [
@@ -128,9 +128,9 @@ def test_vllm_takes_each_line_by_its_documented_schema(tmp_path: Path) -> None:
     fields = {"custom_id": (str, ...), "method": (str, ...), "url": (str, ...), "body": (body, ...)}
     schema = pydantic.create_model("Line", __config__={"extra": "forbid"}, **fields)
     export.vllm_batch(TABLE, tmp_path / "in.jsonl", model="m")
-    taken = list(map(schema.model_validate, lines(tmp_path / "in.jsonl")))
-    assert [line.url for line in taken] == ["/v1/chat/completions"] * len(TABLE)
-    assert [plain(line.body["messages"]) for line in taken] == MESSAGES
+    requests = list(map(schema.model_validate, lines(tmp_path / "in.jsonl")))
+    assert [line.url for line in requests] == ["/v1/chat/completions"] * len(TABLE)
+    assert [plain(line.body["messages"]) for line in requests] == MESSAGES
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_lines_are_loaded_as_json_by_datasets(tmp_path: Path, hugging_face: Any,
     dataset = hugging_face.load_dataset(
         "json", data_files=str(tmp_path / "train.jsonl"), split="train", cache_dir=cache
     )
-    found = dataset["messages" if make is export.messages_json else "conversations"][:]
+    loaded = dataset["messages" if make is export.messages_json else "conversations"][:]
     answers = TABLE["answer"].to_pylist()
     if make is export.messages_json:
         expected: Any = [
@@ -201,8 +201,36 @@ def test_lines_are_loaded_as_json_by_datasets(tmp_path: Path, hugging_face: Any,
             [*({"from": names[m["role"]], "value": m["content"]} for m in chat), {"from": "gpt", "value": a}]
             for chat, a in zip(MESSAGES, answers, strict=True)
         ]
-    assert found == expected
+    assert loaded == expected
     assert dataset["id"][:] == TABLE["id"].to_pylist()
+
+
+def test_training_data_are_loaded_as_json_by_datasets(tmp_path: Path, hugging_face: Any) -> None:
+    """The columns of each form, with the types that TRL and LLaMA-Factory expect of them."""
+    text, chat = hugging_face.Value("string"), [{"role": hugging_face.Value("string")}]
+    chat[0]["content"] = text
+    options = {"answer": "answer"}, {"chosen": "answer", "rejected": "id"}
+    texts = pp.Renderer("{question}").render(SAMPLES, keep=["id", "answer"])
+    cases: list[tuple[Any, ...]] = [
+        (export.prompt_completion, texts, options[0], {"prompt": text, "completion": text}),
+        (export.prompt_completion, TABLE, options[0], {"prompt": chat, "completion": chat}),
+        (export.preference, texts, options[1], dict.fromkeys(("prompt", "chosen", "rejected"), text)),
+        (export.preference, TABLE, options[1], dict.fromkeys(("prompt", "chosen", "rejected"), chat)),
+        (export.alpaca, texts, options[0], dict.fromkeys(("instruction", "input", "output"), text)),
+        (
+            export.alpaca,
+            TABLE,
+            options[0],
+            {**dict.fromkeys(("instruction", "input", "output", "system"), text), "history": [[text]]},
+        ),
+    ]
+    for number, (write, table, given, features) in enumerate(cases):
+        path = tmp_path / f"{number}.jsonl"
+        write(table, path, **given)
+        cache = str(tmp_path / "cache")
+        dataset = hugging_face.load_dataset("json", data_files=str(path), split="train", cache_dir=cache)
+        assert dataset.features == hugging_face.Features(features)
+        assert dataset[:] == {key: [line[key] for line in lines(path)] for key in features}
 
 
 def test_the_command_writes_what_python_does(tmp_path: Path, hugging_face: Any, capsys: Any) -> None:

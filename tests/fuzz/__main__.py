@@ -38,9 +38,9 @@ def main(argv: list[str] | None = None) -> int:
     options = arguments(argv)
     chosen = list(kinds.KINDS) if options.kind == "all" else [options.kind]
     if options.case is not None:
-        from . import one
+        from . import single
 
-        return max(one.show(kind, options.seed, options.case) for kind in chosen)
+        return max(single.show(kind, options.seed, options.case) for kind in chosen)
     seconds = options.seconds
     if seconds is None and options.requests is None:
         seconds = 60.0
@@ -103,7 +103,7 @@ def tell(report: runner.Report, job: runner.Job) -> None:
         differ = sum(report.failures.values())
         print(f"{report.count:,} cells, {differ} differ; more of them: --seed {job.seed} --first {report.next}")
     for what, times in report.failures.most_common():
-        numbers = ", ".join(str(number) for number, _ in report.shown[what])
+        numbers = ", ".join(str(number) for number, _ in report.examples[what])
         print(f"  {times} times: {what}")
         print(f"    cases {numbers}; again: python -m fuzz {job.kind} --seed {job.seed} --case N")
 

@@ -144,11 +144,11 @@ def chunked_of(draw: Draw, kind: pa.DataType, length: int, texts: Texts) -> pa.C
     cuts = sorted(draw.randint(0, length) for _ in range(draw.pick(0, 0, 0, 1, 3)))
     ends = [0, *cuts, length]
     lengths = [end - start for start, end in itertools.pairwise(ends)]
-    return pa.chunked_array([array_of(draw, kind, one, texts) for one in lengths], kind)
+    return pa.chunked_array([array_of(draw, kind, length, texts) for length in lengths], kind)
 
 
 def nulls_of(draw: Draw, length: int) -> list[bool]:
-    """Which slots are null: none mostly, or some, or all."""
+    """Draw which slots are null: mostly none, or some, or all."""
     rate = draw.pick(0.0, 0.0, 0.3, 0.3, 1.0 if draw.chance(5) else 0.1)
     return [draw.random() < rate for _ in range(length)]
 
@@ -157,9 +157,9 @@ def bitmap_of(nulls: list[bool]) -> pa.Buffer | None:
     if not any(nulls):
         return None
     bits = bytearray((len(nulls) + 7) // 8)
-    for at, null in enumerate(nulls):
+    for position, null in enumerate(nulls):
         if not null:
-            bits[at // 8] |= 1 << at % 8
+            bits[position // 8] |= 1 << position % 8
     return pa.py_buffer(bytes(bits))
 
 

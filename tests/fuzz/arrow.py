@@ -50,7 +50,7 @@ def make(seed: int, number: int) -> Case:
     x = array_of(draw, kind, length, texts)
     q = pa.array([draw.pick("a", "{x}", "b") for _ in range(length)])
     if draw.chance(2):
-        parts = broken.taken_apart(x)
+        parts = broken.parts_of(x)
         for _ in range(draw.pick(1, 1, 1, 2, 4)):
             broken.break_one(draw, parts)
         x = broken.put_together(parts)
@@ -217,8 +217,21 @@ def examples(draw: Draw, table: pa.Table) -> None:
 
 
 OPERATIONS = {
-    one.__name__: one
-    for one in (render, render, stream, call, divergence, explain, findings, media, chat, turns, index_column, examples)
+    verb.__name__: verb
+    for verb in (
+        render,
+        render,
+        stream,
+        call,
+        divergence,
+        explain,
+        findings,
+        media,
+        chat,
+        turns,
+        index_column,
+        examples,
+    )
 }
 
 
@@ -231,8 +244,8 @@ def command(draw: Draw, case: Case) -> None:
         arguments = ["render", str(here / "config.json"), "--data", str(here / "data.arrow"), "--quiet"]
         arguments += ["--out", str(here / draw.pick("out.arrow", "out.jsonl", "out.parquet"))]
         arguments += draw.pick([], ["--keep", "all"])
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
             code = main(arguments)
         if code not in EXIT_CODES:
-            raise AssertionError(f"the command ends with exit code {code}: {said.getvalue()[-500:]}")
+            raise AssertionError(f"the command ends with exit code {code}: {errors.getvalue()[-500:]}")

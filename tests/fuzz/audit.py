@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 
-import audit_model
 import promptpress as pp
 import pyarrow as pa
+from models import audit_model
 
 from .audit_cases import Case, case_of
 from .draw import Draw
@@ -16,7 +16,7 @@ from .oracle import DifferenceError
 HANG = 60.0
 """Seconds after which a case counts as one that hangs: it makes a renderer for each example."""
 CODES: Counter[str] = Counter()
-"""How many tables had each finding, in this process."""
+"""The number of tables with each finding, in this process."""
 
 
 def make(seed: int, number: int) -> Case:
@@ -32,8 +32,8 @@ def check(seed: int, number: int, case: Case) -> int:
         except (pp.TemplateError, pp.RenderError):
             return 0
         wanted = model.findings()
-        found = audit_model.audited(model.renderer, case.samples, **case.options)
-        compare("audit", found, wanted)
+        findings = audit_model.audited(model.renderer, case.samples, **case.options)
+        compare("audit", findings, wanted)
         whole = model.renderer.audit(case.samples, **case.options)
         draw = Draw.of(seed, number, "batches")
         if not (case.config.get("mode") == "ppl" and model.renderer.labels is None):
@@ -44,7 +44,7 @@ def check(seed: int, number: int, case: Case) -> int:
             if not parts.equals(whole):
                 raise DifferenceError("other findings for a stream", f"{parts.to_pylist()}\n{whole.to_pylist()}")
         check_statistics(model, case)
-    CODES.update({one.code for one in wanted})
+    CODES.update({finding.code for finding in wanted})
     return 1
 
 
@@ -57,24 +57,26 @@ def check_statistics(model: audit_model.Model, case: Case) -> None:
             size = span["end"] - span["start"]
             sums[span["source"], span["column"], span["example"] is not None, span["role"]] += size
             columns[span["column"]] += size
-    own = pp.stats(model.renderer, case.samples)
-    assert own.by_origin is not None
-    assert own.by_column is not None
-    rows = own.by_origin.to_pylist()
+    statistics = pp.stats(model.renderer, case.samples)
+    assert statistics.by_origin is not None
+    assert statistics.by_column is not None
+    rows = statistics.by_origin.to_pylist()
     compare("by_origin", {(r["source"], r["column"], r["example"], r["role"]): r["bytes"] for r in rows}, dict(sums))
-    compare("by_column", {r["column"]: r["bytes"] for r in own.by_column.to_pylist()}, dict(columns))
-    if sum(sums.values()) != own.bytes.sum:
-        raise DifferenceError("other bytes than stats counts", f"{sums.total()} {own.bytes.sum}")
+    compare("by_column", {r["column"]: r["bytes"] for r in statistics.by_column.to_pylist()}, dict(columns))
+    if sum(sums.values()) != statistics.bytes.sum:
+        raise DifferenceError("other bytes than stats counts", f"{sums.total()} {statistics.bytes.sum}")
 
 
-def compare(what: str, found: object, wanted: object) -> None:
-    if found == wanted:
+def compare(what: str, actual: object, wanted: object) -> None:
+    if actual == wanted:
         return
-    if isinstance(found, Counter) and isinstance(wanted, Counter):
-        missed, false = sorted(wanted - found, key=repr), sorted(found - wanted, key=repr)
-        codes = ", ".join(sorted({f"-{one.code}" for one in missed} | {f"+{one.code}" for one in false}))
+    if isinstance(actual, Counter) and isinstance(wanted, Counter):
+        missed, false = sorted(wanted - actual, key=repr), sorted(actual - wanted, key=repr)
+        codes = ", ".join(
+            sorted({f"-{finding.code}" for finding in missed} | {f"+{finding.code}" for finding in false})
+        )
         raise DifferenceError(f"{what}: {codes}", f"missed {missed}\nfalse {false}")
-    raise DifferenceError(f"{what} differs", f"found {found}\nwanted {wanted}")
+    raise DifferenceError(f"{what} differs", f"found {actual}\nwanted {wanted}")
 
 
 def run(seed: int, number: int) -> int:

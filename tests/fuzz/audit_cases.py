@@ -59,14 +59,14 @@ def text(draw: Draw) -> str | None:
 
 
 def table(draw: Draw, rows: int, *, plain: bool = False) -> pa.Table:
-    own = {name: [text(draw) for _ in range(rows)] for name in COLUMNS}
+    columns = {name: [text(draw) for _ in range(rows)] for name in COLUMNS}
     if draw.chance(2):
         few = draw.subset(SENTENCES, 2, 1)
-        own["a"] = [draw.choice(few) for _ in range(rows)]
+        columns["a"] = [draw.choice(few) for _ in range(rows)]
     if draw.chance(3):
-        own["q"] = [draw.pick("same", "Same!", "1+1") for _ in range(rows)]
+        columns["q"] = [draw.pick("same", "Same!", "1+1") for _ in range(rows)]
     kind = pa.string() if plain else draw.pick(pa.string(), pa.string(), pa.large_string(), pa.string_view())
-    return pa.table({name: pa.array(values, kind) for name, values in own.items()})
+    return pa.table({name: pa.array(values, kind) for name, values in columns.items()})
 
 
 def body(draw: Draw, *, shots: bool) -> str:
@@ -105,10 +105,10 @@ def dialogue(draw: Draw, *, shots: bool, api: bool) -> dict[str, Any]:
 
 
 def prompt_template(draw: Draw, form: str, *, shots: bool, api: bool) -> dict[str, Any]:
-    def one() -> Any:
+    def template_of_label() -> Any:
         return dialogue(draw, shots=shots, api=api) if form == "dialogue" else body(draw, shots=shots)
 
-    template: Any = {"x": one(), "y": one()} if draw.chance(4) else one()
+    template: Any = {"x": template_of_label(), "y": template_of_label()} if draw.chance(4) else template_of_label()
     out = {"type": "PromptTemplate", "template": template}
     if shots:
         out["ice_token"] = ICE_TOKEN
@@ -119,8 +119,8 @@ def prompt_template(draw: Draw, form: str, *, shots: bool, api: bool) -> dict[st
 
 def ice_template(draw: Draw, form: str) -> Any:
     if form == "dialogue" and draw.chance(2):
-        own = dialogue(draw, shots=False, api=True)
-        return {"type": "PromptTemplate", "template": {"round": own["round"]}}
+        turns = dialogue(draw, shots=False, api=True)
+        return {"type": "PromptTemplate", "template": {"round": turns["round"]}}
     template: Any = body(draw, shots=False)
     if draw.chance(5):
         template = dict.fromkeys(("x", "y"), template)
@@ -129,13 +129,13 @@ def ice_template(draw: Draw, form: str) -> Any:
 
 
 def messages(draw: Draw, rows: int) -> pa.Array:
-    own: list[Any] = []
+    cells: list[Any] = []
     for _ in range(rows):
-        said = [
+        turns = [
             {"role": draw.pick("user", "assistant"), "content": text(draw) or "x"} for _ in range(draw.pick(0, 1, 2))
         ]
-        own.append(None if draw.chance(12) else said)
-    return pa.array(own, pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])))
+        cells.append(None if draw.chance(12) else turns)
+    return pa.array(cells, pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])))
 
 
 def case_of(draw: Draw) -> Case:
@@ -170,23 +170,23 @@ def shots_of(draw: Draw, samples: pa.Table) -> pa.Table:
     if draw.chance(4):
         examples = examples.set_column(4, "a", pa.array([draw.pick("x", "y") for _ in range(len(examples))]))
     if draw.chance(3):
-        own = [row for row in samples.slice(0, 1).to_pylist() if None not in row.values()]
-        examples = pa.concat_tables([examples, pa.Table.from_pylist(own, examples.schema)])
+        rows = [row for row in samples.slice(0, 1).to_pylist() if None not in row.values()]
+        examples = pa.concat_tables([examples, pa.Table.from_pylist(rows, examples.schema)])
     return examples
 
 
 def add_raw(draw: Draw, config: dict[str, Any], *, shots: bool) -> None:
     """Add templates of raw messages."""
-    own: list[Any] = [{"role": "system", "content": "Say."}] if draw.chance(3) else []
+    messages: list[Any] = [{"role": "system", "content": "Say."}] if draw.chance(3) else []
     if shots:
-        own.append(ICE_TOKEN)
-        said = {"role": "user", "content": body(draw, shots=False)}
-        raw = {"type": "RawPromptTemplate", "messages": [said]}
+        messages.append(ICE_TOKEN)
+        message = {"role": "user", "content": body(draw, shots=False)}
+        raw = {"type": "RawPromptTemplate", "messages": [message]}
         config["ice_template"] = draw.pick(raw, ice_template(draw, "text"))
     if draw.chance(2):
-        own.append({"expand_column": draw.pick("hist", "hist", "ctx")})
-    own.append({"role": draw.pick("user", "user", "assistant"), "content": body(draw, shots=False)})
-    config["prompt_template"] = {"type": "RawPromptTemplate", "messages": own, "ice_token": ICE_TOKEN}
+        messages.append({"expand_column": draw.pick("hist", "hist", "ctx")})
+    messages.append({"role": draw.pick("user", "user", "assistant"), "content": body(draw, shots=False)})
+    config["prompt_template"] = {"type": "RawPromptTemplate", "messages": messages, "ice_token": ICE_TOKEN}
 
 
 def add_templates(draw: Draw, config: dict[str, Any], form: str, *, shots: bool) -> None:
@@ -223,8 +223,8 @@ def turns(draw: Draw, config: dict[str, Any], rows: int, options: dict[str, Any]
     lists: dict[str, list[list[str]]] = {"question": [], "answer": []}
     for _ in range(rows):
         count = draw.randint(1, 3)
-        for own in lists.values():
-            own.append([text(draw) or "x" for _ in range(count)])
+        for texts in lists.values():
+            texts.append([text(draw) or "x" for _ in range(count)])
     pair = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]
     config["prompt_template"] = {"type": "MultiTurnPromptTemplate", "template": {"round": pair}}
     config |= {"dialect": "aisbench", "meta_template": draw.pick(TEXT_META, API_META)}

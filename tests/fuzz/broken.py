@@ -55,8 +55,8 @@ class Parts:
             yield from part.all()
 
 
-def own_buffers(kind: pa.DataType, array: pa.Array) -> int:
-    """How many of an array's buffers are its own, and not its children's."""
+def buffer_count(kind: pa.DataType, array: pa.Array) -> int:
+    """Return the number of an array's buffers without those of its children."""
     if types.is_null(kind) or types.is_struct(kind) or types.is_fixed_size_list(kind) or types.is_run_end_encoded(kind):
         return 1
     if types.is_union(kind):
@@ -85,11 +85,11 @@ def children_of(array: pa.Array) -> list[pa.Array]:
     return []
 
 
-def taken_apart(array: pa.Array) -> Parts:
+def parts_of(array: pa.Array) -> Parts:
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
-        return Parts(kind, len(array), 0, 0, [], values=taken_apart(array.storage))
-    buffers = [as_bytes(b) for b in array.buffers()[: own_buffers(kind, array)]]
+        return Parts(kind, len(array), 0, 0, [], values=parts_of(array.storage))
+    buffers = [as_bytes(b) for b in array.buffers()[: buffer_count(kind, array)]]
     offset = array.offset
     if offset and (types.is_struct(kind) or (types.is_union(kind) and kind.mode == "sparse")):
         # pyarrow gives their children as they are sliced.
@@ -98,9 +98,9 @@ def taken_apart(array: pa.Array) -> Parts:
             buffers = [as_bytes(bitmap_of(array.is_null().to_pylist()))]
         else:
             buffers[1] = (buffers[1] or b"")[array.offset :]
-    parts = Parts(kind, len(array), offset, -1, buffers, [taken_apart(child) for child in children_of(array)])
+    parts = Parts(kind, len(array), offset, -1, buffers, [parts_of(child) for child in children_of(array)])
     if types.is_dictionary(kind):
-        parts.values = taken_apart(array.dictionary)
+        parts.values = parts_of(array.dictionary)
     return parts
 
 
@@ -167,12 +167,12 @@ def other_number(draw: Draw, data: bytes) -> bytes:
     count = len(data) // width
     if not count:
         return flipped(draw, data, 1)
-    at = draw.pick(0, count - 1, draw.randrange(count), draw.randrange(min(count, 4))) * width
+    offset = draw.pick(0, count - 1, draw.randrange(count), draw.randrange(min(count, 4))) * width
     code = {1: "b", 2: "h", 4: "i", 8: "q"}[width]
-    (number,) = struct.unpack_from(f"={code}", data, at)
+    (number,) = struct.unpack_from(f"={code}", data, offset)
     evil = draw.pick(draw.choice(EVIL), number + draw.pick(-1, 1, 2, 100), -number)
     evil = (evil + (1 << (8 * width - 1))) % (1 << (8 * width)) - (1 << (8 * width - 1))
-    return data[:at] + struct.pack(f"={code}", evil) + data[at + width :]
+    return data[:offset] + struct.pack(f"={code}", evil) + data[offset + width :]
 
 
 def flipped(draw: Draw, data: bytes, most: int) -> bytes:

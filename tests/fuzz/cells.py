@@ -63,7 +63,7 @@ def make(seed: int, number: int) -> Case | JinjaCase:
 
 def jinja_case(draw: Draw) -> JinjaCase:
     """A program as it is, or a template."""
-    from jinja import drawn_programs, random_templates
+    from generators import drawn_programs, random_templates
 
     rng = random.Random(draw.getrandbits(64))
     if not draw.chance(3):
@@ -115,23 +115,24 @@ def check(seed: int, number: int, case: Case | JinjaCase) -> int:
 
 def program_cells(case: JinjaCase) -> int:
     from jinja.running import GIVEN_UP, run
-
-    from jinja import model
+    from models import jinja_model as model
 
     compared = 0
-    for number, (row, found) in enumerate(zip(case.samples.to_pylist(), run(case.program, case.samples), strict=True)):
+    for number, (row, rendered) in enumerate(
+        zip(case.samples.to_pylist(), run(case.program, case.samples), strict=True)
+    ):
         want = model.run(case.program, row)
         if isinstance(want, model.Bailed):
-            need(found == GIVEN_UP, "a row isn't given up", lambda n=number, one=found: (n, one))
-        elif found != GIVEN_UP:
-            need(found == want, "a program gives another text", lambda n=number, a=found, b=want: (n, a, b))
+            need(rendered == GIVEN_UP, "a row isn't given up", lambda n=number, text=rendered: (n, text))
+        elif rendered != GIVEN_UP:
+            need(rendered == want, "a program gives another text", lambda n=number, a=rendered, b=want: (n, a, b))
             compared += 1
     return compared * len(columns_read(case.program))
 
 
 def columns_read(program: Any) -> set[int]:
     """The columns that a program's statements come to."""
-    found: set[int] = set()
+    columns: set[int] = set()
     seen: set[int] = set()
 
     def follow(operand: Any) -> None:
@@ -140,10 +141,10 @@ def columns_read(program: Any) -> set[int]:
         seen.add(operand)
         name, *operands = program.nodes[operand]
         if name == "column":
-            found.add(operands[0])
+            columns.add(operands[0])
         elif name != "const":
-            for one in operands:
-                follow(one)
+            for inner in operands:
+                follow(inner)
 
     def block(statements: Any) -> None:
         for name, *operands in statements:
@@ -153,7 +154,7 @@ def columns_read(program: Any) -> set[int]:
                 block(inner)
 
     block(program.block)
-    return found
+    return columns
 
 
 def template_cells(case: JinjaCase) -> int:
@@ -169,18 +170,20 @@ def template_cells(case: JinjaCase) -> int:
         rows = []
         for number, row in enumerate(case.samples.to_pylist()):
             try:
-                said = reference.render(row)
+                expected = reference.render(row)
             except Exception:
                 continue
-            if "0x" not in said:  # the address of an object
-                want.append(said)
+            if "0x" not in expected:  # the address of an object
+                want.append(expected)
                 rows.append(number)
         if not rows:
             return 0
-        found = pp.JinjaTemplate(case.source, case.environment).render(case.samples.take(rows))["prompt"].to_pylist()
-    for row, one, other in zip(rows, found, want, strict=True):
-        if one != other:
-            raise DifferenceError("a template gives another text than Jinja2", f"row {row}: {one!r}, wanted {other!r}")
+        rendered = pp.JinjaTemplate(case.source, case.environment).render(case.samples.take(rows))["prompt"].to_pylist()
+    for row, text, wanted in zip(rows, rendered, want, strict=True):
+        if text != wanted:
+            raise DifferenceError(
+                "a template gives another text than Jinja2", f"row {row}: {text!r}, wanted {wanted!r}"
+            )
     return len(rows) * len({*re.findall(r"\w+", case.source)} & {*case.samples.column_names})
 
 

@@ -19,9 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import promptpress._config_files.python_config.statements  # noqa: F401 - else the first file imports it
-from promptpress._config_files.config_file import read_config
-from promptpress._file_errors import ConfigError
+import promptpress._config.python_subset.statements  # noqa: F401 - else the first file imports it
+from promptpress._config.files.config_file import read_config
+from promptpress._errors.file_errors import ConfigError
 
 from . import stages
 from .draw import Draw
@@ -62,8 +62,8 @@ def make(seed: int, number: int) -> Case:
     source = changed(draw, draw.choice(kept()))
     data = source.encode()
     for _ in range(draw.pick(0, 0, 0, 0, 1, 4)):
-        at = draw.randrange(len(data) + 1)
-        data = data[:at] + bytes([draw.randrange(256)]) + data[at + draw.randrange(2) :]
+        position = draw.randrange(len(data) + 1)
+        data = data[:position] + bytes([draw.randrange(256)]) + data[position + draw.randrange(2) :]
     return Case(data, changed(draw, draw.choice(kept())).encode())
 
 
@@ -71,25 +71,25 @@ def changed(draw: Draw, source: str) -> str:
     """Some words left out, doubled, swapped with others, or new ones put between."""
     words = WORDS.findall(source)
     for _ in range(draw.pick(0, 1, 1, 2, 3, 8)):
-        at = draw.randrange(len(words) + 1)
+        position = draw.randrange(len(words) + 1)
         what = draw.randrange(5)
         if what == 0:
-            del words[at : at + draw.pick(1, 1, 2, 9)]
+            del words[position : position + draw.pick(1, 1, 2, 9)]
         elif what == 1:
-            words[at:at] = [draw.choice(PIECES)]
+            words[position:position] = [draw.choice(PIECES)]
         elif what == 2:
-            words[at : at + 1] = [draw.choice(PIECES)]
+            words[position : position + 1] = [draw.choice(PIECES)]
         elif what == 3:
             other = WORDS.findall(draw.choice(kept()))
             start = draw.randrange(len(other) + 1)
-            words[at:at] = other[start : start + draw.randint(1, 30)]
+            words[position:position] = other[start : start + draw.randint(1, 30)]
         else:
-            words[at:at] = words[at : at + draw.pick(1, 3, 20)] * draw.pick(1, 2, 40)
+            words[position:position] = words[position : position + draw.pick(1, 3, 20)] * draw.pick(1, 2, 40)
     return "".join(words)[:200_000]
 
 
 class Watch:
-    """What the interpreter does while a configuration is read. An audit hook stays for good, so there is one."""
+    """Watches what the interpreter does while a configuration is read. An audit hook stays, so there is one."""
 
     def __init__(self) -> None:
         self.seen: list[str] | None = None
@@ -132,8 +132,8 @@ def check(_seed: int, _number: int, case: Case) -> int:
                 raise AssertionError("a refusal without a message") from error
         finally:
             watch().seen = None
-        own = {path.name for path in Path(folder).iterdir()}
-    assert own == {"config.py", "base.py"}, f"files were written: {own}"
+        files = {path.name for path in Path(folder).iterdir()}
+    assert files == {"config.py", "base.py"}, f"files were written: {files}"
     assert not seen, f"reading a configuration does more: {seen}"
     assert not {"config", "base"} & (set(sys.modules) - modules), "a configuration was imported"
     return 1

@@ -170,6 +170,6 @@ def column_of(world: World, name: str, kind: pa.DataType, output_column: str | N
         talks = [None if draw.chance(5) else talk(world) for _ in range(length)]
         return pa.chunked_array([pa.array(talks, MESSAGES)])
     if name == output_column and kind in (pa.string(), pa.int64()) and not draw.chance(6):
-        known = ("A", "B", "GOLD {q}") if kind == pa.string() else (0, 1)
-        return pa.chunked_array([pa.array([draw.choice(known) for _ in range(length)], kind)])
+        choices = ("A", "B", "GOLD {q}") if kind == pa.string() else (0, 1)
+        return pa.chunked_array([pa.array([draw.choice(choices) for _ in range(length)], kind)])
     return chunked_of(draw, kind, length, world.value)

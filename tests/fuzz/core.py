@@ -34,8 +34,8 @@ MEGABYTES = 4096
 
 def host() -> str:
     """The platform that the compiler makes programs for."""
-    said = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
-    return next(line.split()[1] for line in said.splitlines() if line.startswith("host:"))
+    version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
+    return next(line.split()[1] for line in version.splitlines() if line.startswith("host:"))
 
 
 def built(target_folder: Path) -> Path:
@@ -49,18 +49,18 @@ def built(target_folder: Path) -> Path:
 
 def run(program: Path, target: str, seconds: float, folder: Path, seeds_folder: Path) -> dict[str, object]:
     """Run a target; what it comes to."""
-    own, found = folder / "corpus" / target, folder / "found"
-    for one in (own, found):
-        one.mkdir(parents=True, exist_ok=True)
+    corpus, artifacts = folder / "corpus" / target, folder / "found"
+    for path in (corpus, artifacts):
+        path.mkdir(parents=True, exist_ok=True)
     command = [
         str(program), f"-max_total_time={seconds:.0f}", f"-timeout={HANG}", f"-rss_limit_mb={MEGABYTES}",
         "-max_len=4096", "-detect_leaks=0", "-print_final_stats=1", "-use_value_profile=1",
-        f"-artifact_prefix={found}/{target}-",
+        f"-artifact_prefix={artifacts}/{target}-",
     ]  # fmt: skip
     if target in OF_JSON:
         command.append(f"-dict={KEPT / 'words.dict'}")
-    folders = [own, KEPT / target, seeds_folder / target]
-    command += [str(one) for one in folders if one.exists()]
+    folders = [corpus, KEPT / target, seeds_folder / target]
+    command += [str(path) for path in folders if path.exists()]
     done = subprocess.run(
         command, env={**os.environ, "FUZZ_TARGET": target}, capture_output=True, text=True, check=False
     )
@@ -78,10 +78,10 @@ def run(program: Path, target: str, seconds: float, folder: Path, seeds_folder: 
     }
 
 
-def reason(said: str) -> str:
+def reason(output: str) -> str:
     """The line that says why a run ended."""
     marks = ("ERROR: ", "panicked at", "SUMMARY: ")
-    return next((line.strip()[:160] for line in said.splitlines() if any(mark in line for mark in marks)), "it ended")
+    return next((line.strip()[:160] for line in output.splitlines() if any(mark in line for mark in marks)), "it ended")
 
 
 def main(argv: list[str] | None = None) -> int:

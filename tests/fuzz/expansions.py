@@ -25,13 +25,13 @@ HANG = 60.0
 
 OUTPUTS = ("messages", "prompt_list", "messages_json", "openai")
 LAST = {"role": "user", "content": "hi {q}"}
-ROLES, SAID = ("user", "assistant", "system"), ("", "hi", "é", "{q}")
+ROLES, TEXTS = ("user", "assistant", "system"), ("", "hi", "é", "{q}")
 Item = Callable[[Draw], Any]
 MESSAGE = [("role", pa.string()), ("content", pa.string())]
 
 
 def message(draw: Draw) -> dict[str, Any]:
-    return {"role": draw.choice(ROLES), "content": draw.pick(*SAID, None)}
+    return {"role": draw.choice(ROLES), "content": draw.pick(*TEXTS, None)}
 
 
 ITEMS: dict[str, tuple[pa.DataType, Item]] = {
@@ -39,15 +39,15 @@ ITEMS: dict[str, tuple[pa.DataType, Item]] = {
     "other order": (pa.struct(MESSAGE[::-1]), message),
     "more": (pa.struct([*MESSAGE, ("n", pa.int64())]), lambda draw: {**message(draw), "n": draw.pick(None, 7)}),
     "no content": (pa.struct(MESSAGE[:1]), lambda draw: {"role": draw.choice(ROLES)}),
-    "no role": (pa.struct(MESSAGE[1:]), lambda draw: {"content": draw.choice(SAID)}),
+    "no role": (pa.struct(MESSAGE[1:]), lambda draw: {"content": draw.choice(TEXTS)}),
     "prompts": (
         pa.struct([("role", pa.string()), ("prompt", pa.string())]),
-        lambda draw: {"role": "HUMAN", "prompt": draw.choice(SAID)},
+        lambda draw: {"role": "HUMAN", "prompt": draw.choice(TEXTS)},
     ),
     "other keys": (pa.struct([("k", pa.string())]), lambda _: {"k": "v"}),
     "no keys": (pa.struct([]), lambda _: {}),
-    "texts": (pa.string(), lambda draw: draw.choice(SAID)),
-    "views": (pa.string_view(), lambda draw: draw.choice(SAID)),
+    "texts": (pa.string(), lambda draw: draw.choice(TEXTS)),
+    "views": (pa.string_view(), lambda draw: draw.choice(TEXTS)),
     "ints": (pa.int64(), lambda draw: draw.pick(0, 1)),
     "bools": (pa.bool_(), lambda draw: draw.pick(True, False)),
     "floats": (pa.float64(), lambda _: 1.5),
@@ -56,7 +56,7 @@ ITEMS: dict[str, tuple[pa.DataType, Item]] = {
     "lists of texts": (pa.list_(pa.string()), lambda _: ["a"]),
     "lists of messages": (pa.list_(pa.struct(MESSAGE)), lambda draw: [message(draw)]),
     "maps": (pa.map_(pa.string(), pa.int64()), lambda _: [("k", 1)]),
-    "words": (pa.dictionary(pa.int8(), pa.string()), lambda draw: draw.choice(SAID)),
+    "words": (pa.dictionary(pa.int8(), pa.string()), lambda draw: draw.choice(TEXTS)),
 }
 LISTS = (pa.list_, pa.list_, pa.large_list, pa.list_view, pa.large_list_view)
 
@@ -83,7 +83,7 @@ def make(seed: int, number: int) -> Case:
         column = fresh.fresh_list([cell if cell.is_valid else None for cell in column], target, column.is_null())
     if draw.chance(3):
         column = pa.concat_arrays([column, column]).slice(rows) if draw.chance(2) else column
-    return Case(pa.table({"q": [draw.choice(SAID) for _ in range(rows)], "m": column}), draw.chance(4))
+    return Case(pa.table({"q": [draw.choice(TEXTS) for _ in range(rows)], "m": column}), draw.chance(4))
 
 
 @cache
@@ -103,7 +103,7 @@ def messages_of(row: dict[str, Any]) -> list[Any] | None:
     harness = reference()
     if harness is None:
         cell = row["m"] or []
-        if not all(isinstance(one, dict) and {"role", "content"} <= one.keys() for one in cell):
+        if not all(isinstance(message, dict) and {"role", "content"} <= message.keys() for message in cell):
             return None
         return [*cell, {"role": "user", "content": "hi " + row["q"]}]
     template, parser = harness
@@ -118,7 +118,7 @@ def check(_seed: int, _number: int, case: Case) -> int:
     stages.enter("reference")
     rows = case.table.to_pylist()
     wanted = [messages_of(row) for row in rows]
-    refused = next((n for n, one in enumerate(wanted) if one is None), None)
+    refused = next((n for n, of_row in enumerate(wanted) if of_row is None), None)
     for output in OUTPUTS:
         stages.enter(output)
         if case.in_examples:
@@ -134,27 +134,31 @@ def check(_seed: int, _number: int, case: Case) -> int:
         for row in range(len(rows)):
             verbs[f"explain {row}"] = lambda renderer=renderer, row=row: renderer.explain(case.table, row)
         for verb, work in verbs.items():
-            own = refused
+            refused_row = refused
             if verb.startswith("explain"):
                 row = int(verb.split()[1])
-                own = row if wanted[row] is None else None
+                refused_row = row if wanted[row] is None else None
             try:
                 made = work()
             except pp.RenderError as error:
-                if own is None or error.row != own or error.column != "m":
+                if refused_row is None or error.row != refused_row or error.column != "m":
                     raise DifferenceError(
-                        f"{verb} as {output}: an error", f"{error}; the harness refuses row {own}"
+                        f"{verb} as {output}: an error", f"{error}; the harness refuses row {refused_row}"
                     ) from error
                 continue
-            if own is not None:
-                raise DifferenceError(f"{verb} as {output}: not refused", f"row {own} of {rows}")
+            if refused_row is not None:
+                raise DifferenceError(f"{verb} as {output}: not refused", f"row {refused_row} of {rows}")
             if verb == "render" and output == "messages_json":
                 compare([json.loads(prompt) for prompt in made["prompt"].to_pylist()], wanted)
             if verb == "spans":
                 numbers = [sorted({span["message"] for span in spans}) for spans in made["spans"].to_pylist()]
                 compare(
                     numbers,
-                    [[n for n, one in enumerate(all_) if one["content"]] for all_ in wanted if all_ is not None],
+                    [
+                        [n for n, message in enumerate(all_) if message["content"]]
+                        for all_ in wanted
+                        if all_ is not None
+                    ],
                 )
     return 1
 
@@ -184,9 +188,9 @@ def check_example(table: pa.Table, output: str, wanted: list[list[Any] | None]) 
         )
 
 
-def compare(found: Any, wanted: Any) -> None:
-    if found != wanted:
-        raise DifferenceError("other messages than the harness gives", f"found {found!r}, wanted {wanted!r}")
+def compare(rendered: Any, wanted: Any) -> None:
+    if rendered != wanted:
+        raise DifferenceError("other messages than the harness gives", f"found {rendered!r}, wanted {wanted!r}")
 
 
 def run(seed: int, number: int) -> int:

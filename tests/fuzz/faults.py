@@ -13,5 +13,5 @@ def general(message: str) -> str:
 
 
 def kind_of(error: BaseException) -> str:
-    """What kind of fault an exception shows."""
+    """Return the kind of fault that an exception shows."""
     return getattr(error, "what", None) or f"{type(error).__name__}: {general(str(error))}"

@@ -123,6 +123,6 @@ def fresh_union(cells: Cells, kind: pa.DataType) -> pa.Array:
     for code in codes:
         offsets.append(counts[code])
         counts[code] += 1
-    own = [[v for v, code in zip(column, codes, strict=True) if code == n] for n, column in enumerate(inner)]
-    children = [fresh(v, kind.field(n).type) for n, v in enumerate(own)]
+    by_kind = [[v for v, code in zip(column, codes, strict=True) if code == n] for n, column in enumerate(inner)]
+    children = [fresh(v, kind.field(n).type) for n, v in enumerate(by_kind)]
     return pa.UnionArray.from_dense(type_ids, pa.array(offsets, pa.int32()), children, names)

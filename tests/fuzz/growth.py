@@ -24,7 +24,7 @@ MOST_ITEMS = 40
 ROWS = 4
 TEXTS = ("", "", "a", "ab", " c ", "é", "<think>x", "B", "1", "a\n")
 SLACK = 120
-"""What a program may have more than one of half the items: what stands outside of the loop, and joins."""
+"""The allowance of a program over one of half the items: the parts outside of the loop, and joins."""
 FACTOR = 2.3
 FEW_ITEMS = 6
 """The first items cost less: what a text begins with is known, and few ways lead to a list."""
@@ -52,15 +52,15 @@ class Loops:
         body = self.body(3)
         # Which items a loop with `loop` has is none of what a row may decide.
         test = self.draw.pick("", "", " if w", " if w != 'a'") if "loop." not in body else ""
-        shown = self.draw.some(["{{ ns.x }}", "{{ ns.y }}", "{{ ns.n }}", "{{ ns.f }}", "{{ ns.x|length }}", "{{ s }}",
-                                "{{ ns.x|trim }}{{ ns.x }}", "{{ ns.x ~ ns.y }}", "{{ [ns.x, ns.n] }}",
-                                "{% if ns.x %}{{ ns.x }}{% else %}-{% endif %}", "{{ 'a' in ns.x }}", "{{ m(ns.x) }}"],
+        prints = self.draw.some(["{{ ns.x }}", "{{ ns.y }}", "{{ ns.n }}", "{{ ns.f }}", "{{ ns.x|length }}", "{{ s }}",
+                                 "{{ ns.x|trim }}{{ ns.x }}", "{{ ns.x ~ ns.y }}", "{{ [ns.x, ns.n] }}",
+                                 "{% if ns.x %}{{ ns.x }}{% else %}-{% endif %}", "{{ 'a' in ns.x }}", "{{ m(ns.x) }}"],
                                3, 1)  # fmt: skip
-        shown += ["{{ ns.l|join('+') }}{{ ns.l|length }}"] if self.has_list else []
+        prints += ["{{ ns.l|join('+') }}{{ ns.l|length }}"] if self.has_list else []
         start = self.draw.pick("''", "'Q'", "s", "s ~ '|'")
         head = f"{{% set ns = namespace(x={start}, y='', n=0, f=false, l=[]) %}}"
         macro = f"{{% macro m(t) %}}{self.macro()}{{% endmacro %}}"
-        return f"{macro}{head}{{% for w in words{test} %}}{body}{{% endfor %}}{''.join(shown)}"
+        return f"{macro}{head}{{% for w in words{test} %}}{body}{{% endfor %}}{''.join(prints)}"
 
     def macro(self) -> str:
         return self.draw.pick(
@@ -103,13 +103,13 @@ class Loops:
         return f"{{% for k in ['p', w] %}}{self.body(depth - 1)}{{% endfor %}}"
 
     def condition(self) -> str:
-        one = self.draw.pick("w", "w == 'a'", "'a' in w", "w.startswith('a')", "s", "ns.f", "not w",
+        condition = self.draw.pick("w", "w == 'a'", "'a' in w", "w.startswith('a')", "s", "ns.f", "not w",
                              "w|length > 1",
                              "loop.first", "not loop.last",
                              "w != s", "ns.x == 'a'", "loop.index0 % 2 == 0")  # fmt: skip
         if self.draw.chance(4):
-            return f"{one} {self.draw.pick('and', 'or')} {self.condition()}"
-        return one
+            return f"{condition} {self.draw.pick('and', 'or')} {self.condition()}"
+        return condition
 
     def text(self) -> str:
         return self.draw.pick("w", "w", "'-'", "','", "s", "w|trim", "w.strip()", "m(w)", "w ~ ':'",
@@ -147,27 +147,27 @@ def chat_source(source: str) -> str:
 
 
 def sizes(source: str, items: int) -> tuple[int, int]:
-    """How large the program for so many items is, nodes and statements, and what compiling it cost."""
-    from promptpress._jinja.partial.builder import Builder
-    from promptpress._jinja.partial.compile import compile_names
+    """Return the size of the program for this many items, in nodes and statements, and the steps of compiling it."""
+    from promptpress._jinja.compiler.builder import Builder
+    from promptpress._jinja.compiler.compile import compile_names
     from promptpress._jinja.reference import Reference
 
     builder = Builder(("texts",))
-    names = {"words": [builder.hole(number) for number in range(items)], "s": builder.hole(items)}
+    names = {"words": [builder.slot(number) for number in range(items)], "s": builder.slot(items)}
     compiled = compile_names(Reference(source), builder, names, None)
     return len(compiled.program.nodes) + statements(compiled.program.block), compiled.steps
 
 
 def statements(block: Iterable[tuple[Any, ...]]) -> int:
-    return sum(1 + sum(statements(part) for part in one[2:]) for one in block)
+    return sum(1 + sum(statements(part) for part in statement[2:]) for statement in block)
 
 
 def check_growth(case: Case) -> None:
     items = max(case.items, FEW_ITEMS)
     small, large = sizes(case.source, items), sizes(case.source, 2 * items)
-    for what, one, two in zip(("statements and nodes", "steps"), small, large, strict=True):
-        if two > FACTOR * one + SLACK:
-            raise AssertionError(f"{one} {what} for {items} items are {two} for twice as many: {case.source}")
+    for what, once, twice in zip(("statements and nodes", "steps"), small, large, strict=True):
+        if twice > FACTOR * once + SLACK:
+            raise AssertionError(f"{once} {what} for {items} items are {twice} for twice as many: {case.source}")
 
 
 def check(_seed: int, _number: int, case: Case) -> int:
@@ -187,20 +187,20 @@ def compare(case: Case) -> tuple[int, int]:
     rows = [{"messages": messages, "s": "a"} for messages in chats]
     plain = pp.JinjaTemplate(case.source)
     compiled = 0
-    for template, given, own, is_chat in (
+    for template, given, plain_rows, is_chat in (
         (plain, table, case.rows, False),
         (chat, pa.table({"messages": chats}), rows, True),
     ):
         source = chat_source(case.source) if is_chat else case.source
         code = environment(is_chat=is_chat).from_string(source)
-        expected = [code.render(**row) for row in own]
+        expected = [code.render(**row) for row in plain_rows]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             template.render(given)  # a shape is compiled when it is met again
-            found = template.render(given)["prompt"].to_pylist()
-        for row, text, meant in zip(own, found, expected, strict=True):
-            if text != meant:
-                raise AssertionError(f"{text!r} is {meant!r} in Jinja2, for {row!r} in {source}")
+            rendered = template.render(given)["prompt"].to_pylist()
+        for row, text, want in zip(plain_rows, rendered, expected, strict=True):
+            if text != want:
+                raise AssertionError(f"{text!r} is {want!r} in Jinja2, for {row!r} in {source}")
         compiled += template.last_run.compiled
     return 2 * len(case.rows), compiled
 

@@ -26,14 +26,14 @@ HANG = 120.0
 ROWS = (100, 1200)
 OTHER_ROWS = 100
 OTHERS_ONE_IN = 5
-"""Of so many cases one is a template of several statements."""
+"""One of this many cases is a template of several statements."""
 SURE_ROWS = 12
-"""Where all of so many rows raise, the others aren't tried."""
+"""If all of this many rows raise, the others aren't tried."""
 GROWING = re.compile(
     r"center|just|zfill|indent|tabs|wrap|batch|slice|range|round|format|replace|truncate|join|translate|[*%]|attr|encode"
     r"|url|sum|split|dict|namespace|cycler|mro|pprint|xml"
 )
-"""What may make something large, or be unsafe, so that promptpress's own limits are asked first."""
+"""Words of templates that may be large or unsafe, so that the limits of promptpress apply first."""
 ADDRESS = re.compile(r"a(.{0,20})t\1 (?:\1)0\1x", re.IGNORECASE | re.DOTALL)
 """An object's address, ` at 0x`, which differs from run to run. `replace("", ...)` may put a text between letters."""
 RAISING_ROWS = 2
@@ -48,7 +48,7 @@ class Case:
     environment: str
     samples: pa.Table
     outcomes: Counter[str] = field(default_factory=Counter)
-    """How many rows were compiled, Jinja2's, raised, and left out."""
+    """Counts of rows that were compiled, rendered by Jinja2, raised, and left out."""
 
 
 def ready() -> None:
@@ -59,7 +59,9 @@ def ready() -> None:
 
 
 def make(seed: int, number: int) -> Case:
-    from jinja import engines, random_templates, random_values
+    from generators import random_templates, random_values
+
+    from jinja import engines
 
     draw = Draw.of(seed, number, "jinja")
     rng = random.Random(draw.getrandbits(64))
@@ -87,8 +89,8 @@ def check(_seed: int, _number: int, case: Case) -> int:
     if isinstance(template, Exception):
         raise DifferenceError("a template is taken that the engine refuses", repr(template))
     wanted = expected(case, template)
-    fine = [row for row, one in wanted.items() if isinstance(one, str)]
-    raising = [row for row, one in wanted.items() if not isinstance(one, str)]
+    fine = [row for row, outcome in wanted.items() if isinstance(outcome, str)]
+    raising = [row for row, outcome in wanted.items() if not isinstance(outcome, str)]
     case.outcomes["left out"] += len(case.samples) - len(wanted)
     if fine:
         compare(case, ours, fine, wanted)
@@ -104,7 +106,7 @@ def expected(case: Case, template: Any) -> dict[int, Any]:
     bounded = Reference(case.source, case.environment) if GROWING.search(case.source) else None
     out: dict[int, Any] = {}
     for number, row in enumerate(case.samples.to_pylist()):
-        if number == SURE_ROWS and out and not any(isinstance(one, str) for one in out.values()):
+        if number == SURE_ROWS and out and not any(isinstance(outcome, str) for outcome in out.values()):
             break  # each row raises
         if bounded is not None and is_refused(bounded, row):
             continue
@@ -145,14 +147,14 @@ def compare(case: Case, ours: pp.JinjaTemplate, rows: list[int], wanted: dict[in
 
 
 def compare_error(case: Case, ours: pp.JinjaTemplate, row: int, wanted: Exception) -> None:
-    said = f"row 0: {type(wanted).__name__}: {wanted}"[:1000]
+    message = f"row 0: {type(wanted).__name__}: {wanted}"[:1000]
     try:
         text = ours.render(case.samples.slice(row, 1))["prompt"][0]
     except pp.RenderError as error:
-        need(str(error).startswith(said), "another error", f"row {row}: {error}, wanted {said}")
+        need(str(error).startswith(message), "another error", f"row {row}: {error}, wanted {message}")
         case.outcomes["raised"] += 1
     else:
-        raise DifferenceError("a text where the engine raises", f"row {row}: {text!r}, wanted {said}")
+        raise DifferenceError("a text where the engine raises", f"row {row}: {text!r}, wanted {message}")
 
 
 def run(seed: int, number: int) -> int:

@@ -31,37 +31,41 @@ class Kind(NamedTuple):
 KINDS = {
     "prompts": Kind(
         "requests",
-        "random configurations and tables beside the models in plain Python and OpenCompass, with splits, threads, "
-        "`explain`, pickling",
+        "random configurations and tables compared with the models in plain Python and OpenCompass, with splits, "
+        "threads, `explain`, pickling",
         20_000,
         1_000_000,
     ),
     "cells": Kind(
-        "cells", "the same in bulk, and Jinja programs and templates beside Jinja2: only the texts", 100_000, 10_000_000
+        "cells",
+        "the same in bulk, and Jinja programs and templates compared with Jinja2: only the texts",
+        100_000,
+        10_000_000,
     ),
     "jinja_values": Kind(
         "rows",
-        "templates that compare values of all pairs of kinds and give arguments of all kinds, beside Jinja2, "
-        "transformers and lm-eval, or beside environments of the same settings where these aren't installed",
+        "templates that compare values of all pairs of kinds and give arguments of all kinds, compared with Jinja2, "
+        "transformers and lm-eval, or with environments of the same settings where these aren't installed",
         20_000,
         1_000_000,
     ),
     "growth": Kind(
         "rows of loops",
-        "templates that put values together in loops and under conditions, beside Jinja2; programs that grow no faster "
-        "than their loops",
+        "templates that put values together in loops and under conditions, compared with Jinja2; programs that grow no "
+        "faster than their loops",
         2_000,
         100_000,
     ),
     "row_errors": Kind(
         "tables",
-        "tables with rows that can't be rendered: each row beside the same row alone, with splits, threads, streams",
+        "tables with rows that can't be rendered: each row compared with the same row alone, with splits, threads, "
+        "streams",
         500,
         20_000,
     ),
     "layouts": Kind(
         "tables in odd layouts",
-        "nested columns that are sliced, chunked or hold something below nulls, beside fresh copies of them",
+        "nested columns that are sliced, chunked or hold something below nulls, compared with fresh copies of them",
         500,
         50_000,
     ),
@@ -75,12 +79,12 @@ KINDS = {
         10_000,
     ),
     "expansions": Kind(
-        "tables of messages", "columns of lists that are messages or aren't, beside OpenCompass", 500, 20_000
+        "tables of messages", "columns of lists that are messages or aren't, compared with OpenCompass", 500, 20_000
     ),
     "audit": Kind(
         "audited tables",
-        "random tables and configurations, audited, beside a model that goes by brute force over prompts and spans; "
-        "the bytes of each column that `stats` counts",
+        "random tables and configurations, audited, compared with a model that goes by brute force over prompts and "
+        "spans; the bytes of each column that `stats` counts",
         100,
         5_000,
     ),
@@ -92,7 +96,7 @@ KINDS = {
     ),
     "programs": Kind(
         "programs",
-        "configurations that are programs, beside Python that executes them: each value, and the same objects",
+        "configurations that are programs, compared with Python that executes them: each value, and the same objects",
         500,
         100_000,
     ),

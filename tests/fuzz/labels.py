@@ -108,13 +108,13 @@ def labels_in(table: pa.Table) -> list[Any]:
 
 def check_stats(renderer: pp.Renderer, table: pa.Table) -> None:
     """Compare the labels that `stats` shows with those of the rendered rows."""
-    found = pp.stats(renderer, table)
-    _ = str(found), found.to_dict(), found._repr_html_()
+    statistics = pp.stats(renderer, table)
+    _ = str(statistics), statistics.to_dict(), statistics._repr_html_()
     column = renderer.render(table)["label"]
-    for shown in (found.longest, found.shortest):
-        wanted = [column[request].as_py() for request in shown["request"].to_pylist()]
+    for requests in (statistics.longest, statistics.shortest):
+        wanted = [column[request].as_py() for request in requests["request"].to_pylist()]
         # The label None is null in statistics, also where the others are texts.
-        labels = [None if label == "None" else label for label in shown["label"].to_pylist()]
+        labels = [None if label == "None" else label for label in requests["label"].to_pylist()]
         if repr(labels) != repr([None if label == "None" else label for label in wanted]):
             detail = f"found {labels!r}, wanted {wanted!r}"
             raise DifferenceError("stats: other labels than rendering gives", detail)

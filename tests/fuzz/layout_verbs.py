@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 import promptpress as pp
 import pyarrow as pa
-from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces
+from promptpress._io.write.json_lines import LineWriter, Piece, object_pieces
 from pyarrow import types
 
 from .draw import Draw
@@ -29,7 +29,7 @@ CHATS = (
 )
 
 
-def shown(table: Any) -> Any:
+def plain(table: Any) -> Any:
     """A table's schema and values, by their `repr`: NaN is like NaN there."""
     table = pa.table(table) if isinstance(table, pa.RecordBatch) else table
     return str(table.schema), [repr(row) for row in rows_of(table)]
@@ -64,27 +64,27 @@ def any_renderer(draw: Draw) -> pp.Renderer:
 
 
 def render(draw: Draw, table: pa.Table) -> Any:
-    return shown(any_renderer(draw).render(table, keep=draw.pick((), ("x",))))
+    return plain(any_renderer(draw).render(table, keep=draw.pick((), ("x",))))
 
 
 def spans(draw: Draw, table: pa.Table) -> Any:
-    return shown(any_renderer(draw).render(table, spans=draw.pick(True, "detailed"), hashes=True))
+    return plain(any_renderer(draw).render(table, spans=draw.pick(True, "detailed"), hashes=True))
 
 
 def stream(draw: Draw, table: pa.Table) -> Any:
-    return shown(any_renderer(draw).stream(table.to_reader(), keep=draw.pick((), ("x",))).read_all())
+    return plain(any_renderer(draw).stream(table.to_reader(), keep=draw.pick((), ("x",))).read_all())
 
 
 def call(draw: Draw, table: pa.Table) -> Any:
-    return shown(any_renderer(draw)(table))
+    return plain(any_renderer(draw)(table))
 
 
 def explain(draw: Draw, table: pa.Table) -> Any:
-    return shown(any_renderer(draw).explain(table, draw.randrange(max(len(table), 1))))
+    return plain(any_renderer(draw).explain(table, draw.randrange(max(len(table), 1))))
 
 
 def audit(draw: Draw, table: pa.Table) -> Any:
-    return shown(any_renderer(draw).audit(table))
+    return plain(any_renderer(draw).audit(table))
 
 
 def stats(draw: Draw, table: pa.Table) -> Any:
@@ -92,11 +92,11 @@ def stats(draw: Draw, table: pa.Table) -> Any:
 
 
 def divergence(draw: Draw, table: pa.Table) -> Any:
-    return shown(any_renderer(draw).divergence(table))
+    return plain(any_renderer(draw).divergence(table))
 
 
 def findings(draw: Draw, table: pa.Table) -> Any:
-    return shown(any_renderer(draw).findings(table))
+    return plain(any_renderer(draw).findings(table))
 
 
 def preview(draw: Draw, table: pa.Table) -> Any:
@@ -105,12 +105,12 @@ def preview(draw: Draw, table: pa.Table) -> Any:
 
 def labels(_draw: Draw, table: pa.Table) -> Any:
     renderer = pp.Renderer("{q}{x}", mode="ppl", reader={"input_columns": ["q"], "output_column": "x"})
-    return shown(renderer.render(table))
+    return plain(renderer.render(table))
 
 
 def gold(draw: Draw, table: pa.Table) -> Any:
     renderer = pp.Renderer("{q}", reader={"input_columns": ["q"], "output_column": "x"})
-    return draw.pick(lambda: shown(renderer.audit(table)), lambda: repr(pp.stats(renderer, table).to_dict()))()
+    return draw.pick(lambda: plain(renderer.audit(table)), lambda: repr(pp.stats(renderer, table).to_dict()))()
 
 
 def examples(draw: Draw, table: pa.Table) -> Any:
@@ -121,14 +121,14 @@ def examples(draw: Draw, table: pa.Table) -> Any:
     reader = {"input_columns": ["q"], "output_column": draw.pick("q", "x")}
     output = {"output": draw.pick("messages", "prompt_list", "openai")} if prompt is RAW_SHOT else {}
     renderer = pp.Renderer(prompt, ice, retriever, table, reader=reader, **output)
-    return shown(renderer.render(samples)), shown(renderer.explain(samples, 0))
+    return plain(renderer.render(samples)), plain(renderer.explain(samples, 0))
 
 
 def index_column(_draw: Draw, table: pa.Table) -> Any:
     train = pa.table({"q": ["1", "2"], "a": ["x", "y"]})
     retriever = {"type": "IndexColumn", "column": "x"}
     renderer = pp.Renderer(SHOT, "{q}={a}", retriever, train, reader={"input_columns": ["q"], "output_column": "a"})
-    return shown(renderer.render(table))
+    return plain(renderer.render(table))
 
 
 def turns(draw: Draw, table: pa.Table) -> Any:
@@ -139,13 +139,13 @@ def turns(draw: Draw, table: pa.Table) -> Any:
         inferencer={"type": "MultiTurnGenInferencer", "infer_mode": draw.pick("every_with_gt", "last")},
         dialect="aisbench",
     )
-    return shown(renderer.render(pa.table({"question": table["x"], "answer": table["x"]})))
+    return plain(renderer.render(pa.table({"question": table["x"], "answer": table["x"]})))
 
 
 def media(_draw: Draw, table: pa.Table) -> Any:
     turn = {"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{question}"}}}
     renderer = pp.Renderer({"type": "MMPromptTemplate", "template": {"round": [turn]}}, dialect="aisbench")
-    return shown(renderer.render(table.rename_columns(["q", "content"])))
+    return plain(renderer.render(table.rename_columns(["q", "content"])))
 
 
 def dialogue(draw: Draw, table: pa.Table) -> Any:
@@ -153,7 +153,7 @@ def dialogue(draw: Draw, table: pa.Table) -> Any:
     mode = draw.pick("last", "every_with_gt")
     reader = {"input_columns": ["dialogue"], "output_column": "q"}
     renderer = pp.Renderer(reader=reader, inferencer={"type": "ChatInferencer", "infer_mode": mode})
-    return shown(renderer.render(table.rename_columns(["q", "dialogue"])))
+    return plain(renderer.render(table.rename_columns(["q", "dialogue"])))
 
 
 def lines(_draw: Draw, table: pa.Table) -> Any:
@@ -202,12 +202,12 @@ def jinja(draw: Draw, table: pa.Table) -> Any:
     )()
     rows = rows_of(table)
     if UNPRINTABLE not in repr(rows):
-        own = jinja2.Environment().from_string(source)
-        meant = [own.render(row) for row in rows]
-        if out["prompt"].to_pylist() != meant:
-            what = f"{source} of {rows!r}: {out['prompt'].to_pylist()!r}, Jinja2 gives {meant!r}"
+        compiled = jinja2.Environment().from_string(source)
+        expected = [compiled.render(row) for row in rows]
+        if out["prompt"].to_pylist() != expected:
+            what = f"{source} of {rows!r}: {out['prompt'].to_pylist()!r}, Jinja2 gives {expected!r}"
             raise DifferenceError("jinja: another text than Jinja2's", what)
-    return shown(out)
+    return plain(out)
 
 
 def lm_eval(draw: Draw, table: pa.Table) -> Any:
@@ -217,7 +217,7 @@ def lm_eval(draw: Draw, table: pa.Table) -> Any:
         task |= {"output_type": "generate_until", "doc_to_target": "{{ x }}", "generation_kwargs": {"until": ["\n"]}}
     else:
         task |= {"output_type": "multiple_choice", "doc_to_choice": ["A", "B"], "doc_to_target": 0}
-    return shown(pp.lm_eval.requests(task, table))
+    return plain(pp.lm_eval.requests(task, table))
 
 
 def chat(draw: Draw, table: pa.Table) -> Any:
@@ -227,23 +227,23 @@ def chat(draw: Draw, table: pa.Table) -> Any:
         lambda: template.stream(table.to_reader()).read_all(),
         lambda: template(table),
     )()
-    return shown(out)
+    return plain(out)
 
 
-def behind_messages(_draw: Draw, table: pa.Table) -> Any:
+def after_messages(_draw: Draw, table: pa.Table) -> Any:
     """A chat template behind the messages of a harness's configuration."""
     template = pp.ChatTemplate(CHATS[0])
-    return shown(pp.Renderer(EXPANDED, chat_template=template).render(table))
+    return plain(pp.Renderer(EXPANDED, chat_template=template).render(table))
 
 
 VERBS = {
-    one.__name__: one
-    for one in (
+    verb.__name__: verb
+    for verb in (
         *(render, spans, stream, call, explain, audit, stats, divergence, findings, preview, labels, gold, examples),
-        *(index_column, turns, media, dialogue, lines, jinja, lm_eval, chat, behind_messages),
+        *(index_column, turns, media, dialogue, lines, jinja, lm_eval, chat, after_messages),
     )
 }
-OF_TALKS = {"chat", "behind_messages", "dialogue"}
+OF_TALKS = {"chat", "after_messages", "dialogue"}
 """Verbs that read conversations, for which other columns are refused at once."""
 
 OF_MESSAGES = {"render", "spans", "stream", "call", "explain", "audit", "stats", "divergence", "preview", "examples"}

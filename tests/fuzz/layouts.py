@@ -103,25 +103,27 @@ def check(seed: int, number: int, case: Case) -> int:
     """Compare what a verb gives of the three tables."""
     stages.enter(case.verb)
     tables = (case.table, case.chunks, case.whole)
-    results = [outcome(case.verb, Draw.of(seed, number, case.verb), own) for own in tables]
+    results = [outcome(case.verb, Draw.of(seed, number, case.verb), layout) for layout in tables]
     odd, chunked, whole = results
-    for one in results:
-        if one[0] == "refuses" and one[2] == "internal_error":
-            raise DifferenceError(f"{case.verb}: {one[2]}", one[5])
+    for result in results:
+        if result[0] == "refuses" and result[2] == "internal_error":
+            raise DifferenceError(f"{case.verb}: {result[2]}", result[5])
     if odd != chunked:
-        raise DifferenceError(f"{case.verb}: a layout gives something else", shown(odd, chunked))
+        raise DifferenceError(f"{case.verb}: a layout gives something else", difference(odd, chunked))
     # Where two rows are refused, the chunks decide which of them is met first.
     if odd != whole and not odd[0] == whole[0] == "refuses":
-        raise DifferenceError(f"{case.verb}: chunks give something else", shown(odd, whole))
+        raise DifferenceError(f"{case.verb}: chunks give something else", difference(odd, whole))
     return 1
 
 
-def shown(found: Any, wanted: Any) -> str:
+def difference(actual: Any, wanted: Any) -> str:
     """Two results around their first difference."""
-    found, wanted = repr(found), repr(wanted)
-    at = next((n for n, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b), min(len(found), len(wanted)))
-    start = max(0, at - 60)
-    return f"found ...{found[start : at + 200]}, wanted ...{wanted[start : at + 200]}"
+    actual, wanted = repr(actual), repr(wanted)
+    index = next(
+        (n for n, (a, b) in enumerate(zip(actual, wanted, strict=False)) if a != b), min(len(actual), len(wanted))
+    )
+    start = max(0, index - 60)
+    return f"found ...{actual[start : index + 200]}, wanted ...{wanted[start : index + 200]}"
 
 
 def run(seed: int, number: int) -> int:

@@ -29,7 +29,7 @@ META = {
     ]
 }
 TURNS = {"round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{a}"}]}
-ASKED = {"round": [{"role": "HUMAN", "prompt": "Q: {q}"}]}
+QUESTION = {"round": [{"role": "HUMAN", "prompt": "Q: {q}"}]}
 SHOTS = {"type": "FixKRetriever", "fix_id_list": [0, 1]}
 TRAIN = pa.table({"q": ["e1", "e2"], "a": ["f", "{q}"]})
 
@@ -40,7 +40,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "a dialogue that is parsed": {"prompt_template": TURNS, "meta_template": META},
     "labels": {"prompt_template": "{q}{a}", "mode": "ppl", "labels": ["A", "B"]},
     "labels of dialogues": {
-        "prompt_template": {"A": ASKED, "B": TURNS}, "mode": "ppl", "labels": ["A", "B"], "meta_template": META,
+        "prompt_template": {"A": QUESTION, "B": TURNS}, "mode": "ppl", "labels": ["A", "B"], "meta_template": META,
     },
     "examples": {
         "prompt_template": {"template": "</E>{q}", "ice_token": "</E>"}, "ice_template": "{q}={a}", "retriever": SHOTS,
@@ -95,8 +95,10 @@ def make(seed: int, number: int) -> Case:
     rows = draw.pick(1, 2, 5, 8)
     text = lambda: draw.pick("x", "é", "word ") * draw.pick(0, 1, 3, draw.randint(0, 40)) + draw.pick("", "", "", "{a}")  # noqa: E731
     q, a = [text() for _ in range(rows)], [draw.pick("", "1", "answer", "x" * draw.randint(0, 30)) for _ in range(rows)]
-    said = lambda: [{"role": draw.pick("user", "assistant"), "content": text()} for _ in range(draw.randint(0, 3))]  # noqa: E731
-    m = pa.array([said() for _ in range(rows)], pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])))
+    messages = lambda: [{"role": draw.pick("user", "assistant"), "content": text()} for _ in range(draw.randint(0, 3))]  # noqa: E731
+    m = pa.array(
+        [messages() for _ in range(rows)], pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+    )
     turns = [draw.randint(1, 3) for _ in range(rows)]
     questions, answers = ([[text() for _ in range(count)] for count in turns] for _ in range(2))
     table = pa.table({"q": q, "a": a, "m": m, "question": questions, "answer": answers})
@@ -110,13 +112,15 @@ def make(seed: int, number: int) -> Case:
     return Case(name, table, output, limits, substitution)
 
 
-def said_bytes(request: Any) -> int:
+def content_bytes(request: Any) -> int:
     """Return the number of bytes of a request."""
     if isinstance(request, str):
         return len(request.encode())
     if isinstance(request, list):
-        return sum(map(said_bytes, request))
-    return sum(said_bytes(request.get(key) or "") for key in ("prompt", "content")) if isinstance(request, dict) else 0
+        return sum(map(content_bytes, request))
+    return (
+        sum(content_bytes(request.get(key) or "") for key in ("prompt", "content")) if isinstance(request, dict) else 0
+    )
 
 
 def requests_of(case: Case) -> list[tuple[int, int]]:
@@ -125,7 +129,7 @@ def requests_of(case: Case) -> list[tuple[int, int]]:
     prompts = table["prompt"].to_pylist()
     if case.output == "messages_json":
         prompts = [json.loads(prompt) for prompt in prompts]
-    return [(row, said_bytes(prompt)) for row, prompt in zip(table["n"].to_pylist(), prompts, strict=True)]
+    return [(row, content_bytes(prompt)) for row, prompt in zip(table["n"].to_pylist(), prompts, strict=True)]
 
 
 def refusal(work: Any) -> tuple[Any, ...] | None:
@@ -138,7 +142,7 @@ def refusal(work: Any) -> tuple[Any, ...] | None:
 
 
 def verbs(renderer: pp.Renderer, table: pa.Table, row: int) -> dict[str, Any]:
-    """What renders all rows, or the one that is refused."""
+    """Return the calls that render all rows, or the refused row."""
     return {
         "render": lambda: renderer.render(table),
         "spans": lambda: renderer.render(table, spans=True),
@@ -189,16 +193,16 @@ def check(_seed: int, _number: int, case: Case) -> int:
             for verb, work in verbs(renderer, table, too_long[0] if too_long else 0).items():
                 if verb == "preview" and limit is None:
                     continue
-                found = refusal(work)
+                refused = refusal(work)
                 what = f"{verb} of {case.name} as {case.output}"
-                if (found is not None) != is_refused:
-                    detail = f"{found} with {strings} of {kind}, {case.limits}, requests of {all_requests}"
+                if (refused is not None) != is_refused:
+                    detail = f"{refused} with {strings} of {kind}, {case.limits}, requests of {all_requests}"
                     raise DifferenceError(f"{what}: refused or not", detail)
                 is_place_known = limit is not None and verb != "preview"
-                if found and (found[1] != "limit_exceeded" or (is_place_known and found[2] not in too_long)):
-                    raise DifferenceError(f"{what}: another error", f"{found}, too long are {too_long}")
-                if wanted.setdefault(verb, found) != found:
-                    raise DifferenceError(f"{what}: another error in another layout", f"{found}, {wanted[verb]}")
+                if refused and (refused[1] != "limit_exceeded" or (is_place_known and refused[2] not in too_long)):
+                    raise DifferenceError(f"{what}: another error", f"{refused}, too long are {too_long}")
+                if wanted.setdefault(verb, refused) != refused:
+                    raise DifferenceError(f"{what}: another error in another layout", f"{refused}, {wanted[verb]}")
             check_explained(case, renderer, table, all_requests)
     return 1
 
@@ -211,13 +215,13 @@ def check_explained(case: Case, renderer: pp.Renderer, table: pa.Table, all_requ
     what = f"explain of {case.name} as {case.output}"
     for row in range(len(table)):
         # Of several requests of a sample the first is explained.
-        size = next((size for own, size in all_requests if own == row), 0)
-        found = refusal(lambda row=row: renderer.explain(table, row))
-        if (found is not None) != (size > limit):
-            raise DifferenceError(f"{what}: refused or not", f"{found} of {size} bytes")
-        own = refusal(lambda row=row: renderer.render(table.slice(row, 1)))
-        if found and (own is None or found[2] != row or message_of(found) != message_of(own)):
-            raise DifferenceError(f"{what}: another error", f"{found}, {own}")
+        size = next((size for row_of_request, size in all_requests if row_of_request == row), 0)
+        error = refusal(lambda row=row: renderer.explain(table, row))
+        if (error is not None) != (size > limit):
+            raise DifferenceError(f"{what}: refused or not", f"{error} of {size} bytes")
+        expected = refusal(lambda row=row: renderer.render(table.slice(row, 1)))
+        if error and (expected is None or error[2] != row or message_of(error) != message_of(expected)):
+            raise DifferenceError(f"{what}: another error", f"{error}, {expected}")
 
 
 def message_of(error: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from media_model import END, HOLDERS, TAGS
+from models.media_model import END, HOLDERS, TAGS
 
 from .configurations import Case
 from .draw import Draw
@@ -100,8 +100,8 @@ def dialogue(draw: Draw, content: bool) -> dict[str, Any]:
 
 def meta_template(draw: Draw) -> dict[str, Any]:
     def role(name: str) -> dict[str, Any]:
-        own = {"role": name, "api_role": draw.pick(name, name, "user"), "begin": "<", "end": ">"}
-        return {**own, **draw.pick({}, {}, {"prompt": "own {question}"})}
+        settings = {"role": name, "api_role": draw.pick(name, name, "user"), "begin": "<", "end": ">"}
+        return {**settings, **draw.pick({}, {}, {"prompt": "own {question}"})}
 
     last = {} if draw.chance(5) else {"generate": True}
     made: dict[str, Any] = {"round": [role("HUMAN"), {**role("BOT"), **last}]}
@@ -125,4 +125,4 @@ def table(draw: Draw, content: bool) -> pa.Table:
         "other": pa.array([draw.pick(None, draw.randint(-9, 9)) for _ in range(rows)], pa.int64()),
     }
     order = draw.subset(list(columns), 3, 3)
-    return pa.Table.from_arrays([columns[one] for one in order], order)
+    return pa.Table.from_arrays([columns[name] for name in order], order)

@@ -1,4 +1,4 @@
-"""What the prompts of a case have to be, by the models in plain Python and by the real OpenCompass."""
+"""Expected prompts of a case, by the models in plain Python and by the real OpenCompass."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import chat_model
-import media_model
-import openicl_model
-import plain_model
 import promptpress as pp
 import pyarrow as pa
 from comparing import clean, fits_arrow
+from models import chat_model, media_model, openicl_model, plain_model
 
 from .configurations import Case
 from .faults import general
@@ -91,11 +88,11 @@ def texts_in(value: Any) -> Any:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from texts_in(one)
+        for item in value.values():
+            yield from texts_in(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from texts_in(one)
+        for item in value:
+            yield from texts_in(item)
 
 
 def refusal(error: BaseException) -> str | None:
@@ -123,8 +120,8 @@ NO_LABELS = (
 
 
 def may_refuse(case: Case, error: Exception) -> bool:
-    """Whether the contract allows a refusal that no prompt needs: a value without a text, a type that has no labels."""
-    if any(said in str(error) for said in NO_LABELS):
+    """Return true if the contract allows this refusal: a value without a text, or a type that has no labels."""
+    if any(message in str(error) for message in NO_LABELS):
         return True
     if case.model == "media_model" and "messages_json" in str(error):
         return True  # parts of several types
@@ -133,7 +130,7 @@ def may_refuse(case: Case, error: Exception) -> bool:
 
 
 def features(case: Case) -> str:
-    """What tells causes of a difference apart at first sight."""
+    """Return the features of a case that show the cause of a difference."""
     if case.model != "plain_model":
         return ""
     kind = (case.config.get("retriever") or {}).get("type", "ZeroRetriever")
@@ -143,7 +140,7 @@ def features(case: Case) -> str:
 
 
 def is_foreign(kind: pa.DataType) -> bool:
-    """Whether the text of a type is Python's own affair."""
+    """Return true if only Python makes the text of a type."""
     zoned = pa.types.is_timestamp(kind) and kind.tz is not None
     return isinstance(kind, pa.BaseExtensionType) or pa.types.is_union(kind) or zoned
 
@@ -158,7 +155,10 @@ def check(case: Case) -> tuple[pp.Renderer, pa.Table] | None:
 
 
 def against(
-    case: Case, oracle: Callable[[Case], list[Any]], name: str, known: tuple[pp.Renderer, pa.Table] | None = None
+    case: Case,
+    oracle: Callable[[Case], list[Any]],
+    name: str,
+    rendered_before: tuple[pp.Renderer, pa.Table] | None = None,
 ) -> tuple[pp.Renderer, pa.Table] | None:
     """Compare with one oracle. The model knows each refusal; the harness has some of its own that aren't copied."""
     silent = False
@@ -166,8 +166,8 @@ def against(
         want, refused = oracle(case), ""
     except Refused as error:
         want, refused, silent = [], str(error) or "refused", isinstance(error, Silent)
-    is_model = known is None
-    got = known
+    is_model = rendered_before is None
+    got = rendered_before
     if is_model or not refused:
         try:
             got = got or rendered(case)
@@ -188,11 +188,11 @@ def against(
     return got
 
 
-def compare(case: Case, found: list[Any], want: list[Any], name: str) -> None:
-    if found == want:
+def compare(case: Case, rendered: list[Any], want: list[Any], name: str) -> None:
+    if rendered == want:
         return
-    at = next((n for n, (one, other) in enumerate(zip(found, want, strict=False)) if one != other), None)
-    shown = f"{len(found)} requests, not {len(want)}"
-    if at is not None:
-        shown = f"request {at}: found {found[at]!r}, wanted {want[at]!r}"
-    raise DifferenceError(f"other prompts than {name} gives{features(case)}", shown)
+    index = next((n for n, (text, wanted) in enumerate(zip(rendered, want, strict=False)) if text != wanted), None)
+    detail = f"{len(rendered)} requests, not {len(want)}"
+    if index is not None:
+        detail = f"request {index}: found {rendered[index]!r}, wanted {want[index]!r}"
+    raise DifferenceError(f"other prompts than {name} gives{features(case)}", detail)

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from promptpress._config_files.config_file import read_config
-from promptpress._config_files.python_config import Opaque, Symbol, limits
-from promptpress._file_errors import ConfigError
+from promptpress._config.files.config_file import read_config
+from promptpress._config.python_subset import Opaque, Symbol, limits
+from promptpress._errors.file_errors import ConfigError
 
 from . import stages
 from .draw import Draw
@@ -100,47 +100,47 @@ class Comparison:
         self.pairs: dict[int, int] = {}
         self.kept: list[Any] = []
 
-    def compare(self, place: str, found: Any, wanted: Any) -> None:
-        if isinstance(found, Symbol):
+    def compare(self, path: str, value: Any, wanted: Any) -> None:
+        if isinstance(value, Symbol):
             if not callable(wanted) and type(wanted).__name__ not in ("module", "staticmethod"):
-                raise DifferentError(f"{place}: the name {found.dotted}, and in Python {wanted!r}")
-        elif isinstance(found, Opaque):
+                raise DifferentError(f"{path}: the name {value.dotted}, and in Python {wanted!r}")
+        elif isinstance(value, Opaque):
             self.opaque += not isinstance(wanted, HIDDEN) and not callable(wanted)
-        elif type(found) is not type(wanted):
-            raise DifferentError(f"{place}: {found!r}, and in Python {wanted!r}")
-        elif isinstance(found, (list, dict, tuple)):
-            self.contained(place, found, wanted)
-        elif isinstance(found, (set, frozenset)):
-            self.same_object(place, found, wanted)
-            if sorted(map(repr, found)) != sorted(map(repr, wanted)):
-                raise DifferentError(f"{place}: {found!r}, and in Python {wanted!r}")
-        elif not isinstance(found, HIDDEN) and repr(found) != repr(wanted):
-            raise DifferentError(f"{place}: {found!r}, and in Python {wanted!r}")
+        elif type(value) is not type(wanted):
+            raise DifferentError(f"{path}: {value!r}, and in Python {wanted!r}")
+        elif isinstance(value, (list, dict, tuple)):
+            self.contained(path, value, wanted)
+        elif isinstance(value, (set, frozenset)):
+            self.same_object(path, value, wanted)
+            if sorted(map(repr, value)) != sorted(map(repr, wanted)):
+                raise DifferentError(f"{path}: {value!r}, and in Python {wanted!r}")
+        elif not isinstance(value, HIDDEN) and repr(value) != repr(wanted):
+            raise DifferentError(f"{path}: {value!r}, and in Python {wanted!r}")
 
-    def same_object(self, place: str, found: Any, wanted: Any) -> bool:
+    def same_object(self, path: str, value: Any, wanted: Any) -> bool:
         """Note a pair of objects; true if it was compared before."""
-        if isinstance(found, (tuple, frozenset)):
+        if isinstance(value, (tuple, frozenset)):
             return False
-        known = id(found) in self.pairs
-        if self.pairs.setdefault(id(found), id(wanted)) != id(wanted) or (
-            self.pairs.setdefault(-id(wanted), id(found)) != id(found)
+        is_paired = id(value) in self.pairs
+        if self.pairs.setdefault(id(value), id(wanted)) != id(wanted) or (
+            self.pairs.setdefault(-id(wanted), id(value)) != id(value)
         ):
-            raise DifferentError(f"{place}: {found!r} is another object than in Python")
-        self.kept += [found, wanted]  # or another object could get its number
-        return known
+            raise DifferentError(f"{path}: {value!r} is another object than in Python")
+        self.kept += [value, wanted]  # or another object could get its number
+        return is_paired
 
-    def contained(self, place: str, found: Any, wanted: Any) -> None:
-        if self.same_object(place, found, wanted):
+    def contained(self, path: str, value: Any, wanted: Any) -> None:
+        if self.same_object(path, value, wanted):
             return
-        if len(found) != len(wanted):
-            raise DifferentError(f"{place}: {found!r}, and in Python {wanted!r}")
-        if isinstance(found, dict):
-            for (key, value), (other, expected) in zip(found.items(), wanted.items(), strict=True):
-                self.compare(f"{place}'s key", key, other)
-                self.compare(f"{place}[{key!r}]", value, expected)
+        if len(value) != len(wanted):
+            raise DifferentError(f"{path}: {value!r}, and in Python {wanted!r}")
+        if isinstance(value, dict):
+            for (key, item), (other, expected) in zip(value.items(), wanted.items(), strict=True):
+                self.compare(f"{path}'s key", key, other)
+                self.compare(f"{path}[{key!r}]", item, expected)
         else:
-            for position, (value, expected) in enumerate(zip(found, wanted, strict=True)):
-                self.compare(f"{place}[{position}]", value, expected)
+            for position, (item, expected) in enumerate(zip(value, wanted, strict=True)):
+                self.compare(f"{path}[{position}]", item, expected)
 
 
 def check(_seed: int, _number: int, case: Case) -> int:

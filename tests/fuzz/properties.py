@@ -1,4 +1,4 @@
-"""What holds for whatever is rendered, and needs no oracle."""
+"""Properties that hold for every render and need no oracle."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def check(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) -> Non
         narrowed(case, renderer, table)
 
 
-def same(one: pa.Table, other: pa.Table) -> bool:
-    return bool(one.schema == other.schema and one.combine_chunks().equals(other.combine_chunks()))
+def same(first: pa.Table, second: pa.Table) -> bool:
+    return bool(first.schema == second.schema and first.combine_chunks().equals(second.combine_chunks()))
 
 
 def split(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) -> None:
@@ -82,8 +82,8 @@ def explained(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) ->
     each = len(table) // len(case.samples)
     row = draw.randrange(len(case.samples))
     for n in range(each):
-        at = row * each + n
-        label = table["label"][at].as_py() if "label" in table.column_names else None
+        index = row * each + n
+        label = table["label"][index].as_py() if "label" in table.column_names else None
         labels = renderer.labels
         if labels is not None:
             label = labels[n]  # the column has one type for all; the configuration's own may be of several
@@ -91,7 +91,10 @@ def explained(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) ->
                 continue  # twice the same: the first is meant
         spans = renderer.explain(case.samples, row, label=label).to_pylist()
         covers(
-            spans, clean(table["prompt"][at].as_py()), f"label {label!r}", case.config.get("output") == "messages_json"
+            spans,
+            clean(table["prompt"][index].as_py()),
+            f"label {label!r}",
+            case.config.get("output") == "messages_json",
         )
 
 
@@ -110,7 +113,11 @@ def covers(spans: list[dict[str, Any]], request: Any, where: str, in_json: bool)
         ends[number] = span["end"]
         # A mask stands for a column, but for OpenICL's without a template.
         columns = ("field",) if span["column"] is None else ("field", "masked")
-        need((span["column"] is not None) == (span["source"] in columns), "explain without a column", span)
+        need(
+            (span["column"] is not None) == (span["source"].removeprefix("filled_") in columns),
+            "explain without a column",
+            span,
+        )
     need(ends == [len(text.encode()) for text in texts], "explain covers another text", lambda: (where, spans, request))
 
 
@@ -132,16 +139,16 @@ def diverging(case: Case) -> None:
         except ERRORS:
             return
     try:
-        found = renderer.divergence(case.samples)
+        divergence = renderer.divergence(case.samples)
     except ERRORS as error:
         need(False, "divergence is refused", error)
         return
     if not len(case.samples):
-        need(len(found) == 0, "divergence of no rows")
+        need(len(divergence) == 0, "divergence of no rows")
         return
     each = len(both[0]) // len(case.samples)
-    differing = sorted({n // each for n, (one, other) in enumerate(zip(*both, strict=True)) if one != other})
-    named = found["row"].to_pylist()
+    differing = sorted({n // each for n, (filled, copied) in enumerate(zip(*both, strict=True)) if filled != copied})
+    named = divergence["row"].to_pylist()
     need(set(differing) <= set(named), "divergence misses rows", lambda: (differing, named))
     need(differing == named, "divergence names other rows", lambda: (differing, named))
 
@@ -178,10 +185,10 @@ def narrowed(case: Case, renderer: pp.Renderer, table: pa.Table) -> None:
 
 def texts_of(value: Any, key: str) -> Any:
     if isinstance(value, dict):
-        for name, one in value.items():
+        for name, item in value.items():
             if name == key:
-                yield one
-            yield from texts_of(one, key)
+                yield item
+            yield from texts_of(item, key)
     elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from texts_of(one, key)
+        for item in value:
+            yield from texts_of(item, key)

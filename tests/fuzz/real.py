@@ -12,8 +12,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-import harness_chain
-import plain_model
+from models import plain_model
+from parts import harness_chain
 
 from .configurations import Case
 from .oracle import Refused, texts_in
@@ -40,14 +40,14 @@ def classes() -> SimpleNamespace | None:
     from opencompass.openicl.icl_raw_prompt_template import RawPromptTemplate
     from opencompass.utils.prompt import PromptList
 
-    found = (LMTemplateParser, APITemplateParser, PromptTemplate, RawPromptTemplate, PromptList)
-    return SimpleNamespace(**{one.__name__: one for one in found})
+    parts = (LMTemplateParser, APITemplateParser, PromptTemplate, RawPromptTemplate, PromptList)
+    return SimpleNamespace(**{part.__name__: part for part in parts})
 
 
 def requests(case: Case) -> list[Any]:
-    """What the real harness gives for a case; raises `Refused` where it raises, or isn't to be asked."""
-    found = classes()
-    if found is None or case.model != "plain_model" or case.config.get("substitution") == "single_pass":
+    """Return what the real harness gives for a case; raise `Refused` if it raises or can't render the case."""
+    harness = classes()
+    if harness is None or case.model != "plain_model" or case.config.get("substitution") == "single_pass":
         raise Refused("isn't asked")
     try:
         model = plain_model.read_model({**case.config, "output": json_as_messages(case.config)})
@@ -77,12 +77,12 @@ def requests(case: Case) -> list[Any]:
         "labels": labels,
     }
     data = SimpleNamespace(test=samples, train=[] if case.train is None else rows_of(case.train))
-    out = harness_chain.run(copy.deepcopy(arguments), found, data)
+    out = harness_chain.run(copy.deepcopy(arguments), harness, data)
     if out.raised is not None:
         raise Refused(f"{out.stage}: {harness_chain.name_of(out.raised)}: {out.raised}")
     per_sample = out.intermediate if arguments["parser"] == "none" else out.expect
-    flat = [one for row in per_sample for one in row] if model.mode == "ppl" else per_sample
-    wanted = [as_plain(one) for one in flat]
+    flat = [request for row in per_sample for request in row] if model.mode == "ppl" else per_sample
+    wanted = [as_plain(request) for request in flat]
     if any(UNPRINTABLE in text for text in texts_in(wanted)):
         raise Refused("a value has no text")
     return wanted

@@ -9,6 +9,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 from comparing import clean
+from promptpress._engine.table_renderer import engine_of
 
 from . import shrink, spoiled
 from .configurations import Case
@@ -81,16 +82,16 @@ def check(seed: int, number: int, case: Case) -> int:
     need(table.schema == schema, "another schema than foretold", lambda: (table.schema, schema))
     table.validate(full=False)
     split(draw, case, renderer, options, table)
-    if renderer._core.label_column is None:
+    if engine_of(renderer).core.label_column is None:
         alone(draw, case, renderer, options)
     return 1
 
 
 def refused(case: Case, renderer: pp.Renderer, options: dict[str, Any], error: Any) -> None:
-    """What is raised is an error of the table: it has no row, and the same table without rows or labels has it too."""
+    """Check an error of the whole table: it has no row, and the same table without rows or labels has it too."""
     if error.code in OF_TYPES:
         return
-    if renderer._core.label_column is not None:
+    if engine_of(renderer).core.label_column is not None:
         return  # labels that can't be read leave no row that could be rendered
     try:
         renderer.render(case.samples.slice(0, 0), errors="column", **options)
@@ -110,7 +111,7 @@ def split(draw: Draw, case: Case, renderer: pp.Renderer, options: dict[str, Any]
         need(same(again, table), "another table for other chunks", lambda: (again, table))
         other = raised(lambda: renderer.render(chunked, **options))
         need(agree(other, whole), "another error for other chunks", lambda: (other, whole))
-        if renderer._core.label_column is not None:
+        if engine_of(renderer).core.label_column is not None:
             return
         batches = [batch for piece in pieces(draw, case.samples) for batch in piece.to_batches() or empty(piece)]
         streamed = renderer.stream(reader(case, batches), errors="column", **options).read_all()
@@ -121,9 +122,9 @@ def split(draw: Draw, case: Case, renderer: pp.Renderer, options: dict[str, Any]
         pp.set_threads(2)
 
 
-def agree(one: tuple[int | None, Fault] | None, other: tuple[int | None, Fault] | None) -> bool:
+def agree(first: tuple[int | None, Fault] | None, second: tuple[int | None, Fault] | None) -> bool:
     """Return whether two errors are the same; the limit of a batch depends on the batch."""
-    return one == other or any(error is not None and error[1].message == BATCH for error in (one, other))
+    return first == second or any(error is not None and error[1].message == BATCH for error in (first, second))
 
 
 def empty(table: pa.Table) -> list[pa.RecordBatch]:
@@ -147,13 +148,13 @@ def raised(call: Any) -> tuple[int | None, Fault] | None:
     return None
 
 
-def same(one: pa.Table, other: pa.Table) -> bool:
+def same(first: pa.Table, second: pa.Table) -> bool:
     """Return whether two tables have the same rows and types; how dictionaries are laid out makes no difference."""
-    if one.schema != other.schema or len(one) != len(other):
+    if first.schema != second.schema or len(first) != len(second):
         return False
     return all(
         a.to_pylist() == b.to_pylist() if name == "spans" else a.combine_chunks() == b.combine_chunks()
-        for name, a, b in zip(one.column_names, one.columns, other.columns, strict=True)
+        for name, a, b in zip(first.column_names, first.columns, second.columns, strict=True)
     )
 
 
@@ -162,13 +163,13 @@ def alone(draw: Draw, case: Case, renderer: pp.Renderer, options: dict[str, Any]
     faults: dict[int, Fault] = {}
     want: list[tuple[int, Any]] = []
     try:
-        one, samples = by_choice(case, renderer)
+        alone_renderer, samples = by_choice(case, renderer)
     except pp.RenderError:
         return  # more choices than the limit of a batch allows at once
     each = len(renderer.labels) if renderer.labels is not None else 1
     for row in range(len(samples)):
         try:
-            requests = one.render(samples.slice(row, 1))["prompt"]
+            requests = alone_renderer.render(samples.slice(row, 1))["prompt"]
         except ERRORS as error:
             faults[row] = Fault.of(error)
             want += [(row, faults[row].text)] * each
@@ -176,12 +177,12 @@ def alone(draw: Draw, case: Case, renderer: pp.Renderer, options: dict[str, Any]
             want += [(row, request) for request in values(case, requests)]
     numbered = renderer.render(case.samples, errors="column", **{**options, "index": "row"})
     errors, prompts = numbered["error"].to_pylist(), values(case, numbered["prompt"])
-    found = [
+    actual = [
         (row, request if error is None else text_of(error))
         for row, request, error in zip(numbered["row"].to_pylist(), prompts, errors, strict=True)
     ]
-    need([row for row, _ in found] == [row for row, _ in want], "other rows", lambda: (found, want))
-    for have, should in zip(found, want, strict=True):
+    need([row for row, _ in actual] == [row for row, _ in want], "other rows", lambda: (actual, want))
+    for have, should in zip(actual, want, strict=True):
         need(have == should, "another error or request than the row alone has", (have, should))
     for name in ("prompt", "hash", "spans"):
         if name in numbered.column_names:
@@ -209,7 +210,7 @@ def alone(draw: Draw, case: Case, renderer: pp.Renderer, options: dict[str, Any]
 
 def called(draw: Draw, case: Case, renderer: pp.Renderer, faults: dict[int, Fault]) -> None:
     """Batches that are rendered by a call raise the error of the first row that is theirs."""
-    if renderer._core.by_position:
+    if engine_of(renderer).core.by_position:
         return
     start = 0
     for piece in pieces(draw, case.samples):
@@ -240,8 +241,8 @@ def others(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table, fault
         without = renderer.render(replaced, index="row")
     except ERRORS:
         return  # the position is what fails
-    one, other = kept(table.select(without.column_names), faults), kept(without, faults)
-    need(same(one, other), "good rows aren't the same without bad", lambda: (one, other))
+    first, second = kept(table.select(without.column_names), faults), kept(without, faults)
+    need(same(first, second), "good rows aren't the same without bad", lambda: (first, second))
 
 
 def kept(table: pa.Table, faults: dict[int, Fault]) -> pa.Table:
@@ -257,7 +258,7 @@ def text_of(error: str) -> str:
 
 def by_choice(case: Case, renderer: pp.Renderer) -> tuple[pp.Renderer, pa.Table]:
     """Return a renderer that needs no position, and the samples with what it needs."""
-    if not renderer._core.by_position:
+    if not engine_of(renderer).core.by_position:
         return renderer, case.samples
     retriever = case.config["retriever"]
     joints = {key: value for key, value in retriever.items() if key.endswith(("separator", "token"))}

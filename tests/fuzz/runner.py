@@ -28,7 +28,7 @@ BUILDING = "building"
 
 @dataclass
 class Report:
-    """What a run found: the kinds of failures, each with the first cases that show it."""
+    """The result of a run: the kinds of failures, each with the first cases that show it."""
 
     cases: int = 0
     count: int = 0
@@ -36,12 +36,12 @@ class Report:
     next: int = 0
     """The number of the first case that wasn't tried."""
     failures: Counter[str] = field(default_factory=Counter)
-    shown: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    examples: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
     def add(self, number: int, what: str, detail: str) -> bool:
         """Note a failure; whether it is the first of its kind."""
         self.failures[what] += 1
-        cases = self.shown.setdefault(what, [])
+        cases = self.examples.setdefault(what, [])
         if len(cases) < 3:
             cases.append((number, detail))
         return self.failures[what] == 1
@@ -49,13 +49,13 @@ class Report:
 
 @dataclass(frozen=True)
 class Job:
-    """What a run's workers have in common."""
+    """The common settings of a run's workers."""
 
     kind: str
     seed: int
     step: int
     prefix: tuple[str, ...] = ()
-    """What stands before a worker's command."""
+    """Words before a worker's command."""
     memory: int = MEMORY
     hang: float = HANG
 
@@ -82,7 +82,7 @@ class Worker:
         self.rest = b""
 
     def lines(self) -> list[dict[str, Any]] | None:
-        """What it has said since; None where it has gone."""
+        """Return what the worker has written since, or None if it has ended."""
         assert self.process.stdout is not None
         data = os.read(self.process.stdout.fileno(), 1 << 16)
         if not data:
@@ -109,14 +109,14 @@ class Worker:
         assert self.process.stdout is not None
         self.process.stdout.close()
         self.errors.seek(max(0, self.errors.seek(0, 2) - 1500))
-        said = self.errors.read().decode(errors="replace")
+        errors = self.errors.read().decode(errors="replace")
         self.errors.close()
-        return (signal.Signals(-code).name if code < 0 else f"exit code {code}"), said
+        return (signal.Signals(-code).name if code < 0 else f"exit code {code}"), errors
 
 
 def run(job: Job, *, seconds: float | None, count: int | None = None, first: int = 0, failures: int = 20) -> Report:
     """Run cases from number `first` on, until `seconds` have passed, `count` is reached or enough kinds have failed."""
-    begin = told = time.monotonic()
+    begin = reported = time.monotonic()
     team = Team(job, first)
     report = team.report
     try:
@@ -124,8 +124,8 @@ def run(job: Job, *, seconds: float | None, count: int | None = None, first: int
             if len(report.failures) >= failures:
                 break
             team.go_on()
-            if time.monotonic() - told > TELL:
-                told = time.monotonic()
+            if time.monotonic() - reported > TELL:
+                reported = time.monotonic()
                 print(f"{report.count:,} by case {team.next()}, {len(report.failures)} kinds of failures", flush=True)
     finally:
         report.next = team.next()
@@ -179,14 +179,14 @@ class Team:
         """Note the case that a worker died of, and go on after it."""
         assert worker.process.stdout is not None
         self.listener.unregister(worker.process.stdout)
-        ended, said = worker.end()
+        ended, errors = worker.end()
         if worker.begun is None:
-            raise RuntimeError(f"a worker ended before its first case ({ended}):\n{said}")
+            raise RuntimeError(f"a worker ended before its first case ({ended}):\n{errors}")
         if worker.stage == BUILDING:
             self.report.cases += 1  # pyarrow's own fault
         else:
             within = f" in {worker.stage}" if worker.stage else ""
-            self.note(worker.next, (what or f"killed: {ended}{last_lines(said)}") + within, said)
+            self.note(worker.next, (what or f"killed: {ended}{last_lines(errors)}") + within, errors)
         worker.next += self.job.step
         worker.start()
         self.listen(worker)
@@ -203,10 +203,10 @@ class Team:
         self.listener.close()
 
 
-def last_lines(said: str) -> str:
+def last_lines(errors: str) -> str:
     """The line by which a process says why it aborts, without numbers."""
     marks = ("Check failed", "panicked", "memory allocation", "Invalid read", "Invalid write")
-    lines = [line for line in said.splitlines() if any(mark in line for mark in marks)]
+    lines = [line for line in errors.splitlines() if any(mark in line for mark in marks)]
     if not lines:
         return ""
     return ", " + "".join("N" if c.isdigit() else c for c in lines[-1])[:160]

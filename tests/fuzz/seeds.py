@@ -21,17 +21,17 @@ def column(name: str, kind: Any, values: list[Any]) -> list[Any]:
 
 def seeds() -> dict[str, dict[str, bytes]]:
     """Inputs by target and by name."""
-    found: dict[str, dict[str, bytes]] = {"configurations": {}, "render": {}, "conversations": {}}
+    inputs: dict[str, dict[str, bytes]] = {"configurations": {}, "render": {}, "conversations": {}}
 
     def add(target: str, data: bytes) -> None:
-        found[target][hashlib.sha1(data, usedforsecurity=False).hexdigest()[:16]] = data
+        inputs[target][hashlib.sha1(data, usedforsecurity=False).hexdigest()[:16]] = data
 
     for path in sorted(CASES.rglob("*.json")):
         file = json.loads(path.read_text(encoding="utf-8"))
         for case in file["cases"].values():
             settings = {**file.get("settings", {}), **case.get("settings", {})}
             tables = {
-                key: [column(*one) for one in table]
+                key: [column(*description) for description in table]
                 for key in ("samples", "examples")
                 if (table := case.get(key) or file.get(key))
             }
@@ -42,7 +42,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
                     if kind == "messages":
                         lines = "\n".join(json.dumps(value, ensure_ascii=False) for value in values)
                         add("conversations", b"1" + lines.encode())
-    return found
+    return inputs
 
 
 def main(folder: str) -> None:

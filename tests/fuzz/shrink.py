@@ -23,7 +23,7 @@ UNSHRUNK_KEYS = ("type", "ice_token", "sep_token", "substitution")
 
 
 def fault(check: Check, case: Case, patience: float = 10.0) -> str | None:
-    """What is wrong with a case, None where nothing is."""
+    """Return what is wrong with a case, or None."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     child = os.fork()
@@ -39,16 +39,16 @@ def fault(check: Check, case: Case, patience: float = 10.0) -> str | None:
         os._exit(0)
     os.close(writer)
     ready, _, _ = select.select([reader], [], [], patience)
-    said = os.read(reader, 1 << 16) if ready else b""
+    answer = os.read(reader, 1 << 16) if ready else b""
     os.close(reader)
     if not ready:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if not ready:
         return "no answer"
-    if not said:
+    if not answer:
         return f"killed: {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else "killed"
-    return said[1:].decode() or None
+    return answer[1:].decode() or None
 
 
 def shrunk(check: Check, case: Case, seconds: float = 60.0) -> Case:
@@ -87,13 +87,13 @@ def smaller_tables(table: pa.Table) -> Iterator[pa.Table]:
         yield table.slice(1)
     for name in table.column_names if table.num_columns > 1 else ():
         yield table.drop_columns([name])
-    for at, column in enumerate(table.columns):
+    for index, column in enumerate(table.columns):
         plain = pa.nulls(rows)
         if column.type != plain.type:
-            yield table.set_column(at, table.column_names[at], plain)
+            yield table.set_column(index, table.column_names[index], plain)
         if column.num_chunks > 1:
             yield table.set_column(
-                at, table.schema.field(at), pa.chunked_array([c for c in column.chunks if len(c)], column.type)
+                index, table.schema.field(index), pa.chunked_array([c for c in column.chunks if len(c)], column.type)
             )
 
 
@@ -107,16 +107,16 @@ def smaller(value: Any) -> Iterator[Any]:
         yield value[1:]
         yield value[:-1]
     elif isinstance(value, list):
-        for at in range(len(value)):
-            yield value[:at] + value[at + 1 :]
-        for at, one in enumerate(value):
-            for less in smaller(one):
-                yield [*value[:at], less, *value[at + 1 :]]
+        for index in range(len(value)):
+            yield value[:index] + value[index + 1 :]
+        for index, item in enumerate(value):
+            for less in smaller(item):
+                yield [*value[:index], less, *value[index + 1 :]]
     elif isinstance(value, dict):
         for key in value:
             yield {k: v for k, v in value.items() if k != key}
-        for key, one in value.items():
+        for key, item in value.items():
             if key in UNSHRUNK_KEYS:
                 continue
-            for less in smaller(one):
+            for less in smaller(item):
                 yield {**value, key: less}

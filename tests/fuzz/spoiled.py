@@ -142,8 +142,8 @@ def turns(draw: Draw) -> Case:
 
 def replaced(case: Case, name: str, column: pa.Array | pa.ChunkedArray) -> None:
     """Put another column in the place of one of the samples'."""
-    at = case.samples.schema.get_field_index(name)
-    case.samples = case.samples.set_column(at, name, column)
+    index = case.samples.schema.get_field_index(name)
+    case.samples = case.samples.set_column(index, name, column)
 
 
 def some_rows(draw: Draw, rows: int) -> set[int]:
@@ -195,12 +195,12 @@ def no_utf8(draw: Draw, case: Case) -> None:
         replaced(case, name, bad_texts(draw, column.to_pylist(), some_rows(draw, len(column))))
         return
     lists = column.to_pylist()
-    items = [item for one in lists for item in one or ()]
+    items = [item for texts in lists for item in texts or ()]
     ends = [0]
-    for one in lists:
-        ends.append(ends[-1] + len(one or ()))
+    for texts in lists:
+        ends.append(ends[-1] + len(texts or ()))
     offsets = pa.array(ends, pa.int32())
-    mask = pa.array([one is None for one in lists], pa.bool_())
+    mask = pa.array([texts is None for texts in lists], pa.bool_())
     values = bad_texts(draw, items, some_rows(draw, len(items)))
     replaced(case, name, pa.ListArray.from_arrays(offsets, values, mask=mask))
 
@@ -283,9 +283,9 @@ def bad_example(draw: Draw, case: Case) -> None:
     """An example that can't be rendered."""
     if case.train is None or not len(case.train) or "q" not in case.train.column_names:
         return
-    at = case.train.schema.get_field_index("q")
+    index = case.train.schema.get_field_index("q")
     rows = some_rows(draw, len(case.train))
-    case.train = case.train.set_column(at, "q", bad_texts(draw, ["x"] * len(case.train), rows))
+    case.train = case.train.set_column(index, "q", bad_texts(draw, ["x"] * len(case.train), rows))
 
 
 WAYS = (no_utf8, no_utf8, no_moment, no_moment, no_shots, no_shots, no_list, no_role, small_limit, long_text)

@@ -1,11 +1,11 @@
-"""How far a case has come, for whoever finds its process dead."""
+"""Records how far a case has come, for the case that its process dies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 listener: list[Callable[[str], None]] = []
-"""What is told of each stage: a worker's parent."""
+"""Functions that get the name of each stage; a worker sends it to its parent."""
 
 
 class Unbuildable(Exception):  # noqa: N818 - an outcome, not a fault

@@ -11,7 +11,7 @@ from . import arrays
 from .draw import Draw
 
 ROLES = ("user", "assistant", "system")
-SAID = ("", "hi", "é", "longer than a view has room for", "{q}", "{{ q }}")
+TEXTS = ("", "hi", "é", "longer than a view has room for", "{q}", "{{ q }}")
 STRINGS = (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int16(), pa.string()))
 
 
@@ -40,8 +40,8 @@ def list_type(draw: Draw, item: pa.DataType, *, may_be_view: bool = True) -> pa.
 
 def lists(draw: Draw, kind: pa.DataType, rows: int) -> pa.Array:
     """Lists of messages or of parts."""
-    before, behind = draw.pick(0, 0, 1, 5), draw.pick(0, 0, 2)
-    count = before + rows + behind
+    before, after = draw.pick(0, 0, 1, 5), draw.pick(0, 0, 2)
+    count = before + rows + after
     nulls = [draw.chance(12) for _ in range(count)]
     bitmap = arrays.bitmap_of(nulls)
     if types.is_fixed_size_list(kind):
@@ -62,21 +62,21 @@ def lists(draw: Draw, kind: pa.DataType, rows: int) -> pa.Array:
 
 def structs(draw: Draw, kind: pa.DataType, length: int) -> pa.Array:
     """Messages or parts, which begin in the middle of their fields."""
-    before, behind = draw.pick(0, 0, 3), draw.pick(0, 0, 2)
-    count = before + length + behind
+    before, after = draw.pick(0, 0, 3), draw.pick(0, 0, 2)
+    count = before + length + after
     children = []
     for field in kind:
         if types.is_nested(field.type) and field.name == "content":
             children.append(lists(draw, field.type, count))
         elif field.name == "extra":
-            children.append(arrays.array_of(draw, field.type, count, lambda draw: draw.choice(SAID)))
+            children.append(arrays.array_of(draw, field.type, count, lambda draw: draw.choice(TEXTS)))
         else:
             children.append(strings(draw, field, count))
     return pa.Array.from_buffers(kind, count, [None], children=children).slice(before, length)
 
 
 def strings(draw: Draw, field: pa.Field, length: int) -> pa.Array:
-    options = {"role": ROLES, "type": ("text",)}.get(field.name, SAID)
+    options = {"role": ROLES, "type": ("text",)}.get(field.name, TEXTS)
     before = draw.pick(0, 0, 2)
     values = [draw.choice(options) for _ in range(before + length)]
     if field.name == "content" and draw.chance(6):

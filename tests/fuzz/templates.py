@@ -9,34 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from generators import words
+from generators.words import EXPANDED, ROLES
+
 from .draw import Draw
 
 NAMES = ("q", "qq", "a", "ab", "opt ion", "题目", "x.y", "é", "role", "content", "section", "self", "</E>", "QUESTION")
 ODD_NAMES = ("", "{q", "a}", "{a}", "{", "}", "q}{a", "{}", "q}", "a}{")
-"""Where placeholders overlap, only the harness's order is defined: these are not for a single pass."""
-LITERALS = (
-    "",
-    " ",
-    "Q: ",
-    "答",
-    "😀",
-    "\n",
-    "\t",
-    "{",
-    "}",
-    "{{",
-    "}}",
-    "{unknown}",
-    "{qu",
-    "q}",
-    "{ q }",
-    "{a!r}",
-    "%s",
-    "\\",
-    "\0",
-)
-ROLES = ("HUMAN", "BOT", "SYSTEM", "THINK")
-EXPANDED = "turns so far"
+"""Templates with overlapping placeholders, for which only the order of the harness is defined; no single pass."""
+LITERALS = (*words.LITERALS, "\\", "\0")
 ICE_TOKENS = ("</E>", "</E>", "</E>", "{ice}", "E", "{q}", "<SEP>")
 SEP_TOKENS = ("<SEP>", "</E", "E", "{", "}", "q", "{q}", "\n")
 CALM_TOKENS = ("</E>", "<SEP>")
@@ -44,7 +25,7 @@ CALM_TOKENS = ("</E>", "<SEP>")
 
 @dataclass
 class World:
-    """What the parts of one case have in common: its columns and tokens."""
+    """The common settings of the parts of a case: its columns and tokens."""
 
     draw: Draw
     names: list[str]

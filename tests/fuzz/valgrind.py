@@ -11,9 +11,9 @@ SUPPRESSIONS = Path(__file__).with_name("valgrind.supp")
 
 
 def command() -> tuple[str, ...]:
-    """What stands before a worker's command; nothing, and a word about it, where valgrind isn't installed."""
-    found = shutil.which("valgrind")
-    if found is None:
+    """Return the words before a worker's command; without valgrind print a note and return nothing."""
+    program = shutil.which("valgrind")
+    if program is None:
         print(
             "SKIPPED: valgrind isn't installed here, so nothing was looked at (Debian: apt-get install valgrind)",
             file=sys.stderr,
@@ -22,7 +22,7 @@ def command() -> tuple[str, ...]:
     # Python's own allocator hides what is read beyond a block, and pyarrow's pools as well.
     os.environ |= {"PYTHONMALLOC": "malloc", "ARROW_DEFAULT_MEMORY_POOL": "system"}
     return (
-        found,
+        program,
         "--quiet",
         "--error-exitcode=99",
         "--exit-on-first-error=yes",

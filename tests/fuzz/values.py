@@ -1,4 +1,4 @@
-"""What the text of a value is: `str()` of pyarrow's `to_pylist()`, as it is where pandas isn't installed."""
+"""The text of a value: `str()` of pyarrow's `to_pylist()`, as it is without pandas."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
 
 
 def may_fail_as_text(kind: pa.DataType) -> bool:
-    """Whether `str()` itself may raise: a zone's offset is only asked for then."""
-    return holds(kind, lambda one: types.is_timestamp(one) and one.tz is not None)
+    """Return true if `str()` may raise, because it looks up the offset of a time zone."""
+    return holds(kind, lambda inner: types.is_timestamp(inner) and inner.tz is not None)
 
 
 def value_of(scalar: pa.Scalar) -> Any:
@@ -79,7 +79,7 @@ def entry_of(_kind: pa.DataType) -> Any:
 
 
 def holds(kind: pa.DataType, test: Any) -> bool:
-    """Whether `test` holds for a type or for one within it."""
+    """Return true if `test` holds for a type or for a type within it."""
     if test(kind):
         return True
     if isinstance(kind, pa.BaseExtensionType):

@@ -32,7 +32,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def answers(case: dict[str, Any]) -> tuple[Any, Any]:
-    """What a run gives without the backend, and with it."""
+    """Return the results of a run without the backend and with it."""
     return tuple(once(case, on=on) for on in (False, True))
 
 

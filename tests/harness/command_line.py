@@ -73,7 +73,7 @@ AISBENCH_ROLES = {
 
 @dataclass
 class Run:
-    """What a command left behind."""
+    """The files and the output of a finished command."""
 
     folder: Path
     console: str
@@ -82,19 +82,19 @@ class Run:
     @property
     def predictions(self) -> dict[str, bytes]:
         """The files with predictions, by their names."""
-        found = sorted(self.folder.glob("out/*/predictions/**/*.json*"))
-        return {str(path.relative_to(next(self.folder.glob("out/*")))): path.read_bytes() for path in found}
+        paths = sorted(self.folder.glob("out/*/predictions/**/*.json*"))
+        return {str(path.relative_to(next(self.folder.glob("out/*")))): path.read_bytes() for path in paths}
 
     @property
     def logs(self) -> list[str]:
-        """What the tasks wrote to their log files."""
+        """Return what the tasks wrote to their log files."""
         return [path.read_text("utf-8") for path in sorted(self.folder.glob("out/*/logs/infer/**/*.out"))]
 
     @property
     def cpu(self) -> list[dict[str, Any]]:
-        """What `cpu_parts` wrote down, process by process: the one with the most of it first."""
-        found = [json.loads(path.read_text("utf-8")) for path in (self.folder / "cpu").glob("*.json")]
-        return sorted(found, key=lambda one: -one["cpu"])
+        """Return the records of `cpu_parts`, one per process; the process with the most CPU time comes first."""
+        processes = [json.loads(path.read_text("utf-8")) for path in (self.folder / "cpu").glob("*.json")]
+        return sorted(processes, key=lambda process: -process["cpu"])
 
 
 def opencompass(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from harness.installed import AISBENCH, OPENCOMPASS, OPENICL, Harness
-from promptpress._backend.call_renderer import CallRenderer
+from promptpress._harnesses.bulk.call_renderer import CallRenderer
 
 # Programs for other processes.
 collect_ignore_glob = ["command/*.py"]
@@ -40,10 +40,10 @@ def _loaded(harness: Harness) -> ModuleType | str:
 
 
 def _had(harness: Harness) -> ModuleType:
-    found = _loaded(harness)
-    if isinstance(found, str):
-        pytest.skip(found)
-    return found
+    loaded = _loaded(harness)
+    if isinstance(loaded, str):
+        pytest.skip(loaded)
+    return loaded
 
 
 @pytest.fixture(scope="session")
@@ -55,10 +55,10 @@ def opencompass() -> ModuleType:
 @pytest.fixture(scope="session")
 def aisbench() -> Iterator[ModuleType]:
     """The real AISBench, with its registries filled."""
-    found = _had(AISBENCH)
+    loaded = _had(AISBENCH)
     # It tells of every retriever and every exception that it makes.
     logging.disable(logging.CRITICAL)
-    yield found
+    yield loaded
     logging.disable(logging.NOTSET)
 
 
@@ -73,32 +73,32 @@ def torch() -> ModuleType:
     """The real torch, for what does calculate; stand-ins never count."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("torch isn't installed (make test-harness takes a CPU wheel or the system's, or says why not)")
-    import torch as found
+    import torch as module
 
-    if not getattr(found, "__file__", None):
+    if not getattr(module, "__file__", None):
         pytest.skip("torch is a stand-in: pip finds no CPU wheel and the system has no torch for this Python")
-    return found
+    return module
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a backend leaves to its harness, and why; heard whatever the harness has done to logging."""
-    found: list[str] = []
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect what a backend leaves to its harness and why, whatever the harness has done to logging."""
+    texts: list[str] = []
     logger = logging.getLogger("promptpress.backend")
-    monkeypatch.setattr(logger, "warning", lambda text, *parts: found.append(text % parts))
-    return found
+    monkeypatch.setattr(logger, "warning", lambda text, *parts: texts.append(text % parts))
+    return texts
 
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many prompts come out of each rendering of a backend."""
-    found: list[int] = []
+    """Collect the number of prompts of each rendering of a backend."""
+    counts: list[int] = []
     render = CallRenderer.render
 
     def counted(self: CallRenderer, *arguments: Any) -> Any:
         prompts = render(self, *arguments)
-        found.append(len(prompts))
+        counts.append(len(prompts))
         return prompts
 
     monkeypatch.setattr(CallRenderer, "render", counted)
-    return found
+    return counts

@@ -27,9 +27,9 @@ class Harness:
     distribution: str
     package: str
     modules: tuple[str, ...]
-    """What is imported, in this order: its registries, and what fills them."""
+    """Modules that are imported, in this order: the registries, and the modules that fill them."""
     stand_ins: tuple[str, ...]
-    """What it imports at the top of its files and its prompt code doesn't use."""
+    """Modules that the harness imports at the top of its files and that its prompt code doesn't use."""
     bare: tuple[str, ...] = ()
     """Packages whose own `__init__` isn't run, because it runs code of packages that aren't there."""
 
@@ -40,24 +40,24 @@ class Harness:
         return next(line.partition("==")[2] for line in lines if line.startswith(f"{self.distribution}=="))
 
     def missing(self) -> str | None:
-        """Why it isn't here, if so; imports nothing of it."""
+        """Return the reason why the harness is missing, or None; nothing of it is imported."""
         try:
-            found = version(self.distribution)
+            installed = version(self.distribution)
         except PackageNotFoundError:
             return f"{self.distribution} isn't installed (make test-harness)"
-        return None if found == self.pinned else f"{self.distribution} is {found} here, not {self.pinned}"
+        return None if installed == self.pinned else f"{self.distribution} is {installed} here, not {self.pinned}"
 
     def load(self) -> ModuleType:
         """Import it. Raises ImportError where that can't be done."""
         import datasets  # noqa: F401  (before the stand-ins: it looks for torch when it is imported)
 
         stubs.install(self.stand_ins)
-        found = importlib.import_module(self.package)
+        module = importlib.import_module(self.package)
         for name in self.bare:
-            _enter_bare(name, found)
+            _enter_bare(name, module)
         for name in self.modules:
             importlib.import_module(name)
-        return found
+        return module
 
 
 def _enter_bare(name: str, root: ModuleType) -> None:

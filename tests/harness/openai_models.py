@@ -56,7 +56,7 @@ class Calling(Sender):
 
 
 class Client:
-    """What `OpenAISDK` takes for the client of the package openai."""
+    """A stand-in that `OpenAISDK` uses as the client of the package openai."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
@@ -107,7 +107,7 @@ def opencompass_model(name: str, meta_template: Any) -> Sender:
 
     kind = getattr(openai_api, name)
     if isinstance(meta_template, list):
-        meta_template = [ConfigDict(one) for one in meta_template]
+        meta_template = [ConfigDict(turn) for turn in meta_template]
     elif meta_template:
         meta_template = ConfigDict(meta_template)
     with (

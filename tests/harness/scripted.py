@@ -27,15 +27,15 @@ def opencompass() -> SimpleNamespace:
     from opencompass.openicl.icl_dataset_reader import DatasetReader
     from opencompass.openicl.icl_inferencer import icl_gen_inferencer
 
-    found = SimpleNamespace(DatasetReader=DatasetReader)
+    names = SimpleNamespace(DatasetReader=DatasetReader)
     modules = (icl_inferencer, icl_gen_inferencer, icl_retriever, icl_prompt_template, icl_raw_prompt_template, base)
     for module in (*modules, base_api):
-        vars(found).update({name: value for name, value in vars(module).items() if isinstance(value, type)})
-    return found
+        vars(names).update({name: value for name, value in vars(module).items() if isinstance(value, type)})
+    return names
 
 
 class Numbers(list[float]):
-    """What inferencers take for a tensor."""
+    """A list that inferencers use as a tensor."""
 
     def tolist(self) -> list[float]:
         return list(self)
@@ -59,9 +59,9 @@ class Tokenizer:
 
 def model(meta_template: Any, *, api: bool, max_seq_len: int | None = None) -> Any:
     """A model of the harness that writes down each of its inputs in `received`."""
-    found = opencompass()
+    harness = opencompass()
 
-    class Scripted(found.BaseAPIModel if api else found.BaseModel):  # type: ignore[misc, name-defined]
+    class Scripted(harness.BaseAPIModel if api else harness.BaseModel):  # type: ignore[misc, name-defined]
         is_api = api
         tokenizer = None
 
@@ -70,18 +70,18 @@ def model(meta_template: Any, *, api: bool, max_seq_len: int | None = None) -> A
 
         def generate(self, inputs: Any, max_out_len: int) -> Any:
             self.received.append(("generate", max_out_len, copy.deepcopy(inputs)))
-            for one in inputs:  # who is given a list may change it
-                if isinstance(one, list):
-                    one.append("changed")
-            return [f"answer {number(one)}" for one in inputs]
+            for prompt in inputs:  # who is given a list may change it
+                if isinstance(prompt, list):
+                    prompt.append("changed")
+            return [f"answer {number(prompt)}" for prompt in inputs]
 
         def get_ppl(self, inputs: Any, mask_length: Any = None) -> Numbers:
             self.received.append(("ppl", mask_length, copy.deepcopy(inputs)))
-            return Numbers(number(one) for one in inputs)
+            return Numbers(number(prompt) for prompt in inputs)
 
         def get_loglikelihood(self, inputs: Any, conts: Any) -> Numbers:
             self.received.append(("loglikelihood", conts, copy.deepcopy(inputs)))
-            return Numbers(number(one) for one in inputs)
+            return Numbers(number(prompt) for prompt in inputs)
 
     made = object.__new__(Scripted)
     made.tokenizer = Tokenizer()
@@ -90,11 +90,11 @@ def model(meta_template: Any, *, api: bool, max_seq_len: int | None = None) -> A
     from mmengine.config import ConfigDict
 
     if isinstance(meta_template, list):
-        meta_template = [ConfigDict(one) for one in meta_template]
+        meta_template = [ConfigDict(turn) for turn in meta_template]
     elif meta_template:
         meta_template = ConfigDict(meta_template)
     made.meta_template = meta_template
-    made.template_parser = (found.APITemplateParser if api else found.LMTemplateParser)(meta_template)
+    made.template_parser = (harness.APITemplateParser if api else harness.LMTemplateParser)(meta_template)
     return made
 
 
@@ -120,7 +120,7 @@ def built(config: dict[str, Any] | None, *arguments: Any) -> Any:
 def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run an inferencer; what the model received, what was written, and what was returned or raised."""
     answer: dict[str, Any] = {}
-    found = model(case.get("meta_template"), api=case.get("api", False))
+    scripted_model = model(case.get("meta_template"), api=case.get("api", False))
     try:
         data = dataset(case["samples"], case.get("examples", case["samples"]), case["reader"])
         retriever = built(case.get("retriever", {"type": "ZeroRetriever"}), data)
@@ -128,16 +128,17 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
         options = {"max_out_len": 7, **case["inferencer"]}
         if options["type"].startswith(("PPL", "LL", "CLP")):
             del options["max_out_len"]
-        inferencer = built({**options, "output_json_filepath": str(folder)}, found)
+        inferencer = built({**options, "output_json_filepath": str(folder)}, scripted_model)
         if hasattr(inferencer, "_get_cond_prob"):
-            inferencer._get_cond_prob = lambda texts, places, choices: [
-                [number((text, place, choice)) for choice in choices] for text, place in zip(texts, places, strict=True)
+            inferencer._get_cond_prob = lambda texts, positions, choices: [
+                [number((text, position, choice)) for choice in choices]
+                for text, position in zip(texts, positions, strict=True)
             ]
-        case.get("before", lambda *_: None)(inferencer, retriever, found)
+        case.get("before", lambda *_: None)(inferencer, retriever, scripted_model)
         answer["returned"] = inferencer.inference(retriever, ice_template=ice, prompt_template=prompt)
     except Exception as error:
         answer["raised"] = (type(error), str(error))
-    answer["received"] = found.received
+    answer["received"] = scripted_model.received
     answer["files"] = {
         str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }

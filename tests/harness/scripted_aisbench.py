@@ -79,7 +79,7 @@ def aisbench() -> SimpleNamespace:
 
     class Local(Scripted, BaseModel):
         def generate(self, inputs: Any, max_out_len: Any, **others: Any) -> list[str]:
-            return [self.answer(copy.deepcopy(one), max_out_len, others) for one in inputs]
+            return [self.answer(copy.deepcopy(prompt), max_out_len, others) for prompt in inputs]
 
     class Api(Scripted, BaseAPIModel):
         async def generate(self, request: Any, max_out_len: Any, output: Any, **others: Any) -> None:
@@ -146,7 +146,7 @@ def run(
     """
     from mmengine.config import ConfigDict
 
-    found = aisbench()
+    harness = aisbench()
     settings = {
         "type": f"Scripted{kind.capitalize()}",
         "abbr": "scripted",
@@ -164,15 +164,15 @@ def run(
     patches = [patch(name, 1e-4) for name in _INTERVALS]
     # What counts requests has room for five of each that are made together: too few for a model that answers at once.
     patches.append(patch(_API + "std_queue", SimpleNamespace(Queue=lambda **_: queue.Queue(), Empty=queue.Empty)))
-    for one in patches:
-        one.start()
+    for change in patches:
+        change.start()
     try:
-        getattr(found, kind)(config).run(found.states(str(folder), "it", is_debug=True))
+        getattr(harness, kind)(config).run(harness.states(str(folder), "it", is_debug=True))
     except (Exception, KeyboardInterrupt) as error:
         answer["raised"] = (type(error), str(error))
     finally:
-        for one in patches:
-            one.stop()
+        for change in patches:
+            change.stop()
     answer["received"] = list(received)
     answer["files"] = files(folder)
     return answer
@@ -180,17 +180,17 @@ def run(
 
 def files(folder: Path) -> dict[str, str]:
     """All files of a folder, with the random names numbered."""
-    found = {}
+    contents = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             names: dict[str, str] = {}
             text = _NAME.sub(lambda name: names.setdefault(name[0], str(len(names))), path.read_text("utf-8"))  # noqa: B023
-            found[_RUNNING.sub("tmp.", str(path.relative_to(folder)))] = text
-    return found
+            contents[_RUNNING.sub("tmp.", str(path.relative_to(folder)))] = text
+    return contents
 
 
 def results(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the datasets' own files say of requests that were answered."""
-    own = [text for name, text in answer["files"].items() if name.endswith(".jsonl") and "tmp." not in name]
-    lines = [line for text in own for line in text.splitlines()]
+    """Return what the files of the datasets say of answered requests."""
+    texts = [text for name, text in answer["files"].items() if name.endswith(".jsonl") and "tmp." not in name]
+    lines = [line for text in texts for line in text.splitlines()]
     return [line for line in map(json.loads, lines) if line.get("success")]

@@ -9,31 +9,31 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from promptpress._config_files.config_file import read_config
-from promptpress._config_files.python_config.values import Opaque, Symbol
-from promptpress._file_errors import FileError
+from promptpress._config.files.config_file import read_config
+from promptpress._config.python_subset.values import Opaque, Symbol
+from promptpress._errors.file_errors import FileError
 
 ROWS = 7
 TEXTS = ("What is {0}?", "", "f{{{0}}} \\frac{{a}}{{b}}", "\u4e2d\u6587 and a longer text, of several words", "x")
 
 
 def folder(package: str) -> Path | None:
-    """Where a package lies, without importing it."""
+    """Return the folder of a package without importing it."""
     try:
-        found = importlib.util.find_spec(package.partition(".")[0])
+        spec = importlib.util.find_spec(package.partition(".")[0])
     except ModuleNotFoundError:
         return None
-    if found is None or not found.submodule_search_locations:
+    if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(found.submodule_search_locations[0], *package.split(".")[1:])
+    return Path(spec.submodule_search_locations[0], *package.split(".")[1:])
 
 
 def files(package: str, below: str, modes: tuple[str, ...], each: int = 1) -> Iterator[Path]:
     """A few files of each folder of configurations, the same ones every time."""
     root = folder(package)
-    for one in sorted(root.joinpath(below).iterdir()) if root is not None else ():
+    for subfolder in sorted(root.joinpath(below).iterdir()) if root is not None else ():
         for mode in modes:
-            yield from sorted(one.glob(f"*_{mode}*.py"))[:each]
+            yield from sorted(subfolder.glob(f"*_{mode}*.py"))[:each]
 
 
 def datasets(path: Path) -> list[dict[str, Any]]:
@@ -42,10 +42,10 @@ def datasets(path: Path) -> list[dict[str, Any]]:
         value = read_config(str(path)).value
         lists = [item for name, item in value.items() if name.endswith("_datasets") and isinstance(item, list)]
         return [
-            {key: plain(one[key]) for key in ("reader_cfg", "infer_cfg")}
+            {key: plain(dataset[key]) for key in ("reader_cfg", "infer_cfg")}
             for items in lists
-            for one in items
-            if isinstance(one, dict) and "infer_cfg" in one and isinstance(one["reader_cfg"], dict)
+            for dataset in items
+            if isinstance(dataset, dict) and "infer_cfg" in dataset and isinstance(dataset["reader_cfg"], dict)
         ]
     except FileError:
         return []
@@ -67,12 +67,12 @@ def table(config: dict[str, Any], rows: int = ROWS) -> pa.Table:
     reader, infer = config["reader_cfg"], config["infer_cfg"]
     named = reader["input_columns"]
     names = list(named.split() if isinstance(named, str) else named)
-    names += [one for one in [reader.get("output_column")] if one]
+    names += [column for column in [reader.get("output_column")] if column]
     names += re.findall(r"\{(\w+)\}", repr([infer.get("ice_template"), infer.get("prompt_template")]))
     names = list(dict.fromkeys(names))
     made = {
-        name: [TEXTS[(row + place) % len(TEXTS)].format(names[row % len(names)]) for row in range(rows)]
-        for place, name in enumerate(names)
+        name: [TEXTS[(row + index) % len(TEXTS)].format(names[row % len(names)]) for row in range(rows)]
+        for index, name in enumerate(names)
     }
     labels = [*labels_of(infer.get("ice_template")), *labels_of(infer.get("prompt_template"))]
     if labels and reader.get("output_column"):
@@ -83,11 +83,11 @@ def table(config: dict[str, Any], rows: int = ROWS) -> pa.Table:
 def tagged_table(config: dict[str, Any], rows: int = ROWS) -> pa.Table:
     """Samples of a multimodal configuration, whose `content` shows what the template has entries for."""
     entries = [turn.get("prompt_mm", {}) for turn in config["infer_cfg"]["prompt_template"]["template"]["round"]]
-    shown = [name for name in entries[0] if all(name in others for others in entries)]
+    tags = [name for name in entries[0] if all(name in others for others in entries)]
     content = []
     for row in range(rows):
-        names = [shown[(row + place) % len(shown)].upper() for place in range(row % 5)]
-        texts = [TEXTS[(row + place) % len(TEXTS)].format("question") for place in range(len(names))]
+        names = [tags[(row + index) % len(tags)].upper() for index in range(row % 5)]
+        texts = [TEXTS[(row + index) % len(TEXTS)].format("question") for index in range(len(names))]
         tagged = zip(names, texts, strict=True)
         content.append("".join(f"<AIS_{name}_START>{text}<AIS_CONTENT_TAG>" for name, text in tagged))
     samples = table(config, rows)

@@ -24,7 +24,7 @@ DEBIAN = "python3-torch"
 
 
 class AbsentError(Exception):
-    """Why torch can't be had."""
+    """The reason why torch can't be used."""
 
 
 def main(arguments: list[str]) -> int:

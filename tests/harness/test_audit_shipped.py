@@ -13,8 +13,8 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from harness.own_columns import columns_of, shipped
 from harness.shipped import labels_of
+from harness.shipped_columns import columns_of, shipped
 from harness.test_shipped_notes import META
 from marks import UNWARNED
 from promptpress._audit.codes import NOTES
@@ -54,11 +54,11 @@ def audits(harness: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         columns, labels = columns_of(file, config), labels_of(config["infer_cfg"].get("ice_template"))
         tables = []
         for of, count in (("sample", 6), ("example", 64)):
-            own = {name: values(name, of, count, config) for name in columns}
+            columns_of_role = {name: values(name, of, count, config) for name in columns}
             output = config["reader_cfg"].get("output_column")
             if labels and output:
-                own[output] = [labels[0]] * count
-            tables.append(pa.table(own))
+                columns_of_role[output] = [labels[0]] * count
+            tables.append(pa.table(columns_of_role))
         samples, examples = tables
         if config["reader_cfg"].get("train_split", "train") == config["reader_cfg"].get("test_split", "test"):
             examples = samples
@@ -73,17 +73,18 @@ def audits(harness: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 @pytest.mark.parametrize("harness", ["opencompass", "aisbench"])
 def test_shipped_configurations_are_found_fault_with_where_something_is_wrong(request, harness):
     request.getfixturevalue(harness)
-    count, found, kinds = 0, set(), Counter()
+    count, kept, kinds = 0, set(), Counter()
     for file, findings in audits(harness):
         count += 1
-        for one in findings:
-            if one["code"] in NOTES:  # tests/harness/test_shipped_notes.py has them
+        for finding in findings:
+            if finding["code"] in NOTES:  # tests/harness/test_shipped_notes.py has them
                 continue
-            if (file, one["code"]) not in found:
-                print(f"{harness} {one['severity']} {one['code']} {file} {one['column']}: {one['message']}")
-                kinds[one["severity"], one["code"]] += 1
-            if one["severity"] != "info":
-                found.add((file, one["code"]))
+            if (file, finding["code"]) not in kept:
+                where = f"{harness} {finding['severity']} {finding['code']} {file} {finding['column']}"
+                print(f"{where}: {finding['message']}")
+                kinds[finding["severity"], finding["code"]] += 1
+            if finding["severity"] != "info":
+                kept.add((file, finding["code"]))
     print(f"{harness}: {count} audits, {kinds}")
     assert count > {"opencompass": 3000, "aisbench": 300}[harness]
-    assert found == WRONG[harness]
+    assert kept == WRONG[harness]

@@ -1,4 +1,4 @@
-"""What AISBench's real inferencers make of odd templates and samples, with the backend off and on."""
+"""AISBench's real inferencers get odd templates and samples, with the backend off and on."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from generators.media_strategies import cases
 from harness.scripted import plain
 from harness.scripted_aisbench import MODELS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from media_strategies import cases
 from promptpress import aisbench as backend
-from promptpress.aisbench import _bulk_media
+from promptpress._harnesses.aisbench import bulk_media as _bulk_media
 
 pytestmark = pytest.mark.usefixtures("aisbench")
 
@@ -29,7 +29,7 @@ MODULES = {
 
 
 def data(config, kind, model, samples):
-    """What the inferencer makes of a configuration, or what it raises."""
+    """Return what the inferencer makes of a configuration, or what it raises."""
     from ais_bench.benchmark.models.api_models.base_api import APITemplateParser
     from ais_bench.benchmark.models.local_models.base import BaseModel, LMTemplateParser
     from ais_bench.benchmark.openicl.icl_dataset_reader import DatasetReader
@@ -40,7 +40,7 @@ def data(config, kind, model, samples):
     try:
         reader = DatasetReader(Dataset(samples), **config["reader_cfg"])
         dataset = SimpleNamespace(reader=reader, train=reader.dataset["train"], test=reader.dataset["test"], abbr="it")
-        templates = {key: one for key, one in config["infer_cfg"].items() if key.endswith("template")}
+        templates = {key: template for key, template in config["infer_cfg"].items() if key.endswith("template")}
         retriever = ICL_RETRIEVERS.build({"type": "ZeroRetriever", "dataset": dataset, **templates})
         built = BaseModel("none")
         parser = APITemplateParser if model["parser"] == "messages" else LMTemplateParser
@@ -56,7 +56,7 @@ def data(config, kind, model, samples):
 
 
 def both(*arguments):
-    """What is made without the backend, and with it."""
+    """Return the results without the backend and with it."""
     off = data(*arguments)
     with backend.backend():
         return off, data(*arguments)
@@ -95,14 +95,14 @@ def test_turns(talk, template):
     assert on == off
 
 
-def test_turns_are_covered(said):
+def test_turns_are_covered(logged):
     arguments = dialogue(TURN_TEMPLATES[1]), "MultiTurnGenInferencer", MODELS["text"], pa.table(TALKS["even"])
     assert "Q: a 1" in repr(both(*arguments))
-    assert said == []
+    assert logged == []
 
 
 @pytest.mark.parametrize(("where", "reasons"), [("begin", 1), ("end", 0)])
-def test_a_message_of_the_configuration_s_class_is_left_to_the_harness(where, reasons, said):
+def test_a_message_of_the_configuration_s_class_is_left_to_the_harness(where, reasons, logged):
     """AISBench puts the dict at the beginning into each prompt, and a configuration's dicts are of their own class."""
     from mmengine.config import ConfigDict
 
@@ -112,8 +112,8 @@ def test_a_message_of_the_configuration_s_class_is_left_to_the_harness(where, re
     config = {"infer_cfg": {"prompt_template": template}, "reader_cfg": {"input_columns": ["q"], "output_column": "a"}}
     off, on = both(config, "GenInferencer", model, pa.table({"q": ["1", "2"], "a": ["x", "y"]}))
     assert on == off
-    assert len(said) == reasons
-    assert all("the harness's prompt is another" in line for line in said)
+    assert len(logged) == reasons
+    assert all("the harness's prompt is another" in line for line in logged)
 
 
 ORDERED = {
@@ -123,12 +123,12 @@ ORDERED = {
         "type": "image_url",
     },
 }
-SHOWN = {
+TAGGED = {
     "text": "<AIS_TEXT_START>What?<AIS_CONTENT_TAG>",
     "image": "<AIS_IMAGE_START>a.png<AIS_CONTENT_TAG>",
     "video": "<AIS_VIDEO_START>b.mp4<AIS_CONTENT_TAG>",
 }
-SAMPLES = [SHOWN["text"], SHOWN["image"], SHOWN["text"] + SHOWN["image"], "", "no tags"] * 20
+SAMPLES = [TAGGED["text"], TAGGED["image"], TAGGED["text"] + TAGGED["image"], "", "no tags"] * 20
 
 
 def media(template, **more):
@@ -143,22 +143,22 @@ def media_both(template, contents, model="messages", **more):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_parts_that_the_first_sample_does_not_show(said, model):
+def test_parts_that_the_first_sample_does_not_show(logged, model):
     turn = {"role": "HUMAN", "prompt_mm": ORDERED}
     off, on = media_both({"begin": "{answer}", "round": [turn, {**turn, "role": "BOT"}]}, SAMPLES, model)
     assert on == off
-    assert said == []
+    assert logged == []
     assert isinstance(off[1], list)
     if model == "messages":
         assert off[1][1] != off[1][0]
         assert "image_url" in repr(off)
 
 
-@pytest.mark.parametrize("content", [SHOWN["video"], None])
-@pytest.mark.parametrize("at", [0, 1, 40, -1])
-def test_a_sample_that_the_harness_refuses(content, at):
+@pytest.mark.parametrize("content", [TAGGED["video"], None])
+@pytest.mark.parametrize("row", [0, 1, 40, -1])
+def test_a_sample_that_the_harness_refuses(content, row):
     samples = list(SAMPLES)
-    samples[at] = content
+    samples[row] = content
     off, on = media_both({"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}, samples)
     assert on == off
     assert off[0] in {KeyError, AttributeError}
@@ -172,37 +172,37 @@ LEFT = {
 
 
 @pytest.mark.parametrize("name", LEFT)
-def test_media_that_are_left_to_the_harness(said, name):
-    off, on = media_both({"round": LEFT[name]}, [SHOWN["text"]] * 3)
+def test_media_that_are_left_to_the_harness(logged, name):
+    off, on = media_both({"round": LEFT[name]}, [TAGGED["text"]] * 3)
     assert on == off
-    assert len(said) == 1
+    assert len(logged) == 1
 
 
-def test_media_beside_tokens_and_columns_of_another_kind(said):
+def test_media_next_to_tokens_and_columns_of_another_kind(logged):
     turns = {"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}
     for contents, more in ((SAMPLES, {"sep_token": "</S>"}), ([1, 2], {})):
-        said.clear()
+        logged.clear()
         off, on = media_both(turns, contents, **more)
         assert on == off
-        assert len(said) == 1
+        assert len(logged) == 1
 
 
 def test_large_media_come_in_small_blocks(monkeypatch, rendered):
-    monkeypatch.setattr(_bulk_media, "_MAX_BLOCK_BYTES", 10 * len(SHOWN["image"]))
-    off, on = media_both({"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}, [SHOWN["image"]] * 50)
+    monkeypatch.setattr(_bulk_media, "_MAX_BLOCK_BYTES", 10 * len(TAGGED["image"]))
+    off, on = media_both({"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}, [TAGGED["image"]] * 50)
     assert on == off
     assert max(rendered) == 9
     assert sum(rendered) == 1 + 50
 
 
-def test_a_subclass_that_has_the_harness_s_own_list(said):
+def test_a_subclass_that_has_the_list_of_the_harness(logged):
     importlib.import_module(OPENICL + MODULES["LMMGenInferencer"])
     samples = pa.table({"content": SAMPLES, "answer": SAMPLES})
     turns = {"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}
     off, on = both(media(turns), "LMMGenInferencer", MODELS["messages"], samples)
     assert on == off
     assert isinstance(off[1], list)
-    assert said == []
+    assert logged == []
 
 
 @settings(max_examples=120, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -15,9 +15,9 @@ from promptpress import aisbench as backend
 pytestmark = pytest.mark.usefixtures("aisbench")
 
 CONFIGS = {
-    path.stem: one
+    path.stem: dataset
     for path in files("ais_bench.benchmark", "configs/datasets", ("gen", "ppl"), each=2)
-    for one in datasets(path)[:1]
+    for dataset in datasets(path)[:1]
 }
 TALKS = {"question": [["a", "{answer}"], ["c"], ["x", "y"]], "answer": [["1", "{question}"], ["{"], ["2", "3"]]}
 
@@ -28,13 +28,13 @@ def last(dotted: Any) -> str:
 
 def shipped(inferencer: str, template: str) -> dict[str, Any]:
     """The shipped configurations with an inferencer and a template, by the names of their files."""
-    found = {}
+    configs = {}
     for name, config in CONFIGS.items():
         infer = config["infer_cfg"]
         used = infer.get("prompt_template", infer.get("ice_template"))
         if (last(infer["inferencer"]["type"]), last(used["type"])) == (inferencer, template):
-            found[name] = config
-    return found
+            configs[name] = config
+    return configs
 
 
 def task(configs: dict[str, Any]) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def half(configs: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 def answers(tmp_path: Path, configs: dict[str, Any], model: str, **options: Any) -> tuple[Any, Any]:
-    """What a task gives without the backend, and with it."""
+    """Return the results of a task without the backend and with it."""
     off = run(task(configs), MODELS[model], tmp_path / "off", **options)
     with backend.backend():
         return off, run(task(configs), MODELS[model], tmp_path / "on", **options)
@@ -74,7 +74,7 @@ TURNS = shipped("MultiTurnGenInferencer", "MultiTurnPromptTemplate")
 
 def test_enough_is_compared():
     assert len(GEN) + len(PPL) + len(MEDIA) + len(TURNS) >= 100
-    few_shot = [one for one in (*GEN.values(), *PPL.values()) if "ice_template" in one["infer_cfg"]]
+    few_shot = [dataset for dataset in (*GEN.values(), *PPL.values()) if "ice_template" in dataset["infer_cfg"]]
     assert min(len(GEN), len(PPL), len(MEDIA), len(few_shot)) >= 10
 
 
@@ -82,48 +82,48 @@ def test_enough_is_compared():
 @pytest.mark.parametrize(
     ("model", "kind"), [("text", "local"), ("lines", "api"), ("messages", "local"), ("no messages", "api")]
 )
-def test_generation(tmp_path, said, rendered, model, kind):
+def test_generation(tmp_path, logged, rendered, model, kind):
     configs = half(GEN, model)
     off, on = answers(tmp_path, configs, model, kind=kind, together=3)
     assert on == off
     assert "raised" not in off
     assert {line["data_abbr"] for line in results(off)} == configs.keys()
-    assert said == []
+    assert logged == []
     # The first of each is rendered once more, to be compared.
     assert sum(rendered) == len(results(off)) + len(configs)
 
 
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
-def test_perplexity(tmp_path, said, model):
+def test_perplexity(tmp_path, logged, model):
     off, on = answers(tmp_path, PPL, model, kind="api", together=3)
     assert on == off
     assert "raised" not in off
     assert {line["data_abbr"] for line in results(off)} == PPL.keys()
-    assert said == []
+    assert logged == []
 
 
 @pytest.mark.parametrize(
     ("model", "kind"), [("messages", "api"), ("no messages", "api"), ("messages", "local"), ("lines", "local")]
 )
-def test_media(tmp_path, said, rendered, model, kind):
+def test_media(tmp_path, logged, rendered, model, kind):
     off, on = answers(tmp_path, MEDIA, model, kind=kind, together=3)
     assert on == off
     assert "raised" not in off
     assert {line["data_abbr"] for line in results(off)} == MEDIA.keys()
-    assert said == []
+    assert logged == []
     assert sum(rendered) == len(results(off)) + len(MEDIA)
 
 
 @pytest.mark.parametrize("mode", ["every", "every_with_gt", "last"])
 @pytest.mark.parametrize("model", ["text", "messages"])
-def test_turns(tmp_path, said, model, mode):
+def test_turns(tmp_path, logged, model, mode):
     configs = {
-        name: {**one, "infer_cfg": {**one["infer_cfg"], "inferencer": {**INFERENCER, "infer_mode": mode}}}
-        for name, one in TURNS.items()
+        name: {**dataset, "infer_cfg": {**dataset["infer_cfg"], "inferencer": {**INFERENCER, "infer_mode": mode}}}
+        for name, dataset in TURNS.items()
     }
     off, on = answers(tmp_path, configs, model, kind="api")
     assert on == off
-    assert said == []
+    assert logged == []
     # The harness calls itself for ever where it takes the last turn alone.
     assert ("raised" in off) == (mode == "last")
     assert (len(off["received"]) > 3) == (mode != "last")
@@ -154,11 +154,11 @@ def stopped_after(count: int, error: type[BaseException]) -> Any:
 )
 def test_interrupted_and_resumed(tmp_path, kind, error):
     def go(name: str, *backends: bool) -> list[Any]:
-        found = []
+        answers_of_runs = []
         for is_on, hook in zip(backends, (stopped_after(5, error), None), strict=True):
             with backend.backend() if is_on else nullcontext():
-                found.append(run(task(SOME), MODELS["text"], tmp_path / name, kind=kind, hook=hook))
-        return found
+                answers_of_runs.append(run(task(SOME), MODELS["text"], tmp_path / name, kind=kind, hook=hook))
+        return answers_of_runs
 
     expected = go("off", False, False)
     assert go("on", True, True) == expected

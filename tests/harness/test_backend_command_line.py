@@ -34,7 +34,7 @@ def test_a_dataset_that_is_split(tmp_path, workers):
     off, on = both(tmp_path, "--max-num-workers", str(workers))
     assert on.predictions == off.predictions
     assert len(off.predictions) == workers
-    assert sum(len(json.loads(one)) for one in off.predictions.values()) == 40
+    assert sum(len(json.loads(prediction)) for prediction in off.predictions.values()) == 40
     for log in on.logs:
         assert "INFO - promptpress renders prompts in bulk (model echo, dataset questions" in log
     tasks = "1 task" if workers == 1 else "2 tasks"
@@ -42,7 +42,7 @@ def test_a_dataset_that_is_split(tmp_path, workers):
     assert "promptpress" not in off.console
 
 
-def test_what_is_left_to_the_harness_is_said_on_the_console(tmp_path):
+def test_what_is_left_to_the_harness_is_printed_on_the_console(tmp_path):
     off, on = both(tmp_path, "--max-num-workers", "2", marker="changed")
     assert on.predictions == off.predictions
     why = "PromptList.format isn't that of opencompass.utils.prompt"
@@ -53,12 +53,12 @@ def test_what_is_left_to_the_harness_is_said_on_the_console(tmp_path):
     assert "promptpress: 0 prompts in bulk, 40 by the harness, in 2 tasks" in on.console
 
 
-def test_a_service_that_is_asked_by_threads(tmp_path):
+def test_a_service_that_threads_call(tmp_path):
     off, on = both(tmp_path, model="EchoApi", more=CONCURRENT)
-    assert {name: sorted(json.loads(one).items()) for name, one in on.predictions.items()} == {
-        name: sorted(json.loads(one).items()) for name, one in off.predictions.items()
+    assert {name: sorted(json.loads(prediction).items()) for name, prediction in on.predictions.items()} == {
+        name: sorted(json.loads(prediction).items()) for name, prediction in off.predictions.items()
     }
-    assert sum(len(json.loads(one)) for one in off.predictions.values()) == 40
+    assert sum(len(json.loads(prediction)) for prediction in off.predictions.values()) == 40
     assert "promptpress: 40 prompts in bulk, 0 by the harness, in 1 task" in on.console
 
 
@@ -71,10 +71,10 @@ def test_aisbench_with_a_local_model_and_with_a_service(tmp_path, model):
     assert len(lines[0]) == 40
     assert "promptpress: 40 prompts in bulk, 0 by the harness, in 1 task" in on.console
     # Where the time went is known, of all processes.
-    assert "promptpress" in {part for one in on.cpu for part in one["parts"]}
-    assert "promptpress" not in {part for one in off.cpu for part in one["parts"]}
-    for one in on.cpu:
-        assert sum(one["parts"].values()) <= one["cpu"]
+    assert "promptpress" in {part for process in on.cpu for part in process["parts"]}
+    assert "promptpress" not in {part for process in off.cpu for part in process["parts"]}
+    for process in on.cpu:
+        assert sum(process["parts"].values()) <= process["cpu"]
 
 
 @pytest.mark.full

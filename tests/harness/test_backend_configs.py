@@ -47,45 +47,51 @@ def case_of(config, kinds, model):
 
 
 # One model after the other: each configuration with one of them, each kind of configuration with all.
-PAIRS = [(path, list(MODELS)[place % len(MODELS)]) for place, path in enumerate(FILES)]
+PAIRS = [(path, list(MODELS)[index % len(MODELS)]) for index, path in enumerate(FILES)]
 
 
 @pytest.mark.parametrize(("path", "model"), PAIRS, ids=lambda value: getattr(value, "stem", value))
 def test_a_shipped_configuration(path, model):
-    found = shipped(path)
-    if found is None:
+    config_and_kinds = shipped(path)
+    if config_and_kinds is None:
         pytest.skip("not read as data, or of classes that are left to the harness")
-    off, on = answers(case_of(*found, model))
+    off, on = answers(case_of(*config_and_kinds, model))
     assert on == off
 
 
 def test_many_are_compared_and_few_are_left_to_the_harness(caplog):
-    found = [one for one in map(shipped, FILES) if one is not None]
-    assert len(found) >= 40
-    assert {kinds["inferencer"] for _, kinds in found} >= {"GenInferencer", "PPLInferencer"}
-    assert any(kinds["prompt_template"] == "RawPromptTemplate" for _, kinds in found)
+    compared = [pair for pair in map(shipped, FILES) if pair is not None]
+    assert len(compared) >= 40
+    assert {kinds["inferencer"] for _, kinds in compared} >= {"GenInferencer", "PPLInferencer"}
+    assert any(kinds["prompt_template"] == "RawPromptTemplate" for _, kinds in compared)
     left = []
-    for config, kinds in found:
+    for config, kinds in compared:
         caplog.clear()
         with caplog.at_level(logging.WARNING, "promptpress.backend"):
             _, on = answers(case_of(config, kinds, "messages" if "Raw" in kinds["prompt_template"] else "text"))
         if "leaves prompts" in caplog.text and "raised" not in repr(on)[:200]:
             left.append((caplog.text, kinds))
-    assert len(left) < len(found) / 10, left
+    assert len(left) < len(compared) / 10, left
 
 
 CHAT = [{"role": "user", "content": "{dialogue}?"}, {"role": "assistant", "content": "Yes."}]
-ASKED = [*CHAT, {"role": "user", "content": "\u4e2d"}]
+CHAT_AND_QUESTION = [*CHAT, {"role": "user", "content": "\u4e2d"}]
 MESSAGES = {
     # the file below configs/datasets: the column of messages, or of lists of strings
-    "CLBench/clbench_llmjudge_rawprompt_gen_84a8f0": ("messages", [ASKED, CHAT[:1], ASKED]),
-    "advancedIF/advancedIF_rawprompt_gen": ("conversation_history", [ASKED, CHAT[:1], ASKED]),
-    "subjective/wildbench/wildbench_pair_judge_rawprompt": ("dialogue", [ASKED, CHAT[:1], ASKED]),
-    "subjective/wildbench/wildbench_pair_judge_new": ("dialogue", [ASKED + CHAT[1:], CHAT, CHAT * 2]),
-    "subjective/multiround/mtbench101_judge_new": ("dialogue", [ASKED + CHAT[1:], CHAT, CHAT * 2]),
-    "subjective/multiround/mtbench101_judge_new_rawprompt": ("dialogue", [ASKED, CHAT[:1], ASKED]),
-    "HealthBench/healthbench_gen_831613": ("prompt_trans", [ASKED + CHAT[1:], CHAT, CHAT * 2]),
-    "teval/teval_en_gen_1ac254": ("prompt", [ASKED + CHAT[1:], CHAT, CHAT * 2]),
+    "CLBench/clbench_llmjudge_rawprompt_gen_84a8f0": ("messages", [CHAT_AND_QUESTION, CHAT[:1], CHAT_AND_QUESTION]),
+    "advancedIF/advancedIF_rawprompt_gen": ("conversation_history", [CHAT_AND_QUESTION, CHAT[:1], CHAT_AND_QUESTION]),
+    "subjective/wildbench/wildbench_pair_judge_rawprompt": (
+        "dialogue",
+        [CHAT_AND_QUESTION, CHAT[:1], CHAT_AND_QUESTION],
+    ),
+    "subjective/wildbench/wildbench_pair_judge_new": ("dialogue", [CHAT_AND_QUESTION + CHAT[1:], CHAT, CHAT * 2]),
+    "subjective/multiround/mtbench101_judge_new": ("dialogue", [CHAT_AND_QUESTION + CHAT[1:], CHAT, CHAT * 2]),
+    "subjective/multiround/mtbench101_judge_new_rawprompt": (
+        "dialogue",
+        [CHAT_AND_QUESTION, CHAT[:1], CHAT_AND_QUESTION],
+    ),
+    "HealthBench/healthbench_gen_831613": ("prompt_trans", [CHAT_AND_QUESTION + CHAT[1:], CHAT, CHAT * 2]),
+    "teval/teval_en_gen_1ac254": ("prompt", [CHAT_AND_QUESTION + CHAT[1:], CHAT, CHAT * 2]),
     "scicode/scicode_gen_085b98": ("prompt", [["one", "{prompt}"], ["two"], ["", "x"]]),
 }
 
@@ -100,9 +106,9 @@ def test_a_shipped_configuration_of_messages(name, model, caplog):
     if column in samples.column_names:
         samples = samples.drop_columns([column])
     kinds = {"inferencer": str(infer["inferencer"]["type"]).rpartition(".")[2]}
-    one = case_of({**config, "infer_cfg": {**infer, "retriever": {"type": "ZeroRetriever"}}}, kinds, model)
+    job = case_of({**config, "infer_cfg": {**infer, "retriever": {"type": "ZeroRetriever"}}}, kinds, model)
     with caplog.at_level(logging.WARNING, "promptpress.backend"):
-        off, on = answers({**one, "samples": samples.append_column(column, [values])})
+        off, on = answers({**job, "samples": samples.append_column(column, [values])})
     assert on == off
     if kinds["inferencer"] == "ChatInferencer" or model == "messages":
         assert "leaves prompts" not in caplog.text

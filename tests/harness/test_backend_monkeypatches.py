@@ -1,4 +1,4 @@
-"""What isn't the harness's own: wrapped, replaced or added methods and functions fall back, and say which it was."""
+"""Methods and functions of the harness that were wrapped, replaced or added fall back, and the log names them."""
 
 # ruff: noqa: ARG001 - hooks are given the inferencer, the retriever and the model
 
@@ -37,9 +37,9 @@ def marked(text):
     return type(text)(map(marked, text)) if isinstance(text, (list, tuple)) else text
 
 
-def wrapped(own):
+def wrapped(function):
     def changed(*arguments, **others):
-        return marked(own(*arguments, **others))
+        return marked(function(*arguments, **others))
 
     return changed
 
@@ -75,7 +75,7 @@ FUNCTIONS = [
 ]
 
 
-def place(module, path):
+def owner_of(module, path):
     owner = importlib.import_module(module)
     *parts, name = path.split(".")
     for part in parts:
@@ -86,44 +86,44 @@ def place(module, path):
 @pytest.mark.parametrize("order", ["before it is on", "while it is on"])
 @pytest.mark.parametrize(("module", "path", "model", "templates"), FUNCTIONS)
 def test_a_function_that_was_wrapped(  # noqa: PLR0917
-    module, path, model, templates, order, said, rendered, monkeypatch
+    module, path, model, templates, order, logged, rendered, monkeypatch
 ):
-    owner, name = place(module, path)
+    owner, name = owner_of(module, path)
 
     def patch(monkeypatch):
-        own = getattr(owner, name, None) or getattr(builtins, name)
-        monkeypatch.setattr(owner, name, wrapped(own), raising=False)
+        original = getattr(owner, name, None) or getattr(builtins, name)
+        monkeypatch.setattr(owner, name, wrapped(original), raising=False)
 
     inferencer = {"type": "ChatInferencer" if module == CHAT else "GenInferencer"}
     reader = {"input_columns": ["input"], "output_column": "target"} if module == CHAT else READER
-    one = case(
+    job = case(
         TEMPLATES[templates], **MODELS[model], retriever=RETRIEVERS["fixed"], inferencer=inferencer, reader=reader
     )
-    found = []
+    answers_of_runs = []
     for on in (False, True):
         switched = backend.backend() if on else nullcontext()
         if order == "before it is on":
             with monkeypatch.context() as changed:
                 patch(changed)
                 with switched:
-                    found.append(plain_run(one))
+                    answers_of_runs.append(plain_run(job))
         else:
             with switched, monkeypatch.context() as changed:
                 patch(changed)
-                found.append(plain_run(one))
-    off, on = found
+                answers_of_runs.append(plain_run(job))
+    off, on = answers_of_runs
     assert on == off
-    assert len(said) == 1
-    assert name in said[0]
+    assert len(logged) == 1
+    assert name in logged[0]
     assert rendered == []
 
 
-def plain_run(one):
+def plain_run(job):
     import tempfile
     from pathlib import Path
 
     with tempfile.TemporaryDirectory() as folder:
-        return plain(scripted.run(one, Path(folder)))
+        return plain(scripted.run(job, Path(folder)))
 
 
 def instance(path):
@@ -155,21 +155,21 @@ OBJECTS = [
 
 @pytest.mark.parametrize("kind", ["GenInferencer", "PPLInferencer"])
 @pytest.mark.parametrize("path", OBJECTS)
-def test_a_method_that_was_wrapped_on_an_object(path, kind, said, rendered):
+def test_a_method_that_was_wrapped_on_an_object(path, kind, logged, rendered):
     if kind == "PPLInferencer" and path.startswith(("inferencer", "model.generate")):
         pytest.skip("it doesn't come by it")
     templates = LABELLED["dialogues"] if kind == "PPLInferencer" else TEMPLATES["dialogue"]
-    one = case(templates, **MODELS["text"], retriever=RETRIEVERS["fixed"], inferencer={"type": kind})
-    off, on = answers({**one, "before": instance(path)})
+    job = case(templates, **MODELS["text"], retriever=RETRIEVERS["fixed"], inferencer={"type": kind})
+    off, on = answers({**job, "before": instance(path)})
     assert on == off
     if path == "inferencer.inference":
         return  # the caller has the original by then, and so has the backend
-    assert len(said) == 1
-    assert path.rpartition(".")[2] in said[0]
+    assert len(logged) == 1
+    assert path.rpartition(".")[2] in logged[0]
     assert rendered == []
 
 
-def own_class(path):
+def subclass_at(path):
     """Give an object a subclass of its class."""
 
     def before(inferencer, retriever, model):
@@ -181,17 +181,17 @@ def own_class(path):
 
 @pytest.mark.parametrize("path", ["parser", "inferencer"])
 @pytest.mark.parametrize("kind", ["GenInferencer", "PPLInferencer"])
-def test_a_subclass(path, kind, said, rendered):
+def test_a_subclass(path, kind, logged, rendered):
     templates = LABELLED["dialogues"] if kind == "PPLInferencer" else TEMPLATES["dialogue"]
-    one = case(templates, **MODELS["text"], inferencer={"type": kind})
-    off, on = answers({**one, "before": own_class(path)})
+    job = case(templates, **MODELS["text"], inferencer={"type": kind})
+    off, on = answers({**job, "before": subclass_at(path)})
     assert on == off
-    assert len(said) == 1
-    assert "Own" in said[0]
+    assert len(logged) == 1
+    assert "Own" in logged[0]
     assert rendered == []
 
 
-def test_a_parser_changed_by_hand_falls_back(said, rendered):
+def test_a_parser_changed_by_hand_falls_back(logged, rendered):
     def change(inferencer, retriever, model):
         model.template_parser.roles = copy.deepcopy(model.template_parser.roles)
         model.template_parser.roles["HUMAN"]["begin"] = "<other>"
@@ -200,44 +200,44 @@ def test_a_parser_changed_by_hand_falls_back(said, rendered):
     assert on == off
     assert "<other>" in repr(off)
     assert "<other>" not in repr(TEXT)
-    assert len(said) == 1
-    assert "roles was changed by hand" in said[0]
+    assert len(logged) == 1
+    assert "roles was changed by hand" in logged[0]
     assert rendered == []
 
 
-def test_a_template_changed_by_hand_falls_back(said, rendered, monkeypatch):
+def test_a_template_changed_by_hand_falls_back(logged, rendered, monkeypatch):
     built = scripted.built
 
     def by_hand(config, *arguments):
-        found = built(config, *arguments)
-        if hasattr(found, "prompt_type"):
-            found.prompt_type = "meta"
-        return found
+        template = built(config, *arguments)
+        if hasattr(template, "prompt_type"):
+            template.prompt_type = "meta"
+        return template
 
     monkeypatch.setattr(scripted, "built", by_hand)
     off, on = answers(case(TEMPLATES["string"], **MODELS["text"]))
     assert on == off
-    assert len(said) == 1
-    assert "prompt_type was changed by hand" in said[0]
+    assert len(logged) == 1
+    assert "prompt_type was changed by hand" in logged[0]
     assert rendered == []
 
 
-def test_a_method_that_was_added(said, rendered, monkeypatch):
-    owner, _ = place(PROMPT, "PromptList.format")
+def test_a_method_that_was_added(logged, rendered, monkeypatch):
+    owner, _ = owner_of(PROMPT, "PromptList.format")
     monkeypatch.setattr(owner, "__iter__", list.__iter__, raising=False)
     off, on = answers(case(TEMPLATES["dialogue"], **MODELS["text"]))
     assert on == off
-    assert len(said) == 1
-    assert "PromptList.__iter__" in said[0]
+    assert len(logged) == 1
+    assert "PromptList.__iter__" in logged[0]
     assert rendered == []
 
 
-def test_a_method_that_was_removed(said, rendered, monkeypatch):
-    owner, _ = place(PROMPT, "PromptList.__radd__")
+def test_a_method_that_was_removed(logged, rendered, monkeypatch):
+    owner, _ = owner_of(PROMPT, "PromptList.__radd__")
     monkeypatch.delattr(owner, "__radd__")
     off, on = answers(case(TEMPLATES["dialogue"], **MODELS["text"]))
     assert on == off
-    assert len(said) == 1
+    assert len(logged) == 1
     assert rendered == []
 
 
@@ -249,12 +249,12 @@ def test_a_method_that_was_removed(said, rendered, monkeypatch):
         ("datasets.formatting.formatting", "query_table"),
     ],
 )
-def test_how_rows_of_a_dataset_are_found(module, path, said, rendered, monkeypatch):
-    owner, name = place(module, path)
-    own = getattr(owner, name)
-    monkeypatch.setattr(owner, name, lambda *arguments, **others: own(*arguments, **others))  # noqa: PLW0108
+def test_how_rows_of_a_dataset_are_found(module, path, logged, rendered, monkeypatch):
+    owner, name = owner_of(module, path)
+    original = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *arguments, **others: original(*arguments, **others))  # noqa: PLW0108
     off, on = answers(case(TEMPLATES["dialogue"], **MODELS["text"]))
     assert on == off
-    assert len(said) == 1
-    assert name in said[0]
+    assert len(logged) == 1
+    assert name in logged[0]
     assert rendered == []

@@ -16,15 +16,15 @@ SAMPLES = pa.table({"question": ["1+1=?", "2+2=?"] * 9, "target": ["2", "4"] * 9
 
 
 @pytest.fixture
-def said():
-    """What Python was warned of, filters set aside."""
+def prompt_warnings():
+    """Collect the warnings of promptpress, whatever the filters are."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield lambda: [one for one in caught if issubclass(one.category, pp.PromptWarning)]
+        yield lambda: [warning for warning in caught if issubclass(warning.category, pp.PromptWarning)]
 
 
 @pytest.mark.parametrize("inferencer", ["GenInferencer", "PPLInferencer", "ChatInferencer"])
-def test_opencompass(opencompass, inferencer, said, caplog):
+def test_opencompass(opencompass, inferencer, prompt_warnings, caplog):
     assert opencompass
     template = {"type": "PromptTemplate", "template": {"begin": ["</E>"], **SLIP}, "ice_token": "</E>"}
     if inferencer == "ChatInferencer":
@@ -35,10 +35,10 @@ def test_opencompass(opencompass, inferencer, said, caplog):
     assert on == off
     assert "raised" not in repr(off)
     assert "leaves prompts" not in caplog.text
-    assert said() == []
+    assert prompt_warnings() == []
 
 
-def test_aisbench(aisbench, said):
+def test_aisbench(aisbench, prompt_warnings):
     assert aisbench
     from harness.scripted_aisbench import MODELS as THEIRS
     from harness.test_backend_aisbench import both, dialogue
@@ -48,10 +48,10 @@ def test_aisbench(aisbench, said):
     off, on = both(dialogue(template), "MultiTurnGenInferencer", THEIRS["text"], talks)
     assert on == off
     assert "quesiton" in repr(off)
-    assert said() == []
+    assert prompt_warnings() == []
 
 
-def test_classes_for_one_sample(said):
+def test_classes_for_one_sample(prompt_warnings):
     from promptpress import aisbench, opencompass, openicl
 
     for module in (opencompass, aisbench):
@@ -59,4 +59,4 @@ def test_classes_for_one_sample(said):
         assert "{questoin}" in str(made)
     template = openicl.PromptTemplate("{questoin} <q>", {"question": "<q>"})
     assert "{questoin}" in template.generate_item({"question": "1"})
-    assert said() == []
+    assert prompt_warnings() == []

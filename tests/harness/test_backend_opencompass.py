@@ -14,9 +14,9 @@ from harness import scripted
 from harness.both import MODELS, answers, once
 from harness.scripted import plain
 from promptpress import opencompass as backend
-from promptpress._backend.expansions import ExpandingCallRenderer
-from promptpress._backend.prompts import Prompt, Prompts
-from promptpress.opencompass._bulk_gen import Counter
+from promptpress._harnesses.bulk.expansions import ExpandingCallRenderer
+from promptpress._harnesses.bulk.prompts import Prompt, Prompts
+from promptpress._harnesses.opencompass.bulk_gen import Counter
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 
@@ -75,8 +75,8 @@ def case(templates, **others):
     return {**base, "inferencer": {"type": "GenInferencer", "batch_size": 4, **others.get("inferencer", {})}}
 
 
-def agree(one):
-    off, on = answers(one)
+def agree(job):
+    off, on = answers(job)
     assert on == off
     return off
 
@@ -96,13 +96,13 @@ def test_gen(model, templates, retriever, max_seq_len):
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
 @pytest.mark.parametrize("kind", ["PPLInferencer", "LLInferencer"])
 def test_labels(kind, model, templates, retriever, max_seq_len):
-    one = case(
+    job = case(
         LABELLED[templates],
         **MODELS[model],
         retriever=RETRIEVERS[retriever],
         inferencer={"type": kind, "max_seq_len": max_seq_len},
     )
-    agree({**one, "samples": one["samples"].append_column("cont", one["samples"]["input"])})
+    agree({**job, "samples": job["samples"].append_column("cont", job["samples"]["input"])})
 
 
 @pytest.mark.parametrize("max_seq_len", [None, 30])
@@ -110,19 +110,19 @@ def test_labels(kind, model, templates, retriever, max_seq_len):
 @pytest.mark.parametrize("templates", ["dialogue", "string"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_choices(templates, retriever, max_seq_len, side):
-    one = case(
+    job = case(
         TEMPLATES[templates],
         **MODELS["text"],
         retriever=RETRIEVERS[retriever],
         inferencer={"type": "CLPInferencer", "max_seq_len": max_seq_len},
         before=lambda inferencer, retriever, model: setattr(model.tokenizer, "padding_side", side),
     )
-    choices = pa.array([["A", "B"]] * len(one["samples"]))
-    agree({**one, "samples": one["samples"].append_column("choices", choices)})
+    choices = pa.array([["A", "B"]] * len(job["samples"]))
+    agree({**job, "samples": job["samples"].append_column("choices", choices)})
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_choices_by_the_harness_s_own_calculation(torch, batch_size):
+def test_choices_by_the_calculation_of_the_harness(torch, batch_size):
     def calculate(inferencer, retriever, model):
         def get_logits(texts):
             model.received.append(("logits", list(texts)))
@@ -133,15 +133,15 @@ def test_choices_by_the_harness_s_own_calculation(torch, batch_size):
         model.batch_padding = True
         model.tokenizer.padding_side = "left"
 
-    one = case(
+    job = case(
         TEMPLATES["string"],
         **MODELS["text"],
         retriever=RETRIEVERS["fixed"],
         inferencer={"type": "CLPInferencer", "batch_size": batch_size},
         before=calculate,
     )
-    choices = pa.array([["A", "B"]] * len(one["samples"]))
-    off = agree({**one, "samples": one["samples"].append_column("choices", choices)})
+    choices = pa.array([["A", "B"]] * len(job["samples"]))
+    off = agree({**job, "samples": job["samples"].append_column("choices", choices)})
     assert "logits" in repr(off)
     assert "raised" not in repr(off)
 
@@ -171,7 +171,7 @@ def chats():
     columns = {name: [texts(count) for count in counts] for name in ("asked", "hint", "said")}
     columns["said"][3] = columns["said"][3] * 2  # one list is longer: the shorter one counts
     columns["dialogue"] = [messages(count) for count in counts]
-    columns["even"] = [[one for one in chat if one["role"] != "system"] for chat in columns["dialogue"]]
+    columns["even"] = [[message for message in chat if message["role"] != "system"] for chat in columns["dialogue"]]
     columns["id"] = list(range(12))
     columns["gold"] = texts(12)
     return pa.table(columns)
@@ -193,7 +193,7 @@ def test_messages_expanded_from_columns(messages, model, max_seq_len, caplog):
     ice = {"type": "RawPromptTemplate", "messages": [{"expand_column": "even"}]}
     templates = {"prompt_template": prompt, **({"ice_template": ice} if messages == "with examples" else {})}
     samples = chats()
-    one = case(
+    job = case(
         templates,
         **MODELS[model],
         retriever=RETRIEVERS["fixed" if messages == "with examples" else "zero"],
@@ -202,8 +202,8 @@ def test_messages_expanded_from_columns(messages, model, max_seq_len, caplog):
         examples=samples.slice(0, 6),
         inferencer={"max_seq_len": max_seq_len},
     )
-    said = left_to_the_harness(one, caplog)
-    assert not said
+    log_lines = left_to_the_harness(job, caplog)
+    assert not log_lines
 
 
 def test_lists_of_messages_that_are_empty_or_missing():
@@ -212,16 +212,16 @@ def test_lists_of_messages_that_are_empty_or_missing():
     for start in range(4):  # the first one is looked at by both
         template = {"type": "RawPromptTemplate", "messages": [{"expand_column": "dialogue"}]}
         reader = {"input_columns": ["dialogue"], "output_column": "n"}
-        one = case({"prompt_template": template}, **MODELS["messages"], reader=reader, samples=table.slice(start))
-        assert "raised" not in repr(agree(one))
+        job = case({"prompt_template": template}, **MODELS["messages"], reader=reader, samples=table.slice(start))
+        assert "raised" not in repr(agree(job))
 
 
 def test_expanded_messages_of_a_column_that_holds_none_are_left_to_the_harness(caplog):
     template = {"type": "RawPromptTemplate", "messages": [{"expand_column": "gold"}]}
     reader = {"input_columns": ["dialogue"], "output_column": "gold"}
-    one = case({"prompt_template": template}, **MODELS["messages"], reader=reader, samples=chats())
-    (said,) = left_to_the_harness(one, caplog)
-    assert said.startswith("promptpress leaves prompts to the harness: the column 'gold'")
+    job = case({"prompt_template": template}, **MODELS["messages"], reader=reader, samples=chats())
+    (message,) = left_to_the_harness(job, caplog)
+    assert message.startswith("promptpress leaves prompts to the harness: the column 'gold'")
 
 
 ASIDE = {
@@ -240,7 +240,7 @@ ASIDE = {
 @pytest.mark.parametrize("shots", ["zero", "fixed"])
 @pytest.mark.parametrize("model", ["messages", "list", "text"])
 @pytest.mark.parametrize("messages", ASIDE)
-def test_expanded_messages_beside_others(messages, model, shots, caplog, rendered_messages):
+def test_expanded_messages_next_to_others(messages, model, shots, caplog, rendered_messages):
     holes = [[{"role": "user", "content": None, "name": "x"}], [{"role": "user", "content": "?", "name": None}]] * 6
     other = [[{"content": "?", "role": "user"}]] * 12
     parts = [[{"role": "user", "content": [{"type": "text", "text": f"{n}"}]}] for n in range(12)]
@@ -248,7 +248,7 @@ def test_expanded_messages_beside_others(messages, model, shots, caplog, rendere
     for name, values in {"holes": holes, "other": other, "parts": parts}.items():
         samples = samples.append_column(name, pa.array(values))
     ice = {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": "{even}"}, {"expand_column": "even"}]}
-    one = case(
+    job = case(
         {"prompt_template": {"type": "RawPromptTemplate", "messages": ASIDE[messages]}, "ice_template": ice},
         **MODELS[model],
         retriever=RETRIEVERS[shots],
@@ -256,31 +256,31 @@ def test_expanded_messages_beside_others(messages, model, shots, caplog, rendere
         samples=samples.slice(2),
         examples=samples.slice(0, 6),
     )
-    assert not left_to_the_harness(one, caplog)
+    assert not left_to_the_harness(job, caplog)
     # The harness's counting of prompts doesn't take parts, nor does its parser of texts take messages.
     assert sum(rendered_messages) == (0 if model == "text" else 10 + 1)
 
 
 @pytest.fixture
 def rendered_messages(monkeypatch):
-    found = []
+    counts = []
     render = ExpandingCallRenderer.render
 
-    def counted(self, own, key, start, shots):
-        found.append(len(shots))
-        return render(self, own, key, start, shots)
+    def counted(self, call, key, start, shots):
+        counts.append(len(shots))
+        return render(self, call, key, start, shots)
 
     monkeypatch.setattr(ExpandingCallRenderer, "render", counted)
-    return found
+    return counts
 
 
 @pytest.mark.parametrize("roles", [["system", "user"], ["user"], ["user", "system"]])
-def test_expanded_messages_beside_a_meta_template_of_messages(roles, caplog):
+def test_expanded_messages_with_a_meta_template_of_messages(roles, caplog):
     rows = [[{"role": role, "content": f"{n}"} for role in roles[: 1 + n % 2]] for n in range(6)]
     template = {"type": "RawPromptTemplate", "messages": [{"expand_column": "q"}]}
     reader = {"input_columns": ["q"], "output_column": None}
-    one = case({"prompt_template": template}, **MODELS["list"], reader=reader, samples=pa.table({"q": rows}))
-    assert not left_to_the_harness(one, caplog)
+    job = case({"prompt_template": template}, **MODELS["list"], reader=reader, samples=pa.table({"q": rows}))
+    assert not left_to_the_harness(job, caplog)
 
 
 CHAT_READERS = {
@@ -301,13 +301,13 @@ ROUND = {"type": "PromptTemplate", "template": {"begin": ["and"], "round": ROUND
 @pytest.mark.parametrize("reader", CHAT_READERS)
 def test_chats_of_several_rounds(reader, templates, model, mode, caplog):
     inferencer = {"type": "ChatInferencer", "infer_mode": mode}
-    one = case(templates, **MODELS[model], reader=CHAT_READERS[reader], inferencer=inferencer, samples=chats())
-    said = left_to_the_harness(one, caplog)
+    job = case(templates, **MODELS[model], reader=CHAT_READERS[reader], inferencer=inferencer, samples=chats())
+    log_lines = left_to_the_harness(job, caplog)
     if reader != "rounds of two columns" or templates:
-        assert not said
+        assert not log_lines
 
 
-def test_dialogues_for_which_the_inferencer_has_a_mode_of_its_own():
+def test_dialogues_for_which_the_inferencer_has_a_special_mode():
     reader = {"input_columns": ["dialogue", "id"], "output_column": "gold"}
     samples = chats().drop_columns(["dialogue"]).rename_columns({"even": "dialogue"})
     inferencer = {"type": "ChatInferencer", "infer_mode": "every"}
@@ -324,22 +324,22 @@ HOLES = {
 }
 
 
-@pytest.mark.parametrize("hole", HOLES)
-def test_chats_with_holes_are_the_harness_s(hole, caplog):
+@pytest.mark.parametrize("gap", HOLES)
+def test_chats_with_holes_are_the_harness_s(gap, caplog):
     reader = {"input_columns": ["dialogue"], "output_column": None}
-    samples = pa.table(HOLES[hole])
-    one = case({}, **MODELS["text"], reader=reader, inferencer={"type": "ChatInferencer"}, samples=samples)
-    (said,) = left_to_the_harness(one, caplog)
-    assert said.startswith("promptpress leaves prompts to the harness: a column of chats has a null (model ")
+    samples = pa.table(HOLES[gap])
+    job = case({}, **MODELS["text"], reader=reader, inferencer={"type": "ChatInferencer"}, samples=samples)
+    (message,) = left_to_the_harness(job, caplog)
+    assert message.startswith("promptpress leaves prompts to the harness: a column of chats has a null (model ")
 
 
 def test_a_first_chat_without_rounds_shows_nothing(caplog):
     template = {"type": "PromptTemplate", "template": {"round": ["</E>", *ROUND_TURNS]}, "ice_token": "</E>"}
     samples = pa.table({"asked": [[], ["one"], ["two"]]})
     reader = {"input_columns": ["asked"], "output_column": None}
-    one = case({"prompt_template": template}, **MODELS["text"], reader=reader, samples=samples)
-    (said,) = left_to_the_harness({**one, "inferencer": {"type": "ChatInferencer"}}, caplog)
-    assert said.startswith("promptpress leaves prompts to the harness: the first chat is empty (model ")
+    job = case({"prompt_template": template}, **MODELS["text"], reader=reader, samples=samples)
+    (message,) = left_to_the_harness({**job, "inferencer": {"type": "ChatInferencer"}}, caplog)
+    assert message.startswith("promptpress leaves prompts to the harness: the first chat is empty (model ")
 
 
 @pytest.mark.parametrize("last", ["", "section", "x"])
@@ -347,14 +347,14 @@ def test_a_chat_that_can_not_be_made_stops_the_run_before_the_first_request(last
     samples = pa.table({"q": ["one", "two", last], "a": ["1", "2", "3"]})
     template = {"type": "PromptTemplate", "template": {"round": ["{q}", {"role": "BOT", "prompt": "{a}"}]}}
     reader = {"input_columns": ["q"], "output_column": "a"}
-    one = case({"prompt_template": template}, **MODELS["text"], reader=reader, samples=samples)
-    off = agree({**one, "inferencer": {"type": "ChatInferencer"}})
+    job = case({"prompt_template": template}, **MODELS["text"], reader=reader, samples=samples)
+    off = agree({**job, "inferencer": {"type": "ChatInferencer"}})
     assert ("raised" in repr(off)) == (last == "")
 
 
 def test_dropping_examples_happens_on_many_rows():
-    one = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], inferencer={"max_seq_len": 30})
-    counts = [text.count("<bot>") for text in _texts(agree(one)) if text.startswith('"<s>') and text.endswith('<bot>"')]
+    job = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], inferencer={"max_seq_len": 30})
+    counts = [text.count("<bot>") for text in _texts(agree(job)) if text.startswith('"<s>') and text.endswith('<bot>"')]
     assert len(set(counts)) > 1
     assert sum(count < 4 for count in counts) > len(counts) / 2
 
@@ -368,18 +368,18 @@ def _texts(value):
 
 
 @pytest.mark.parametrize("max_seq_len", [0, 20, 60, 90, 1000])
-def test_the_harness_s_own_counter_is_asked_for_what_can_be_too_long(max_seq_len):
-    def own_counter(inferencer, retriever, model):
+def test_the_counter_of_the_harness_counts_what_can_be_too_long(max_seq_len):
+    def subclass_model(inferencer, retriever, model):
         type(model).get_token_len = scripted.opencompass().BaseAPIModel.get_token_len
 
-    one = case(
+    job = case(
         TEMPLATES["dialogue"],
         **MODELS["messages"],
         retriever=RETRIEVERS["fixed"],
         inferencer={"max_seq_len": max_seq_len},
-        before=own_counter,
+        before=subclass_model,
     )
-    agree(one)
+    agree(job)
 
 
 @pytest.mark.parametrize("model", ["text", "messages"])
@@ -387,8 +387,8 @@ def test_messages_that_are_only_dumped(tmp_path, model):
     dumped = []
     for name in ("off", "on"):
         inferencer = {"dump_only_message_path": str(tmp_path / name)}
-        one = case(TEMPLATES["dialogue"], **MODELS[model], retriever=RETRIEVERS["random"], inferencer=inferencer)
-        once(one, on=name == "on")
+        job = case(TEMPLATES["dialogue"], **MODELS[model], retriever=RETRIEVERS["random"], inferencer=inferencer)
+        once(job, on=name == "on")
         dumped.append([path.read_bytes() for path in (tmp_path / name).rglob("*.jsonl")])
     assert dumped[0] == dumped[1]
     assert len(dumped[0]) == 1
@@ -396,15 +396,15 @@ def test_messages_that_are_only_dumped(tmp_path, model):
 
 def test_short_prompts_are_not_counted():
     counted = []
-    found = scripted.model(None, api=True)
+    model = scripted.model(None, api=True)
     base = scripted.opencompass().BaseAPIModel
-    type(found).get_token_len = base.get_token_len
-    type(found).get_token_len_from_template = lambda self, prompt, mode: counted.append(prompt)
-    counter = Counter(found, 5)
+    type(model).get_token_len = base.get_token_len
+    type(model).get_token_len_from_template = lambda self, prompt, mode: counted.append(prompt)
+    counter = Counter(model, 5)
     assert counter.get_token_len_from_template("short", "gen") == 0
     counter.get_token_len_from_template("longer", "gen")
-    type(found).get_token_len = lambda self, prompt: 100
-    Counter(found, 5).get_token_len_from_template("short", "gen")
+    type(model).get_token_len = lambda self, prompt: 100
+    Counter(model, 5).get_token_len_from_template("short", "gen")
     assert counted == ["longer", "short"]
 
 
@@ -425,16 +425,16 @@ def test_interrupted_and_resumed(tmp_path, first, second):
         model.generate = once_more
 
     def go(name, on_first, on_second):
-        one = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"])
-        found = []
+        job = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"])
+        answers_of_runs = []
         for on, options in ((on_first, {"before": stop}), (on_second, {})):
             (tmp_path / name).mkdir(exist_ok=True)
             if on:
                 with backend.backend():
-                    found.append(plain(scripted.run({**one, **options}, tmp_path / name)))
+                    answers_of_runs.append(plain(scripted.run({**job, **options}, tmp_path / name)))
             else:
-                found.append(plain(scripted.run({**one, **options}, tmp_path / name)))
-        return found
+                answers_of_runs.append(plain(scripted.run({**job, **options}, tmp_path / name)))
+        return answers_of_runs
 
     expected = go("off", False, False)
     assert "StoppedError" in repr(expected[0])
@@ -503,8 +503,8 @@ def test_columns_of_dates_and_bytes(kind, template, caplog):
     )
     reader = {"input_columns": ["input"], "output_column": "target"}
     templates = {"prompt_template": {"type": "PromptTemplate", "template": template}}
-    one = case(templates, **MODELS["text"], samples=table, reader=reader)
-    assert not left_to_the_harness(one, caplog)
+    job = case(templates, **MODELS["text"], samples=table, reader=reader)
+    assert not left_to_the_harness(job, caplog)
 
 
 def type_of(name):
@@ -522,9 +522,9 @@ def test_moments_that_python_has_not_are_left_to_the_harness(kind, caplog):
     when = values.cast(pa.int32()).cast(pa.date32()) if kind == "date32" else values.view(type_of(kind))
     templates = {"prompt_template": {"type": "PromptTemplate", "template": "{input} {when}"}}
     reader = {"input_columns": ["input"], "output_column": None}
-    one = case(templates, **MODELS["text"], samples=pa.table({"input": ["a", "b"], "when": when}), reader=reader)
-    (said,) = left_to_the_harness(one, caplog)
-    assert "the dataset's column 'when' isn't covered" in said
+    job = case(templates, **MODELS["text"], samples=pa.table({"input": ["a", "b"], "when": when}), reader=reader)
+    (message,) = left_to_the_harness(job, caplog)
+    assert "the dataset's column 'when' isn't covered" in message
 
 
 def test_a_selection_of_the_dataset():
@@ -532,10 +532,10 @@ def test_a_selection_of_the_dataset():
     agree(case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], reader=reader))
 
 
-def left_to_the_harness(one, caplog):
+def left_to_the_harness(job, caplog):
     caplog.clear()
     with caplog.at_level(logging.WARNING, "promptpress.backend"):
-        agree(one)
+        agree(job)
     return [record.getMessage() for record in caplog.records if record.name == "promptpress.backend"]
 
 
@@ -544,58 +544,58 @@ def test_what_is_covered_says_nothing(caplog):
         assert not left_to_the_harness(case(templates, **MODELS["messages"]), caplog)
 
 
-def test_subclasses_are_left_to_the_harness_and_it_is_said_once(caplog):
-    def own(inferencer, retriever, model):
+def test_subclasses_are_left_to_the_harness_and_logged_once(caplog):
+    def subclass_inferencer(inferencer, retriever, model):
         inferencer.__class__ = type("Own", (type(inferencer),), {})
 
-    def own_prompts(inferencer, retriever, model):
+    def subclass_retriever(inferencer, retriever, model):
         retriever.__class__ = type(
             "Own", (type(retriever),), {"generate_ice": lambda self, rows, ice_template=None: ""}
         )
 
-    def own_parser(inferencer, retriever, model):
+    def subclass_parser(inferencer, retriever, model):
         model.template_parser.__class__ = type("Own", (type(model.template_parser),), {})
 
-    def own_model(inferencer, retriever, model):
+    def subclass_model(inferencer, retriever, model):
         model.parse_template = lambda prompts, mode: [f"{mode} {prompt}" for prompt in prompts]
 
-    for before in (own, own_prompts, own_parser, own_model):
-        one = case(TEMPLATES["dialogue"], **MODELS["text"], before=before)
+    for before in (subclass_inferencer, subclass_retriever, subclass_parser, subclass_model):
+        job = case(TEMPLATES["dialogue"], **MODELS["text"], before=before)
         with backend.backend():
-            assert len(left_to_the_harness(one, caplog)) == 1
-            assert not left_to_the_harness(one, caplog)
+            assert len(left_to_the_harness(job, caplog)) == 1
+            assert not left_to_the_harness(job, caplog)
 
 
 def test_prompts_are_made_when_they_are_touched(tmp_path):
-    found = {}
+    looked = {}
 
     def look(inferencer, retriever, model):
-        found["prompts"] = inferencer.get_generation_prompt_list_from_retriever_indices(
+        looked["prompts"] = inferencer.get_generation_prompt_list_from_retriever_indices(
             retriever.retrieve(), retriever, "", prompt_template=scripted.built(STRING)
         )
 
-    one = case({"prompt_template": STRING}, **MODELS["text"], before=look)
-    scripted.run(one, tmp_path / "off")
-    expected = found["prompts"]
+    job = case({"prompt_template": STRING}, **MODELS["text"], before=look)
+    scripted.run(job, tmp_path / "off")
+    expected = looked["prompts"]
     with backend.backend():
-        scripted.run(one, tmp_path / "on")
-    assert type(found["prompts"]) is Prompts
-    assert type(found["prompts"][3]) is Prompt
-    assert list(found["prompts"]) == expected
-    assert list(found["prompts"][5:1:-2]) == expected[5:1:-2]
+        scripted.run(job, tmp_path / "on")
+    assert type(looked["prompts"]) is Prompts
+    assert type(looked["prompts"][3]) is Prompt
+    assert list(looked["prompts"]) == expected
+    assert list(looked["prompts"][5:1:-2]) == expected[5:1:-2]
 
 
 def test_on_and_off():
     harness = scripted.opencompass()
-    own = harness.GenInferencer.get_generation_prompt_list_from_retriever_indices
+    original = harness.GenInferencer.get_generation_prompt_list_from_retriever_indices
     parse = harness.LMTemplateParser.parse_template
     backend.enable()
     backend.enable()
-    assert harness.GenInferencer.get_generation_prompt_list_from_retriever_indices is not own
+    assert harness.GenInferencer.get_generation_prompt_list_from_retriever_indices is not original
     with backend.backend():
         pass
     assert harness.LMTemplateParser.parse_template is not parse
     backend.disable()
     backend.disable()
-    assert harness.GenInferencer.get_generation_prompt_list_from_retriever_indices is own
+    assert harness.GenInferencer.get_generation_prompt_list_from_retriever_indices is original
     assert harness.LMTemplateParser.parse_template is parse

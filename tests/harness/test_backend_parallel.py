@@ -16,17 +16,17 @@ pytestmark = pytest.mark.usefixtures("opencompass")
 
 
 def in_order(answer):
-    """What a run gave, in an order of its own: the harness writes answers as its threads have them."""
-    found = dict(answer[1])
+    """Return the results of a run in a fixed order, because the harness writes answers as its threads finish."""
+    results = dict(answer[1])
     files = {
         name: sorted(json.loads(ast.literal_eval(text)).items(), key=lambda item: item[0])
-        for name, (_, text) in found["files"][1]
+        for name, (_, text) in results["files"][1]
     }
-    returned = found.get("returned", ("", []))[1]
+    returned = results.get("returned", ("", []))[1]
     return {
         "files": files,
-        "raised": found.get("raised"),
-        "received": sorted(map(repr, found["received"][1])),
+        "raised": results.get("raised"),
+        "received": sorted(map(repr, results["received"][1])),
         "returned": sorted(map(repr, returned)),
     }
 
@@ -36,43 +36,43 @@ def in_order(answer):
 @pytest.mark.parametrize("retriever", RETRIEVERS)
 @pytest.mark.parametrize("templates", TEMPLATES)
 @pytest.mark.parametrize("model", MODELS)
-def test_generation(model, templates, retriever, max_seq_len, workers, said):  # noqa: PLR0917
+def test_generation(model, templates, retriever, max_seq_len, workers, logged):  # noqa: PLR0917
     inferencer = {"type": "ParallelGenInferencer", "max_infer_workers": workers, "max_seq_len": max_seq_len}
-    one = case(TEMPLATES[templates], **MODELS[model], retriever=RETRIEVERS[retriever], inferencer=inferencer)
-    one["inferencer"].pop("batch_size")
-    off, on = answers(one)
+    job = case(TEMPLATES[templates], **MODELS[model], retriever=RETRIEVERS[retriever], inferencer=inferencer)
+    job["inferencer"].pop("batch_size")
+    off, on = answers(job)
     assert in_order(on) == in_order(off)
-    assert said == []
+    assert logged == []
 
 
 @pytest.mark.parametrize("workers", [1, 7])
 @pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
 @pytest.mark.parametrize("model", ["text", "messages"])
 @pytest.mark.parametrize("templates", [{}, {"prompt_template": TEMPLATES["dialogue"]["prompt_template"]}])
-def test_chats(templates, model, mode, workers, said):
+def test_chats(templates, model, mode, workers, logged):
     reader = {"input_columns": ["input"], "output_column": "target"} if not templates else READER
     inferencer = {"type": "ParallelChatInferencer", "infer_mode": mode, "max_infer_workers": workers}
-    one = case(templates, **MODELS[model], reader=reader, inferencer=inferencer)
-    one["inferencer"].pop("batch_size")
-    off, on = answers(one)
+    job = case(templates, **MODELS[model], reader=reader, inferencer=inferencer)
+    job["inferencer"].pop("batch_size")
+    off, on = answers(job)
     assert in_order(on) == in_order(off)
-    assert said == []
+    assert logged == []
 
 
-def test_threads_do_not_render_a_block_again_and_again(said, rendered):
+def test_threads_do_not_render_a_block_again_and_again(logged, rendered):
     count = 5000
     inferencer = {"type": "ParallelGenInferencer", "max_infer_workers": 16}
-    one = case(TEMPLATES["string"], **MODELS["lines"], inferencer=inferencer, samples=samples(count))
-    one["inferencer"].pop("batch_size")
+    job = case(TEMPLATES["string"], **MODELS["lines"], inferencer=inferencer, samples=samples(count))
+    job["inferencer"].pop("batch_size")
     assert (
         "raised"
-        not in repr(plain(once({**one, "inferencer": {**one["inferencer"], "save_every": None}}, on=True)))[:300]
+        not in repr(plain(once({**job, "inferencer": {**job["inferencer"], "save_every": None}}, on=True)))[:300]
     )
-    assert said == []
+    assert logged == []
     assert count <= sum(rendered) <= 1.3 * count
 
 
-def test_an_error_of_the_model_comes_out_as_it_did(said):
+def test_an_error_of_the_model_comes_out_as_it_did(logged):
     def before(inferencer, retriever, model):
         def generate(inputs, max_out_len):
             raise RuntimeError("refused")
@@ -80,8 +80,8 @@ def test_an_error_of_the_model_comes_out_as_it_did(said):
         model.generate = generate
 
     inferencer = {"type": "ParallelGenInferencer", "max_infer_workers": 1}
-    one = case(TEMPLATES["dialogue"], **MODELS["messages"], inferencer=inferencer, before=before)
-    one["inferencer"].pop("batch_size")
-    off, on = answers(one)
+    job = case(TEMPLATES["dialogue"], **MODELS["messages"], inferencer=inferencer, before=before)
+    job["inferencer"].pop("batch_size")
+    off, on = answers(job)
     assert on == off
     assert "refused" in repr(off)

@@ -7,7 +7,7 @@ import importlib
 import random
 
 import pytest
-from harness import test_backend_monkeypatches as own
+from harness import test_backend_monkeypatches as monkeypatches
 from harness import test_backend_reader as reader
 from harness import test_backend_retrieved_rows as choice
 from harness.both import MODELS, answers
@@ -38,7 +38,7 @@ def drawn(chance):
     train_change = chance.choice(list({**reader.SEEN, **reader.OTHERS}.values())) if chance.random() < 0.3 else None
     kinds = [name for name in choice.KINDS if name not in ENDLESS]
     kind = chance.choice(kinds) if chance.random() < 0.3 else None
-    hidden = chance.choice(own.OBJECTS) if chance.random() < 0.2 else None
+    hidden = chance.choice(monkeypatches.OBJECTS) if chance.random() < 0.2 else None
 
     def before(inferencer, retriever, model):
         if test_change is not None:
@@ -48,7 +48,7 @@ def drawn(chance):
         if kind is not None:
             retriever.retrieve = choice.KINDS[kind]
         if hidden is not None:
-            own.instance(hidden)(inferencer, retriever, model)
+            monkeypatches.instance(hidden)(inferencer, retriever, model)
 
     options = {
         "type": inferencer,
@@ -62,7 +62,7 @@ def drawn(chance):
     ranges = {name: chance.choice([None, *reader.RANGES]) for name in ("test_range", "train_range")}
     table = samples(45, chance.randrange(9))
     table = table.append_column("cont", table["input"]).append_column("choices", [[["A", "B"]] * len(table)])
-    one = case(
+    job = case(
         templates,
         **model,
         retriever=RETRIEVERS[chance.choice(list(RETRIEVERS))],
@@ -73,20 +73,20 @@ def drawn(chance):
         before=before,
     )
     if inferencer == "ParallelGenInferencer":
-        del one["inferencer"]["batch_size"]
-    return one, chance.choice(own.FUNCTIONS)[:2] if chance.random() < 0.2 else None
+        del job["inferencer"]["batch_size"]
+    return job, chance.choice(monkeypatches.FUNCTIONS)[:2] if chance.random() < 0.2 else None
 
 
 def check(seed):
-    one, changed = drawn(random.Random(seed))
+    job, changed = drawn(random.Random(seed))
     with pytest.MonkeyPatch.context() as patch:
         if changed is not None:
-            owner, name = own.place(*changed)
+            owner, name = monkeypatches.owner_of(*changed)
             patch.setattr(
-                owner, name, own.wrapped(getattr(owner, name, None) or getattr(builtins, name)), raising=False
+                owner, name, monkeypatches.wrapped(getattr(owner, name, None) or getattr(builtins, name)), raising=False
             )
-        off, on = answers(one)
-    if one["inferencer"]["type"] == "ParallelGenInferencer":
+        off, on = answers(job)
+    if job["inferencer"]["type"] == "ParallelGenInferencer":
         off, on = in_order(off), in_order(on)
     assert on == off, f"seed {seed}"
 
@@ -104,4 +104,4 @@ def test_many_runs_put_together_by_chance(start):
 
 
 def test_the_parts_are_there():
-    assert all(importlib.import_module(module) for module, *_ in own.FUNCTIONS)
+    assert all(importlib.import_module(module) for module, *_ in monkeypatches.FUNCTIONS)

@@ -8,20 +8,24 @@ import pyarrow as pa
 import pytest
 from harness.both import MODELS, answers
 from harness.test_backend_opencompass import READER, RETRIEVERS, TEMPLATES, case, samples
-from promptpress._backend.dataset import Rows
+from promptpress._harnesses.bulk.dataset import Rows
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 
 RANGES = ["[0:20]", "[::2]", "[::-1]", "[5:]", "[-9:-2]", "[:]", 7, 0.5, 0.25, 1, 1000, 0, "[3:40][::3]", "[30:31]"]
 
 
-@pytest.mark.parametrize("taken", RANGES, ids=str)
-def test_ranges(taken, rendered, said):
-    reader = {**READER, "test_range": taken, "train_range": taken if isinstance(taken, float) else "[2:]"}
-    one = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], reader=reader)
-    off, on = answers({**one, "examples": samples(30, 1)})
+@pytest.mark.parametrize("test_range", RANGES, ids=str)
+def test_ranges(test_range, rendered, logged):
+    reader = {
+        **READER,
+        "test_range": test_range,
+        "train_range": test_range if isinstance(test_range, float) else "[2:]",
+    }
+    job = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], reader=reader)
+    off, on = answers({**job, "examples": samples(30, 1)})
     assert on == off
-    assert said == []
+    assert logged == []
     assert "raised" not in repr(off)
     assert sum(rendered) > 1
 
@@ -36,28 +40,28 @@ def formatted(**settings):
 
 NAMES = ["input", "A", "B", "target"]
 SEEN = {
-    "select of a range": lambda one: one.select(range(3, 20)),
-    "select of a format": lambda one: one.with_format(columns=NAMES).select([4, 2, 30]),
-    "shuffle": lambda one: one.shuffle(seed=3),
-    "filter": lambda one: one.filter(lambda row: row["target"] == "A", load_from_cache_file=False),
-    "sort": lambda one: one.sort("input"),
-    "concatenation": lambda one: concatenated(one, one.select([1, 0])),
-    "concatenated columns": lambda one: concatenated(
-        one.select_columns(["input", "A"]), one.remove_columns(["input", "A"]), axis=1
+    "select of a range": lambda dataset: dataset.select(range(3, 20)),
+    "select of a format": lambda dataset: dataset.with_format(columns=NAMES).select([4, 2, 30]),
+    "shuffle": lambda dataset: dataset.shuffle(seed=3),
+    "filter": lambda dataset: dataset.filter(lambda row: row["target"] == "A", load_from_cache_file=False),
+    "sort": lambda dataset: dataset.sort("input"),
+    "concatenation": lambda dataset: concatenated(dataset, dataset.select([1, 0])),
+    "concatenated columns": lambda dataset: concatenated(
+        dataset.select_columns(["input", "A"]), dataset.remove_columns(["input", "A"]), axis=1
     ),
-    "selected columns": lambda one: one.select_columns(["target", "A", "B", "input"]),
-    "map": lambda one: one.map(lambda row, n: {"n": n}, with_indices=True, load_from_cache_file=False),
-    "shuffle of a shuffle": lambda one: one.shuffle(seed=1).select(range(20)).shuffle(seed=2),
-    "no format": lambda one: one.with_format("numpy").with_format(None),
+    "selected columns": lambda dataset: dataset.select_columns(["target", "A", "B", "input"]),
+    "map": lambda dataset: dataset.map(lambda row, n: {"n": n}, with_indices=True, load_from_cache_file=False),
+    "shuffle of a shuffle": lambda dataset: dataset.shuffle(seed=1).select(range(20)).shuffle(seed=2),
+    "no format": lambda dataset: dataset.with_format("numpy").with_format(None),
     "python": formatted(type="python"),
     "format of all columns": formatted(columns=NAMES[::-1]),
     "format of some columns": formatted(columns=["target", "input"]),
     "format of some, and the others": formatted(columns=["B", "A"], output_all_columns=True),
     "format of the inputs": formatted(columns=["input", "A", "B"]),
-    "flattened indices": lambda one: one.shuffle(seed=1).flatten_indices(),
-    "renamed": lambda one: one.rename_column("B", "C").rename_column("C", "B"),
-    "cast": lambda one: one.cast_column("A", kind("large_string")),
-    "a class label": lambda one: one.class_encode_column("target"),
+    "flattened indices": lambda dataset: dataset.shuffle(seed=1).flatten_indices(),
+    "renamed": lambda dataset: dataset.rename_column("B", "C").rename_column("C", "B"),
+    "cast": lambda dataset: dataset.cast_column("A", kind("large_string")),
+    "a class label": lambda dataset: dataset.class_encode_column("target"),
 }
 OTHERS = {
     "numpy": formatted(type="numpy"),
@@ -65,7 +69,9 @@ OTHERS = {
     "arrow": formatted(type="arrow"),
     "numpy of some columns": formatted(type="numpy", columns=["A"], output_all_columns=True),
     "lazy": formatted(type=None, lazy=True),
-    "a transform": lambda one: one.with_transform(lambda batch: {**batch, "input": [x + "!" for x in batch["input"]]}),
+    "a transform": lambda dataset: dataset.with_transform(
+        lambda batch: {**batch, "input": [x + "!" for x in batch["input"]]}
+    ),
     "no column": formatted(columns=[]),
 }
 
@@ -91,37 +97,37 @@ def applied(change):
 
 @pytest.mark.parametrize("retriever", ["zero", "fixed"])
 @pytest.mark.parametrize("change", SEEN)
-def test_rows_as_they_are_are_rendered_in_bulk(change, retriever, rendered, said):
-    one = case(TEMPLATES["string"], **MODELS["text"], retriever=RETRIEVERS[retriever], before=applied(SEEN[change]))
-    off, on = answers(one)
+def test_rows_as_they_are_are_rendered_in_bulk(change, retriever, rendered, logged):
+    job = case(TEMPLATES["string"], **MODELS["text"], retriever=RETRIEVERS[retriever], before=applied(SEEN[change]))
+    off, on = answers(job)
     assert on == off
     assert "raised" not in repr(off)
-    assert said == []
+    assert logged == []
     assert sum(rendered) > 1
 
 
 @pytest.mark.parametrize("change", OTHERS)
-def test_rows_of_other_objects_are_the_harness_s(change, rendered, said):
-    one = case(TEMPLATES["string"], **MODELS["text"], before=applied(OTHERS[change]))
-    off, on = answers(one)
+def test_rows_of_other_objects_are_the_harness_s(change, rendered, logged):
+    job = case(TEMPLATES["string"], **MODELS["text"], before=applied(OTHERS[change]))
+    off, on = answers(job)
     assert on == off
-    assert len(said) == 1
-    assert "the dataset has a format" in said[0]
+    assert len(logged) == 1
+    assert "the dataset has a format" in logged[0]
     assert rendered == []
 
 
 @pytest.mark.parametrize("change", {**SEEN, **OTHERS})
-def test_examples_of_a_changed_dataset(change, said):
+def test_examples_of_a_changed_dataset(change, logged):
     def before(inferencer, retriever, model):
         retriever.index_ds = {**SEEN, **OTHERS}[change](retriever.index_ds)
 
-    one = case(
+    job = case(
         TEMPLATES["string"], **MODELS["text"], retriever={"type": "RandomRetriever", "ice_num": 2}, before=before
     )
-    off, on = answers({**one, "examples": samples(40, 1)})
+    off, on = answers({**job, "examples": samples(40, 1)})
     assert on == off
     if "raised" not in repr(off):
-        assert bool(said) == (change in OTHERS)
+        assert bool(logged) == (change in OTHERS)
 
 
 @pytest.mark.parametrize("shape", ["all", "near", "far"])

@@ -1,4 +1,4 @@
-"""What is said of a run: which way prompts went, of which model and dataset, and why; and what it would say."""
+"""The report of a run says which way prompts went, of which model and dataset, and why; a dry run says it before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness import scripted
 from harness.both import MODELS, TEXT, answers
 from harness.test_backend_opencompass import LABELLED, READER, RETRIEVERS, TEMPLATES, case, samples
 from promptpress import opencompass as backend
-from promptpress._backend import report
+from promptpress._harnesses.bulk import report
 from promptpress.opencompass import coverage
 
 pytestmark = pytest.mark.usefixtures("opencompass")
@@ -28,7 +28,9 @@ def heard():
 
 
 def lines(caplog):
-    return [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "promptpress.backend"]
+    return [
+        (record.levelname, record.getMessage()) for record in caplog.records if record.name == "promptpress.backend"
+    ]
 
 
 def test_a_line_for_each_task_and_one_for_the_run(caplog):
@@ -38,16 +40,16 @@ def test_a_line_for_each_task_and_one_for_the_run(caplog):
         answers({**chat, "inferencer": {"type": "ChatInferencer"}})
         left = case(TEMPLATES["dialogue"], **MODELS["text"], inferencer={"multiround": True})
         answers(left)
-    found = lines(caplog)
+    logged = lines(caplog)
     names = "(model Scripted, dataset predictions)"
     bulk = ("INFO", f"promptpress renders prompts in bulk {names}")
     why = "prompts of several rounds, or a gen_field_replace_token that is no string"
     # `answers` runs each twice, and the backend is on around them.
-    assert found.count(bulk) == 4
-    assert [one for one in found if one[0] == "WARNING"] == [
+    assert logged.count(bulk) == 4
+    assert [line for line in logged if line[0] == "WARNING"] == [
         ("WARNING", f"promptpress leaves prompts to the harness: {why} {names}")
     ]
-    assert found[-1] == ("INFO", "promptpress: 180 prompts in bulk, 90 by the harness, in 6 tasks")
+    assert logged[-1] == ("INFO", "promptpress: 180 prompts in bulk, 90 by the harness, in 6 tasks")
 
 
 def test_prompts_of_labels_are_counted_by_labels(caplog):
@@ -57,19 +59,19 @@ def test_prompts_of_labels_are_counted_by_labels(caplog):
 
 
 def test_names_are_those_of_the_harness_s_folders(tmp_path, caplog):
-    one = case(TEMPLATES["string"], **MODELS["text"])
+    job = case(TEMPLATES["string"], **MODELS["text"])
     with backend.backend():
-        scripted.run(one, tmp_path / "predictions" / "some_model")
+        scripted.run(job, tmp_path / "predictions" / "some_model")
     assert "(model some_model, dataset predictions)" in caplog.text
 
 
-def test_what_is_said_reaches_a_console_that_a_harness_has_silenced(tmp_path):
+def test_the_report_reaches_a_console_that_a_harness_has_silenced(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "import logging, sys\n"
         "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"
         "logging.getLogger().handlers[0].setLevel(logging.ERROR)\n"
-        "from promptpress._backend import log, report\n"
+        "from promptpress._harnesses.bulk import log, report\n"
         "log.listen(); report.start(has_children=False)\n"
         "with report.record_call('m', 'd', 3) as record: record.left('why')\n"
         "report.end()\n"
@@ -81,7 +83,7 @@ def test_what_is_said_reaches_a_console_that_a_harness_has_silenced(tmp_path):
 
 
 def test_what_is_shown_already_is_not_shown_twice(capsys):
-    from promptpress._backend import log
+    from promptpress._harnesses.bulk import log
 
     handler = logging.StreamHandler(sys.stdout)
     logging.getLogger().addHandler(handler)
@@ -90,22 +92,22 @@ def test_what_is_shown_already_is_not_shown_twice(capsys):
             log.logger.warning("once")
     finally:
         logging.getLogger().removeHandler(handler)
-    shown = capsys.readouterr()
-    assert shown.out.count("once") == 1
-    assert "once" not in shown.err
+    printed = capsys.readouterr()
+    assert printed.out.count("once") == 1
+    assert "once" not in printed.err
 
 
 def test_lines_of_other_processes(tmp_path):
     path = tmp_path / "told"
     path.touch()
-    one, other = report.Channel(str(path)), report.Channel(str(path))
-    one.append({"bulk": 1, "left": 0})
-    other.append({"bulk": 2, "left": 0})
-    assert [line["bulk"] for line in one.new_lines()] == [1, 2]
-    assert one.new_lines() == []
+    first, second = report.Channel(str(path)), report.Channel(str(path))
+    first.append({"bulk": 1, "left": 0})
+    second.append({"bulk": 2, "left": 0})
+    assert [line["bulk"] for line in first.new_lines()] == [1, 2]
+    assert first.new_lines() == []
     with path.open("ab") as file:
         file.write(b'{"bulk": ')
-    assert one.new_lines() == []
+    assert first.new_lines() == []
     report.Channel(str(tmp_path / "nowhere")).append({})
     assert os.listdir(tmp_path) == ["told"]
 
@@ -132,14 +134,14 @@ def found_for(inferencer, templates, **changes):
 
 @pytest.mark.parametrize("inferencer", COVERED)
 def test_coverage_without_a_model(inferencer, caplog):
-    found = found_for(inferencer, COVERED[inferencer])
-    assert found.in_bulk, found.reason
+    coverage = found_for(inferencer, COVERED[inferencer])
+    assert coverage.in_bulk, coverage.reason
     assert "promptpress leaves" not in caplog.text
 
 
 def test_coverage_gives_the_reason():
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(scripted.opencompass().BaseModel, "parse_template", print)
-        found = found_for("GenInferencer", TEMPLATES["string"])
-    assert found.reason == "BaseModel.parse_template isn't that of opencompass.models.base"
+        coverage = found_for("GenInferencer", TEMPLATES["string"])
+    assert coverage.reason == "BaseModel.parse_template isn't that of opencompass.models.base"
     assert found_for("GLMChoiceInferencer", TEMPLATES["string"]).reason == "GLMChoiceInferencer isn't covered"

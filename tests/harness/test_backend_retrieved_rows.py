@@ -1,4 +1,4 @@
-"""What a retriever may return, and how often it is asked: with the backend on as without."""
+"""A retriever may return other rows, and is called equally often with the backend and without."""
 
 # ruff: noqa: ARG001 - hooks are given the inferencer, the retriever and the model
 
@@ -54,10 +54,10 @@ IN_BULK = ("lists", "an array of objects", "arrays of objects", "tuples", "a tup
 READ_ONCE = (*IN_BULK, "values of a dict", "an iterator", "a generator", "a map")
 
 
-def choosing(kind, asked):
+def choosing(kind, calls):
     def before(inferencer, retriever, model):
         def retrieve():
-            asked.append(kind)
+            calls.append(kind)
             return KINDS[kind]()
 
         retriever.retrieve = retrieve
@@ -68,38 +68,38 @@ def choosing(kind, asked):
 @pytest.mark.parametrize("max_seq_len", [None, 40])
 @pytest.mark.parametrize("inferencer", ["GenInferencer", "PPLInferencer", "LLInferencer", "CLPInferencer"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_choices_of_all_kinds(kind, inferencer, max_seq_len, said, rendered):
+def test_choices_of_all_kinds(kind, inferencer, max_seq_len, logged, rendered):
     if kind == "an array of objects" and max_seq_len is not None and inferencer != "GenInferencer":
         pytest.skip("the harness puts one number in the place of two, again and again")
-    asked = []
+    calls = []
     labelled = inferencer in {"PPLInferencer", "LLInferencer"}
-    one = case(
+    job = case(
         LABELLED["dialogues"] if labelled else TEMPLATES["string"],
         **MODELS["text"],
         inferencer={"type": inferencer, "max_seq_len": max_seq_len},
-        before=choosing(kind, asked),
+        before=choosing(kind, calls),
     )
-    table = one["samples"].append_column("cont", one["samples"]["input"])
+    table = job["samples"].append_column("cont", job["samples"]["input"])
     table = table.append_column("choices", [[["A", "B"]] * len(table)])
-    off, on = answers({**one, "samples": table})
+    off, on = answers({**job, "samples": table})
     assert on == off
-    assert asked == [kind, kind]
+    assert calls == [kind, kind]
     if kind in (READ_ONCE if inferencer == "GenInferencer" else IN_BULK) and max_seq_len is None:
-        assert said == []
+        assert logged == []
         assert sum(rendered) > 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_choices_that_a_chat_counts(kind, said):
-    asked = []
+def test_choices_that_a_chat_counts(kind, logged):
+    calls = []
     reader = {"input_columns": ["input"], "output_column": "target"}
     inferencer = {"type": "ChatInferencer"}
-    one = case({}, **MODELS["text"], reader=reader, inferencer=inferencer, before=choosing(kind, asked))
-    off, on = answers(one)
+    job = case({}, **MODELS["text"], reader=reader, inferencer=inferencer, before=choosing(kind, calls))
+    off, on = answers(job)
     assert on == off
-    assert asked == [kind, kind]
+    assert calls == [kind, kind]
     if kind not in {"too few", "too many", "keys of a dict", "None"}:
-        assert said == []
+        assert logged == []
 
 
 def test_lists_that_are_shortened_stay_the_retriever_s():
@@ -108,15 +108,15 @@ def test_lists_that_are_shortened_stay_the_retriever_s():
     def before(inferencer, retriever, model):
         retriever.retrieve = lambda: kept
 
-    one = case(
+    job = case(
         LABELLED["dialogues"],
         **MODELS["text"],
         inferencer={"type": "PPLInferencer", "max_seq_len": 40},
         before=before,
         samples=samples(),
     )
-    found = []
+    results = []
     for _ in range(2):
         kept[:] = [list(rows) for rows in LISTS]
-        found.append((answers(one), [list(rows) for rows in kept]))
-    assert found[0] == found[1]
+        results.append((answers(job), [list(rows) for rows in kept]))
+    assert results[0] == results[1]

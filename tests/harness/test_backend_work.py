@@ -1,4 +1,4 @@
-"""What a backend doesn't do twice, or sample by sample: work that the harness's own objects would cost."""
+"""A backend doesn't do work twice, or sample by sample, as the objects of the harness would."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from harness import scripted
 from harness.both import MODELS, answers
-from promptpress._backend import objects
+from promptpress._harnesses.bulk import objects
 
 READER = {"input_columns": ["q"], "output_column": "a"}
 SAMPLES = pa.table({"q": [f"question {n}" for n in range(300)], "a": ["AB"[n % 2] for n in range(300)]})
@@ -20,7 +20,7 @@ def case(inferencer: dict[str, Any], model: str = "text", **others: Any) -> dict
 
 
 @pytest.mark.usefixtures("opencompass")
-def test_messages_of_a_configuration_s_class_are_made_without_going_over_their_texts(monkeypatch, said):
+def test_messages_of_a_configuration_s_class_are_made_without_going_over_their_texts(monkeypatch, logged):
     from mmengine.config import ConfigDict
 
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "{q}"}]
@@ -34,7 +34,7 @@ def test_messages_of_a_configuration_s_class_are_made_without_going_over_their_t
 
     off, on = answers(case({"type": "GenInferencer", "batch_size": 16}, "list", prompt_template=prompt))
     assert on == off
-    assert said == []
+    assert logged == []
     monkeypatch.setattr(ConfigDict, "_hook", classmethod(counted))
     kind = objects.kind_of([ConfigDict(role="user", content="a")])
     hooked.clear()
@@ -46,52 +46,52 @@ def test_messages_of_a_configuration_s_class_are_made_without_going_over_their_t
 
 
 @pytest.mark.usefixtures("opencompass")
-def test_labels_of_examples_are_read_at_once(monkeypatch, said):
-    """Where a retriever chooses other examples for each sample, all rows of the train split are examples."""
+def test_labels_of_examples_are_read_at_once(monkeypatch, logged):
+    """If a retriever chooses other examples for each sample, all rows of the train split are examples."""
     from datasets import Dataset
 
     templates = {label: {"round": [TURNS[0], {"role": "BOT", "prompt": label}]} for label in "AB"}
     ice = {"type": "PromptTemplate", "template": templates}
     prompt = {
         "type": "PromptTemplate",
-        "template": {label: {"begin": "</E>", **one} for label, one in templates.items()},
+        "template": {label: {"begin": "</E>", **template} for label, template in templates.items()},
         "ice_token": "</E>",
     }
     retriever = {"type": "RandomRetriever", "ice_num": 3}
     of_kind = {"ice_template": ice, "prompt_template": prompt, "retriever": retriever}
     off, on = answers(case({"type": "PPLInferencer", "batch_size": 16}, **of_kind))
     assert on == off
-    assert said == []
+    assert logged == []
 
-    from promptpress.opencompass._bulk_call import OpenCompassBulkCall
+    from promptpress._harnesses.opencompass.bulk_call import OpenCompassBulkCall
 
     data = scripted.dataset(SAMPLES, SAMPLES, READER)
     retriever = scripted.built(retriever, data)
     made = scripted.built(ice), scripted.built(prompt)
     shots = retriever.retrieve()
     read: list[Any] = []
-    own = Dataset.__getitem__
+    original = Dataset.__getitem__
 
     def counted(self: Any, key: Any) -> Any:
         read.append(key)
-        return own(self, key)
+        return original(self, key)
 
     monkeypatch.setattr(Dataset, "__getitem__", counted)
-    monkeypatch.setattr("promptpress._backend.dataset._READ_FUNCTIONS", ())
+    monkeypatch.setattr("promptpress._harnesses.bulk.dataset._READ_FUNCTIONS", ())
     OpenCompassBulkCall(retriever, shots, *made)
     assert read == []
 
 
 @pytest.mark.usefixtures("opencompass")
-def test_shortened_prompts_of_choices_come_from_blocks_too(monkeypatch, said):
-    from promptpress.opencompass._bulk_call import OpenCompassBulkCall
+def test_shortened_prompts_of_choices_come_from_blocks_too(monkeypatch, logged):
+    from promptpress._harnesses.opencompass.bulk_call import OpenCompassBulkCall
 
     built: list[Any] = []
-    own = OpenCompassBulkCall.generation_prompt
+    original = OpenCompassBulkCall.generation_prompt
 
     def counted(self: Any, token: str, row: int, rows: Any) -> Any:
         built.append(row)
-        return own(self, token, row, rows)
+        return original(self, token, row, rows)
 
     monkeypatch.setattr(OpenCompassBulkCall, "generation_prompt", counted)
     samples = SAMPLES.append_column("choices", pa.array([["A", "B"]] * len(SAMPLES)))
@@ -103,13 +103,13 @@ def test_shortened_prompts_of_choices_come_from_blocks_too(monkeypatch, said):
     }
     off, on = answers(case({"type": "CLPInferencer", "batch_size": 16, "max_seq_len": 9}, **given))
     assert on == off
-    assert said == []
+    assert logged == []
     # The first of each number of examples.
     assert len(built) <= 5 + 1
 
 
 @pytest.mark.usefixtures("aisbench")
-def test_a_loop_over_more_labels_than_there_is_room_for_largest_blocks(tmp_path, said, rendered):
+def test_a_loop_over_more_labels_than_there_is_room_for_largest_blocks(tmp_path, logged, rendered):
     from harness.scripted_aisbench import MODELS, dataset, run
     from promptpress import aisbench as backend
 
@@ -125,30 +125,30 @@ def test_a_loop_over_more_labels_than_there_is_room_for_largest_blocks(tmp_path,
         on = run(data, MODELS["text"], tmp_path / "on", kind="api", together=3)
     assert on == off
     assert "raised" not in off
-    assert said == []
+    assert logged == []
     assert sum(rendered) == 80 * (100 + 1)
 
 
 @pytest.mark.usefixtures("opencompass")
 @pytest.mark.parametrize("has_examples", [True, False])
-def test_each_label_has_a_renderer_of_its_own_template(monkeypatch, said, has_examples):
+def test_each_label_has_a_renderer_of_the_template_of_the_label(monkeypatch, logged, has_examples):
     """All labels in the renderer of each would make a call as slow as their number squared."""
-    from promptpress._backend import call_renderer
+    from promptpress._harnesses.bulk import call_renderer
 
     sizes: list[tuple[int, int]] = []
-    own = call_renderer.Renderer
+    original = call_renderer.Renderer
 
     def counted(*arguments: Any, **settings: Any) -> Any:
         templates = [settings.get(name) or {"template": {}} for name in ("prompt_template", "ice_template")]
-        sizes.append(tuple(len(one["template"]) for one in templates))
-        return own(*arguments, **settings)
+        sizes.append(tuple(len(template["template"]) for template in templates))
+        return original(*arguments, **settings)
 
     labels = ["A", "B", *(f"label {n}" for n in range(40))]
     turns = {label: {"round": [TURNS[0], {"role": "BOT", "prompt": label}]} for label in labels}
     given: dict[str, Any] = {
         "prompt_template": {
             "type": "PromptTemplate",
-            "template": {label: {"begin": "</E>", **one} for label, one in turns.items()},
+            "template": {label: {"begin": "</E>", **template} for label, template in turns.items()},
             "ice_token": "</E>",
         }
     }
@@ -158,18 +158,18 @@ def test_each_label_has_a_renderer_of_its_own_template(monkeypatch, said, has_ex
     monkeypatch.setattr(call_renderer, "Renderer", counted)
     off, on = answers(case({"type": "PPLInferencer", "batch_size": 16}, **given))
     assert on == off
-    assert said == []
+    assert logged == []
     assert len(sizes) >= len(labels)
     assert max(sizes) <= (1, 3)
 
 
 @pytest.mark.usefixtures("opencompass")
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
-def test_samples_without_examples_among_others(said, model):
+def test_samples_without_examples_among_others(logged, model):
     """No examples are a string, whatever the others' are; a batch is parsed as the harness does."""
-    from promptpress._backend.prompts import Shots
-    from promptpress._backend.retriever import Examples
-    from promptpress.opencompass._bulk_call import OpenCompassBulkCall
+    from promptpress._harnesses.bulk.prompts import Shots
+    from promptpress._harnesses.bulk.retriever import Examples
+    from promptpress._harnesses.opencompass.bulk_call import OpenCompassBulkCall
 
     ice = {"type": "PromptTemplate", "template": {"round": TURNS}}
     prompt = {"type": "PromptTemplate", "template": {"begin": "</E>", "round": TURNS}, "ice_token": "</E>"}
@@ -180,9 +180,9 @@ def test_samples_without_examples_among_others(said, model):
     parser = scripted.model(**MODELS[model]).template_parser
     for chosen in ([[], [0, 1]], [[0], [], [1, 2]], [[], []], [[3], [4]]):
         expected = parser.parse_template([call.ice(rows) for rows in chosen], mode="ppl")
-        found = examples.parsed_batch(
+        parsed = examples.parsed_batch(
             parser, type(parser).parse_template, [Shots(examples, rows) for rows in chosen], "ppl"
         )
-        assert found == expected
-        assert [type(one) for one in found] == [type(one) for one in expected]
-    assert said == []
+        assert parsed == expected
+        assert [type(item) for item in parsed] == [type(item) for item in expected]
+    assert logged == []

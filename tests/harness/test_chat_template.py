@@ -16,10 +16,10 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from harness.own_columns import shipped
 from harness.shipped import table
-from promptpress._cli.harness_pipeline import HARNESSES
-from promptpress._file_errors import ConfigError, DataError
+from harness.shipped_columns import shipped
+from promptpress._cli.verify.harness_pipeline import HARNESSES
+from promptpress._errors.file_errors import ConfigError, DataError
 
 sandbox = pytest.importorskip("jinja2.sandbox")
 
@@ -106,7 +106,7 @@ class Sender:
 
 
 def compare(kind: str, meta: Any, source: str, config: dict[str, Any]) -> tuple[int, str | None]:
-    """How many requests were compared, and the first difference."""
+    """Return the number of compared requests and the first difference."""
     samples, examples = table(config, 3), table(config, 8)
     sender = Sender(kind, meta, source)
     harness = replace(HARNESSES["opencompass"])
@@ -155,9 +155,9 @@ def test_shipped_configurations_are_tokenized_alike(kind: str) -> None:
         for file, config in shipped("opencompass")
         if "GenInferencer" in str(config["infer_cfg"].get("inferencer", {}).get("type"))
     ]
-    for place, (file, config) in enumerate(chosen[::16]):
-        source = list(SOURCES)[place % 2]
-        meta = META if place % 3 == 2 else None
+    for index, (file, config) in enumerate(chosen[::16]):
+        source = list(SOURCES)[index % 2]
+        meta = META if index % 3 == 2 else None
         rows, difference = compare(kind, meta, SOURCES[source], config)
         requests, compared = requests + rows, compared + (rows > 0)
         if difference is not None:
@@ -201,11 +201,11 @@ def test_empty_turns_and_turns_of_one_role(kind: str, meta: Any, template: Any) 
 
         for row, sample in enumerate(samples.to_pylist()):
             request = sender.parser.parse_template(PromptTemplate(template).generate_item(sample), mode="gen")
-            one = samples.slice(row, 1)
+            single = samples.slice(row, 1)
             try:
                 want = sender.sent(request)
             except RefusedError:
                 with pytest.raises(pp.RenderError):
-                    renderer.render(one)
+                    renderer.render(single)
                 continue
-            assert renderer.render(one)["prompt"].to_pylist() == [want]
+            assert renderer.render(single)["prompt"].to_pylist() == [want]

@@ -6,15 +6,14 @@ import copy
 from types import SimpleNamespace
 from typing import Any
 
-import harness_chain
-import media_strategies
 import promptpress.aisbench as ais
 import promptpress.opencompass as oc
 import promptpress.openicl as icl
 import pytest
-import strategies
+from generators import media_strategies, strategies
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from parts import harness_chain
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 RANDOM = settings(max_examples=300, deadline=None, database=None, suppress_health_check=CHECKS)
@@ -33,7 +32,7 @@ def opencompass_classes(opencompass: Any) -> SimpleNamespace:
     from opencompass.utils.prompt import PromptList
 
     assert opencompass
-    return SimpleNamespace(**{one.__name__: one for one in (
+    return SimpleNamespace(**{harness_class.__name__: harness_class for harness_class in (
         LMTemplateParser, APITemplateParser, PromptTemplate, RawPromptTemplate, PromptList)})  # fmt: skip
 
 
@@ -49,13 +48,13 @@ def aisbench_classes(aisbench: Any) -> SimpleNamespace:
     from ais_bench.benchmark.utils.prompt import PromptList, get_round_index
 
     assert aisbench
-    return SimpleNamespace(**{one.__name__: one for one in (
+    return SimpleNamespace(**{harness_class.__name__: harness_class for harness_class in (
         LMTemplateParser, APITemplateParser, PromptTemplate, MultiTurnPromptTemplate, MMPromptTemplate, PromptList,
         get_round_index)})  # fmt: skip
 
 
 def case_of(drawn: strategies.Case) -> tuple[dict[str, Any], SimpleNamespace]:
-    """What a renderer's arguments are to a harness, and its rows."""
+    """Return the arguments of a renderer in the form of a harness, and its rows."""
     config, samples = drawn.config, drawn.samples.to_pylist()
     retriever = dict(config["retriever"])
     column = retriever.pop("column", None)
@@ -140,7 +139,7 @@ def test_aisbench_conversations(
         "mode": "gen",
         "labels": None,
     }
-    row = {"question": [one for one, _ in talk], "answer": [other for _, other in talk]}
+    row = {"question": [question for question, _ in talk], "answer": [answer for _, answer in talk]}
     data = SimpleNamespace(test=[row], train=[])
     assert outcome(case, ais, data) == outcome(case, aisbench_classes, data)
 
@@ -186,7 +185,7 @@ def openicl_cases(draw: st.DrawFn) -> tuple[dict[str, Any], str, list[dict[str, 
 @RANDOM
 @given(openicl_cases())
 def test_openicl(openicl: Any, drawn: tuple[dict[str, Any], str, list[dict[str, Any]], dict[str, Any]]) -> None:
-    def found(template_class: Any) -> list[tuple[str, Any]]:
+    def results_of(template_class: Any) -> list[tuple[str, Any]]:
         made, method, rows, arguments = copy.deepcopy(drawn)
         seen: list[tuple[str, Any]] = []
         try:
@@ -197,7 +196,7 @@ def test_openicl(openicl: Any, drawn: tuple[dict[str, Any], str, list[dict[str, 
             seen.append(("raises", type(error).__name__))
         return seen
 
-    assert found(icl.PromptTemplate) == found(openicl.PromptTemplate)
+    assert results_of(icl.PromptTemplate) == results_of(openicl.PromptTemplate)
 
 
 @pytest.mark.parametrize(

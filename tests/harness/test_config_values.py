@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fuzz.draw import Draw
 from harness.shipped import folder
-from promptpress._config_files.config_file import read_config
-from promptpress._config_files.python_config import Opaque, Symbol
-from promptpress._file_errors import ConfigError
+from promptpress._config.files.config_file import read_config
+from promptpress._config.python_subset import Opaque, Symbol
+from promptpress._errors.file_errors import ConfigError
 
 BASE = (
     "d = dict(a=dict(b=[1, dict(c=2)]), n=1)", "e = [dict(x=1), [2], (3, dict(y=4))]", "f = e",
@@ -66,26 +66,26 @@ def harness_names(module: ModuleType, path: Path) -> dict[str, Any]:
         module.ConfigDict.lazy = False
 
 
-def difference(found: Any, wanted: Any, place: str = "") -> str:
-    """Where two values differ; what isn't read differs from nothing."""
-    if isinstance(found, Symbol):
+def difference(value: Any, wanted: Any, path: str = "") -> str:
+    """Return where two values differ; a value that isn't read differs from nothing."""
+    if isinstance(value, Symbol):
         is_lazy = type(wanted).__name__ in ("LazyObject", "LazyAttr")
         name = str(wanted) if is_lazy else getattr(wanted, "__name__", type(wanted).__name__)
         return (
-            "" if name.rpartition(".")[2] == found.dotted.rpartition(".")[2] else f"{place}: {found.dotted}, not {name}"
+            "" if name.rpartition(".")[2] == value.dotted.rpartition(".")[2] else f"{path}: {value.dotted}, not {name}"
         )
-    if isinstance(found, Opaque):
+    if isinstance(value, Opaque):
         return ""
     if type(wanted).__name__ in ("LazyObject", "LazyAttr"):
         return ""  # a relative import outside of `read_base`, which mmengine never resolves
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        pairs = [*zip(found.items(), dict.items(wanted), strict=False)]
-        parts = [difference([*one], [*other], f"{place}.{one[0]}") for one, other in pairs]
-    elif type(found) is type(wanted) and isinstance(found, (list, tuple)):
-        parts = [difference(*both, f"{place}[{n}]") for n, both in enumerate(zip(found, wanted, strict=False))]
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        pairs = [*zip(value.items(), dict.items(wanted), strict=False)]
+        parts = [difference([*item], [*other], f"{path}.{item[0]}") for item, other in pairs]
+    elif type(value) is type(wanted) and isinstance(value, (list, tuple)):
+        parts = [difference(*both, f"{path}[{n}]") for n, both in enumerate(zip(value, wanted, strict=False))]
     else:
-        return "" if type(found) is type(wanted) and found == wanted else f"{place}: {found!r}, not {wanted!r}"
-    return f"{place}: {len(found)} parts" if len(found) != len(wanted) else next(filter(None, parts), "")
+        return "" if type(value) is type(wanted) and value == wanted else f"{path}: {value!r}, not {wanted!r}"
+    return f"{path}: {len(value)} parts" if len(value) != len(wanted) else next(filter(None, parts), "")
 
 
 def compared(module: ModuleType, path: Path) -> str:

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from promptpress._config_files.dataset_files import ADDED_COLUMNS, files_of
-from promptpress._inputs.samples import Samples
+from promptpress._config.files.dataset_files import ADDED_COLUMNS, files_of
+from promptpress._io.read.samples import Samples
 
 ROWS = [{"q": f"{i}+1?", "a": f"0{i}", "n": i, "f": [i / 2, 1.0], "s": {"x": None, "y": "é"}} for i in range(12)]
 CUSTOM = {"type": "opencompass.datasets.CustomDataset"}
@@ -64,13 +64,13 @@ def classes(opencompass: ModuleType) -> Iterator[dict[str, Any]]:
     before = {name: sys.modules.get(name) for name in ("opencompass.datasets",)}
     sys.modules["opencompass.datasets"] = package
     try:
-        found = {}
+        loaded = {}
         for name, kind in (("custom", "CustomDataset"), ("jsonl", "JsonlDataset"), ("huggingface", "HFDataset")):
             try:
-                found[kind] = getattr(importlib.import_module(f"opencompass.datasets.{name}"), kind)
+                loaded[kind] = getattr(importlib.import_module(f"opencompass.datasets.{name}"), kind)
             except ImportError as error:
                 pytest.skip(f"OpenCompass's {kind} can't be imported here: {error}")
-        yield found
+        yield loaded
     finally:
         for name in [name for name in sys.modules if name.startswith("opencompass.datasets")]:
             del sys.modules[name]
@@ -89,6 +89,6 @@ def test_the_harness_has_the_same_rows(classes: dict[str, Any], name: str, reade
     rows = samples.table()
     samples.close()
     files.check(samples.schema.names, has_times=samples.has_times)
-    for ours, found in ((files.train(rows), theirs.train), (files.test(rows), theirs.test)):
-        expected = [{key: row[key] for key in row if key not in ADDED_COLUMNS} for row in found]
+    for ours, dataset in ((files.train(rows), theirs.train), (files.test(rows), theirs.test)):
+        expected = [{key: row[key] for key in row if key not in ADDED_COLUMNS} for row in dataset]
         assert ours.to_pylist() == expected

@@ -40,8 +40,8 @@ READER = {"input_columns": ["q"], "output_column": "a"}
 
 
 @pytest.fixture
-def asked(opencompass: Any, tmp_path: Any) -> Any:
-    """What the model is asked when an inferencer takes a configuration through; and the renderer of the same."""
+def recorded(opencompass: Any, tmp_path: Any) -> Any:
+    """Return a function that gives the requests of an inferencer with a configuration, and the renderer of the same."""
     from datasets import Dataset, DatasetDict
     from opencompass.models.base import BaseModel
     from opencompass.openicl.icl_dataset_reader import DatasetReader
@@ -52,23 +52,23 @@ def asked(opencompass: Any, tmp_path: Any) -> Any:
     class Noting(BaseModel):
         def __init__(self) -> None:
             super().__init__("none", meta_template=META)
-            self.asked: list[str] = []
+            self.requests: list[str] = []
             self.tokenizer = SimpleNamespace(encode=lambda text, *_: [ord(text) - ord("A")])
 
         def generate(self, inputs: list[str], max_out_len: int) -> list[str]:
             assert max_out_len == 1
-            self.asked += inputs
+            self.requests += inputs
             return [""] * len(inputs)
 
         def get_ppl(self, inputs: list[str], mask_length: Any = None) -> Any:
             assert mask_length is None
-            self.asked += inputs
+            self.requests += inputs
             return np.zeros(len(inputs))
 
         def get_logits(self, inputs: list[str]) -> Any:
             import torch
 
-            self.asked += inputs
+            self.requests += inputs
             return torch.zeros((len(inputs), 1, 2)), None
 
         def get_token_len(self, prompt: str) -> int:
@@ -84,22 +84,22 @@ def asked(opencompass: Any, tmp_path: Any) -> Any:
         inferencer.inference(ICL_RETRIEVERS.build({**RETRIEVER, "dataset": dataset}), **made)
         config = {"reader_cfg": READER, "infer_cfg": {**templates, "retriever": RETRIEVER}}
         config["infer_cfg"]["inferencer"] = {"type": kind, **options}
-        return model.asked, pp.Renderer.from_config(config, {"meta_template": META}, examples=TRAIN)
+        return model.requests, pp.Renderer.from_config(config, {"meta_template": META}, examples=TRAIN)
 
     return run
 
 
 @pytest.mark.parametrize("templates", TEMPLATES)
-def test_generation(asked: Any, templates: str) -> None:
-    found, renderer = asked("GenInferencer", TEMPLATES[templates])
-    assert found == renderer.render(SAMPLES)["prompt"].to_pylist()
+def test_generation(recorded: Any, templates: str) -> None:
+    requests, renderer = recorded("GenInferencer", TEMPLATES[templates])
+    assert requests == renderer.render(SAMPLES)["prompt"].to_pylist()
 
 
 @pytest.mark.parametrize("templates", TEMPLATES)
-def test_perplexity(asked: Any, templates: str) -> None:
-    found, renderer = asked("PPLInferencer", TEMPLATES[templates], labels=["A", "B"])
+def test_perplexity(recorded: Any, templates: str) -> None:
+    requests, renderer = recorded("PPLInferencer", TEMPLATES[templates], labels=["A", "B"])
     # The harness goes label by label, and a renderer sample by sample.
-    assert found == sorted_by_label(renderer.render(SAMPLES))
+    assert requests == sorted_by_label(renderer.render(SAMPLES))
 
 
 def sorted_by_label(table: pa.Table) -> list[str]:
@@ -107,8 +107,8 @@ def sorted_by_label(table: pa.Table) -> list[str]:
     return [row["prompt"] for label in ("A", "B") for row in rows if row["label"] == label]
 
 
-def test_conditional_probability(torch: Any, asked: Any) -> None:
+def test_conditional_probability(torch: Any, recorded: Any) -> None:
     """The next token's, of the generation prompt; this inferencer calculates, and takes no dialogues as examples."""
     assert torch
-    found, renderer = asked("CLPInferencer", TEMPLATES["text"])
-    assert found == renderer.render(SAMPLES)["prompt"].to_pylist()
+    requests, renderer = recorded("CLPInferencer", TEMPLATES["text"])
+    assert requests == renderer.render(SAMPLES)["prompt"].to_pylist()

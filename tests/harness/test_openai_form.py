@@ -13,12 +13,13 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from harness.openai_models import aisbench_model, openai_package, opencompass_model
-from harness.own_columns import shipped
 from harness.shipped import datasets, folder, table
+from harness.shipped_columns import shipped
 from harness.test_backend_configs import MESSAGES as COLUMNS_OF_MESSAGES
-from promptpress._cli.harness_chats import reply
-from promptpress._cli.harness_pipeline import HARNESSES, Harness
-from promptpress._file_errors import ConfigError, DataError
+from promptpress._cli.verify.harness_chats import reply
+from promptpress._cli.verify.harness_pipeline import HARNESSES, Harness
+from promptpress._engine.table_renderer import engine_of
+from promptpress._errors.file_errors import ConfigError, DataError
 
 HUMAN, BOT = {"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}
 SYSTEM = {"role": "SYSTEM", "api_role": "SYSTEM"}
@@ -49,7 +50,7 @@ TAGGED = [
 
 
 class Compared:
-    """How many configurations and requests were compared, and where they differ."""
+    """Counts of compared configurations and requests, and the differences."""
 
     def __init__(self, harness: str) -> None:
         self.harness = HARNESSES[harness]
@@ -102,16 +103,16 @@ def rendered(
 ) -> list[Any]:
     options = {"examples": examples, "dialect": harness.dialect, "output": "openai"}
     renderer = pp.Renderer.from_config(config, model, **options)
-    if not renderer._core.wants_replies:
+    if not engine_of(renderer).core.wants_replies:
         table = renderer.render(samples)
         assert table.schema == renderer.output_schema(samples.schema)
         return plain(table["prompt"].to_pylist())
-    conversation, said = renderer.converse(samples), {}
+    conversation, replies = renderer.converse(samples), {}
     while len(requests := conversation.requests):
         rows = requests.to_pylist()
-        said.update({(row["sample"], row["turn"]): row["prompt"] for row in rows})
+        replies.update({(row["sample"], row["turn"]): row["prompt"] for row in rows})
         conversation.reply([reply(row["turn"]) for row in rows])
-    return plain([said[key] for key in sorted(said)])
+    return plain([replies[key] for key in sorted(replies)])
 
 
 def plain(value: Any) -> Any:
@@ -122,7 +123,7 @@ def plain(value: Any) -> Any:
 
 
 def as_one_type(want: list[Any], got: list[Any]) -> list[Any]:
-    """What was sent; where ours has lists of parts, a text as the list of one part that OpenAI takes it for."""
+    """Return what was sent; if ours has lists of parts, a text becomes a list of one part, as OpenAI reads it."""
     want = plain(want)
     if not any(isinstance(message["content"], list) for request in got for message in request):
         return want
@@ -147,11 +148,11 @@ def go_through(harness: str, *, all_of_them: bool = False) -> Compared:
     compared = Compared(harness)
     configs = list(shipped(harness))
     for kind, make, step in MODELS[harness][: 1 if all_of_them else None]:
-        for place, (file, config) in enumerate(configs[:: 1 if all_of_them else step]):
+        for index, (file, config) in enumerate(configs[:: 1 if all_of_them else step]):
             prompt = config["infer_cfg"].get("prompt_template") or {}
             metas = RAW_METAS if "Raw" in str(prompt.get("type")) else METAS
             for turn, (named, meta) in enumerate(metas.items()):
-                if place % len(metas) == turn or named == "as shipped":
+                if index % len(metas) == turn or named == "as shipped":
                     samples = samples_of(config)
                     compared.compare(f"{kind}, {named}, {file}", config, samples, kind=kind, make=make, meta=meta)
     return compared
@@ -229,7 +230,7 @@ def test_a_begin_without_a_role_is_what_the_models_fail_at(request, harness, kin
 
 @pytest.mark.parametrize(("harness", "kind", "make"), [(h, *m[0][:2]) for h, m in MODELS.items()])
 def test_other_roles_that_the_models_lose_or_pass_on(request, harness, kind, make):
-    """What docs/fidelity.md says of roles that the models' own lists lack."""
+    """docs/fidelity.md lists the roles that the models' lists lack."""
     request.getfixturevalue(harness)
     sender = make(kind, METAS["as shipped"])
     (sent,) = sender.sent([{"role": "CRITIC", "prompt": "no"}])

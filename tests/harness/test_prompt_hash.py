@@ -9,7 +9,7 @@ from typing import Any
 import promptpress as pp
 import pytest
 from harness.shipped import folder
-from promptpress._config_files.as_read import datasets_as_read
+from promptpress._config.files.as_read import datasets_as_read
 from promptpress.opencompass import get_prompt_hash
 
 EACH = 40
@@ -32,7 +32,9 @@ def loaded(path: Path) -> list[Any]:
         return []
     names = [name for name in config._cfg_dict.to_dict() if name.endswith("_datasets")]
     lists = [config[name] for name in names]
-    return [one for found in lists if isinstance(found, list) for one in found if "infer_cfg" in one]
+    return [
+        dataset for datasets in lists if isinstance(datasets, list) for dataset in datasets if "infer_cfg" in dataset
+    ]
 
 
 def outcome(function: Any, *arguments: Any) -> Any:
@@ -43,7 +45,7 @@ def outcome(function: Any, *arguments: Any) -> Any:
 
 
 def compared(paths: list[Path]) -> tuple[int, int, list[Any]]:
-    """How many datasets were compared, how many of them were read from the file too, and which differ."""
+    """Return the number of compared datasets, the number that were read from the file too, and the differences."""
     from opencompass.utils.prompt import get_prompt_hash as real
 
     count, read, wrong = 0, 0, []
@@ -52,17 +54,19 @@ def compared(paths: list[Path]) -> tuple[int, int, list[Any]]:
         if not datasets:
             continue
         before = copy.deepcopy(datasets)
-        own = [outcome(get_prompt_hash, one) for one in datasets]
-        assert [one.to_dict() for one in datasets] == [one.to_dict() for one in before]
-        plain = [outcome(get_prompt_hash, one.to_dict()) for one in datasets]
+        of_configs = [outcome(get_prompt_hash, dataset) for dataset in datasets]
+        assert [dataset.to_dict() for dataset in datasets] == [dataset.to_dict() for dataset in before]
+        plain = [outcome(get_prompt_hash, dataset.to_dict()) for dataset in datasets]
         whole = outcome(get_prompt_hash, list(datasets))
-        by_file = outcome(lambda path: {get_prompt_hash(one) for one in datasets_as_read(pp.load_config(path))}, path)
+        by_file = outcome(
+            lambda path: {get_prompt_hash(dataset) for dataset in datasets_as_read(pp.load_config(path))}, path
+        )
         want_whole = outcome(real, copy.deepcopy(datasets))
-        want = [outcome(real, one) for one in datasets]
+        want = [outcome(real, dataset) for dataset in datasets]
         count += len(want)
-        for of, found, expected in (("dict", own, want), ("plain", plain, want), ("list", whole, want_whole)):
-            if found != expected and not isinstance(expected, type):
-                wrong.append((path.name, of, found, expected))
+        for of, ours, expected in (("dict", of_configs, want), ("plain", plain, want), ("list", whole, want_whole)):
+            if ours != expected and not isinstance(expected, type):
+                wrong.append((path.name, of, ours, expected))
         if isinstance(by_file, set):
             read += len(want)
             if by_file != set(want):  # a list that is made of others has their datasets once more

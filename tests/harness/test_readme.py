@@ -1,4 +1,4 @@
-"""What README says that `promptpress verify` prints, printed beside the real harness."""
+"""`promptpress verify` prints what README shows, next to the real harness."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def test_verify(page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     for block in blocks:
         command, *arguments = shlex.split(block.code.replace("\\\n", " "))
         assert command == "promptpress"
-        assert main(arguments) == 0, f"{block.place}: {capsys.readouterr().err}"
-        assert capsys.readouterr().out == block.printed, f"{block.place} prints otherwise"
+        assert main(arguments) == 0, f"{block.page_and_line}: {capsys.readouterr().err}"
+        assert capsys.readouterr().out == block.printed, f"{block.page_and_line} prints otherwise"

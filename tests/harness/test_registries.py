@@ -42,9 +42,9 @@ def _builds(registry, name):
     # By a class, as configurations have it that import it.
     assert type(templates.build({"type": type(built), **CONFIGS[name]})) is type(built)
     # The harness's own class keeps its own name.
-    own = templates.get(attribute)
-    assert own is not type(built)
-    assert not own.__module__.startswith("promptpress")
+    registered = templates.get(attribute)
+    assert registered is not type(built)
+    assert not registered.__module__.startswith("promptpress")
     # Entered by itself where the harness came first, else by hand; the build finds it either way.
     import_module(module).register()
     assert templates.module_dict[name] is type(built)

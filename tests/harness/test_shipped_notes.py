@@ -1,4 +1,4 @@
-"""What is noted about the configurations that the harnesses ship, with their own columns: next to nothing.
+"""The configurations that the harnesses ship get next to no notes with the columns that they name.
 
 `pytest -s` prints every note, those that don't warn too.
 """
@@ -11,8 +11,8 @@ from functools import cache
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from harness.own_columns import columns_of, shipped
 from harness.shipped import labels_of
+from harness.shipped_columns import columns_of, shipped
 
 META = {
     "none": {},
@@ -52,16 +52,16 @@ WRONG = {
 
 @cache
 def noted(harness: str) -> tuple[int, dict[tuple[str, str, str, str, str], str]]:
-    """How many configurations there are, and every note on them with the first file that gets it."""
-    count, found = 0, {}
+    """Return the number of configurations, and every note on them with the first file that gets it."""
+    count, notes = 0, {}
     for file, config in shipped(harness):
         columns = columns_of(file, config)
         examples = pa.table({name: [""] * 64 for name in columns})
         labels = labels_of(config["infer_cfg"].get("ice_template"))
         output = config["reader_cfg"].get("output_column")
         if labels and output:
-            at = examples.column_names.index(output)
-            examples = examples.set_column(at, output, pa.array([labels[0]] * 64))
+            index = examples.column_names.index(output)
+            examples = examples.set_column(index, output, pa.array([labels[0]] * 64))
         made = 0
         for meta in META.values():
             try:
@@ -73,22 +73,22 @@ def noted(harness: str) -> tuple[int, dict[tuple[str, str, str, str, str], str]]
             turns = "MultiTurnPromptTemplate" in str(config["infer_cfg"].get("prompt_template"))
             kind = pa.list_(pa.string()) if turns else pa.string()
             for note in renderer.notes(pa.schema([(name, kind) for name in columns])).to_pylist():
-                found.setdefault((file, *map(note.get, ("severity", "code", "place", "message"))), note["remedy"])
+                notes.setdefault((file, *map(note.get, ("severity", "code", "place", "message"))), note["remedy"])
         count += made
-    return count, found
+    return count, notes
 
 
 @pytest.mark.parametrize("harness", ["opencompass", "aisbench"])
 def test_shipped_configurations_are_warned_about_where_something_is_wrong(request, harness):
     request.getfixturevalue(harness)
-    count, found = noted(harness)
-    for (file, severity, code, place, message), remedy in sorted(found.items(), key=lambda item: item[0][1:]):
-        print(f"{harness} {severity} {code} {file} {place}: {message}; {remedy}")
-    print(f"{harness}: {count} configurations, {Counter(key[1] for key in found)}")
+    count, notes = noted(harness)
+    for (file, severity, code, path, message), remedy in sorted(notes.items(), key=lambda item: item[0][1:]):
+        print(f"{harness} {severity} {code} {file} {path}: {message}; {remedy}")
+    print(f"{harness}: {count} configurations, {Counter(key[1] for key in notes)}")
     assert count > {"opencompass": 1000, "aisbench": 100}[harness]
     warned: dict[tuple[str, str], set[str]] = {}
-    for file, severity, code, place, message in found:
+    for file, severity, code, path, message in notes:
         if severity == "warning":
-            name = message.split("'")[1] if code == "unknown_placeholder" else place
+            name = message.split("'")[1] if code == "unknown_placeholder" else path
             warned.setdefault((file, code), set()).add(name)
     assert warned == WRONG[harness]

@@ -1,4 +1,4 @@
-"""Where the tests' torch comes from: whoever has none is told why, and nothing is left behind."""
+"""The source of the tests' torch: without torch a message says why, and no file is left over."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from harness import system_torch
 @pytest.fixture(autouse=True)
 def system(monkeypatch, tmp_path):
     """A system without torch, and an environment."""
-    found, prefix = tmp_path / "system", tmp_path / "environment"
-    found.mkdir()
+    system_folder, prefix = tmp_path / "system", tmp_path / "environment"
+    system_folder.mkdir()
     prefix.mkdir()
-    monkeypatch.setattr(system_torch, "SYSTEM", found)
+    monkeypatch.setattr(system_torch, "SYSTEM", system_folder)
     monkeypatch.setattr(sys, "prefix", str(prefix))
     monkeypatch.setattr(system_torch.sysconfig, "get_path", lambda _: str(prefix))
-    return found, prefix
+    return system_folder, prefix
 
 
 def test_none_of_the_system_s(capsys):
@@ -42,8 +42,8 @@ def test_another_python_s_is_not_installed(capsys, monkeypatch, tmp_path):
 
 
 def test_one_that_can_not_be_imported_is_not_linked(system, capsys, monkeypatch):
-    found, prefix = system
-    (found / "torch").mkdir()
+    system_folder, prefix = system
+    (system_folder / "torch").mkdir()
     monkeypatch.setattr(system_torch, "run", lambda *_: "ImportError: no such library")
     assert system_torch.main([]) == 1
     assert "it can't be imported here: ImportError: no such library" in capsys.readouterr().err
@@ -51,9 +51,9 @@ def test_one_that_can_not_be_imported_is_not_linked(system, capsys, monkeypatch)
 
 
 def test_its_packages_are_linked_and_nothing_else(system, monkeypatch):
-    found, prefix = system
+    system_folder, prefix = system
     for name in ("torch", "torchgen", "numpy"):
-        (found / name).mkdir()
+        (system_folder / name).mkdir()
     monkeypatch.setattr(system_torch, "run", lambda *_: "")
     for _ in range(2):  # an environment that is set up again
         assert system_torch.main([]) == 0

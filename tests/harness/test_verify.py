@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from harness import installed
 from promptpress._cli import main
-from promptpress._cli.errors import ExitCode
+from promptpress._cli.shell.errors import ExitCode
 
 QUESTIONS = {"question": ["1+1=?", "{answer} or {question}?", "", "é\n中文"], "answer": ["2", "x{question}", "", "ü"]}
 CHOICES = {
@@ -206,11 +206,11 @@ def test_a_turn_that_differs_is_named(opencompass, folder, capsys, monkeypatch):
     assert opencompass
     from opencompass.openicl.icl_inferencer.icl_chat_inferencer import ChatInferencer
 
-    own = ChatInferencer.get_chat_list
+    original = ChatInferencer.get_chat_list
 
     def another(self, *arguments, **options):
-        (chat,) = own(self, *arguments, **options)
-        return [[{**one, "content": one["content"].replace("Bye", "Adieu")} for one in chat]]
+        (chat,) = original(self, *arguments, **options)
+        return [[{**message, "content": message["content"].replace("Bye", "Adieu")} for message in chat]]
 
     monkeypatch.setattr(ChatInferencer, "get_chat_list", another)
     reader = {"input_columns": ["question"], "output_column": "answer"}
@@ -308,9 +308,9 @@ def test_a_difference_is_shown_where_it_is(opencompass, folder, capsys, monkeypa
     rows = {"question": ["1+1=?", "Cats or dogs?"], "answer": ["2", "both"]}
     code, out = compared(folder, capsys, config("{question}"), rows=rows)
     page = (Path(__file__).parents[2] / "docs" / "command.md").read_text(encoding="utf-8")
-    shown = page.partition("```text\ndifferent at ")[2].partition("```")[0]
+    excerpt = page.partition("```text\ndifferent at ")[2].partition("```")[0]
     assert code == ExitCode.DIFFERENT
-    assert out == f"different at {shown}".replace("promptpress 0.1.0", f"promptpress {pp.__version__}")
+    assert out == f"different at {excerpt}".replace("promptpress 0.1.0", f"promptpress {pp.__version__}")
 
 
 def test_a_difference_within_messages(opencompass, folder, capsys, monkeypatch):
@@ -405,19 +405,19 @@ def test_all_datasets_of_a_file(opencompass, folder, capsys):
     other["infer_cfg"]["inferencer"]["labels"] = ["x"]
     agent = config("{question}", None, "AgentInferencer")
     broken = {**good, "reader_cfg": {"input_columns": 3, "output_column": None}}
-    named = {name: {**one, "abbr": name} for name, one in
+    named = {name: {**dataset, "abbr": name} for name, dataset in
              (("good", good), ("agent", agent), ("broken", broken), ("other", other))}  # fmt: skip
 
-    def found(*names):
+    def verified(*names):
         code, out = compared(folder, capsys, [named[name] for name in names], "--dataset", "all")
         *lines, total = out.splitlines()
         return code, [line.split("  ")[0].rstrip() for line in lines], total
 
-    assert found("good", "good") == (ExitCode.OK, ["equal"] * 2, "2 configurations: 2 equal")
-    code, words, total = found("good", "agent")
+    assert verified("good", "good") == (ExitCode.OK, ["equal"] * 2, "2 configurations: 2 equal")
+    code, words, total = verified("good", "agent")
     assert (code, words, total) == (6, ["equal", "not supported"], "2 configurations: 1 equal, 1 not supported")
-    assert found("agent", "broken", "good")[:2] == (ExitCode.CONFIGURATION, ["not supported", "error", "equal"])
-    code, words, total = found("other", "agent", "broken", "good")
+    assert verified("agent", "broken", "good")[:2] == (ExitCode.CONFIGURATION, ["not supported", "error", "equal"])
+    code, words, total = verified("other", "agent", "broken", "good")
     assert code == ExitCode.DIFFERENT
     assert words == ["different", "not supported", "error", "equal"]
     assert total == "4 configurations: 1 different, 1 not supported, 1 error, 1 equal"
@@ -425,14 +425,14 @@ def test_all_datasets_of_a_file(opencompass, folder, capsys):
 
 def test_all_datasets_with_all_models(opencompass, folder, capsys):
     assert opencompass
-    models = [{**one, "abbr": name} for name, one in MODELS.items()]
+    models = [{**model, "abbr": name} for name, model in MODELS.items()]
     values = [{**config(f"{name} {{question}}"), "abbr": name} for name in "ab"]
     arguments = ["verify", folder.json("config.json", {"datasets": values, "models": models})]
     arguments += ["--data", folder.table("test.parquet", QUESTIONS)]
     assert main([*arguments, "--dataset", "all", "--model-abbr", "all"]) == ExitCode.OK
     lines = capsys.readouterr().out.splitlines()
-    shown = [line.partition("requests")[0].split()[1:3] for line in lines[:-1]]
-    assert shown == [["a", "chat"], ["a", "text"], ["b", "chat"], ["b", "text"]]
+    pairs = [line.partition("requests")[0].split()[1:3] for line in lines[:-1]]
+    assert pairs == [["a", "chat"], ["a", "text"], ["b", "chat"], ["b", "text"]]
     assert lines[-1] == "4 configurations: 4 equal"
     assert main([*arguments, "--dataset", "all", "--model-abbr", "text"]) == ExitCode.OK
     assert capsys.readouterr().out.splitlines()[-1] == "2 configurations: 2 equal"

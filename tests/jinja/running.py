@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import promptpress._core as _core
 import pyarrow as pa
-from promptpress import _core
-from promptpress._jinja.program import Program
-
-from jinja import model
+from models import jinja_model as model
+from promptpress._jinja.compiler.program import Program
 
 GIVEN_UP = "\0given up\0"
-"""What stands for a row that the core gives up."""
+"""The mark of a row that the core gives up."""
 
 
 def compiled(program: Program) -> _core.JinjaProgram:
@@ -26,7 +25,7 @@ def run(program: Program, table: pa.Table) -> list[str]:
     return [text for array in arrays for text in array.to_pylist()]
 
 
-def shown(columns: Mapping[str, Any], *nodes: tuple[Any, ...]) -> Program:
+def program_of(columns: Mapping[str, Any], *nodes: tuple[Any, ...]) -> Program:
     """A program that writes the last node's kind and value."""
     last = len(nodes) - 1
     kinds = (("kind", last), ("text", last))
@@ -36,13 +35,13 @@ def shown(columns: Mapping[str, Any], *nodes: tuple[Any, ...]) -> Program:
 def applied(operation: str, arguments: list[Any]) -> Program:
     """A program that shows an operation on constants."""
     constants = [("const", argument) for argument in arguments]
-    return shown({}, *constants, (operation, *range(len(arguments))))
+    return program_of({}, *constants, (operation, *range(len(arguments))))
 
 
 ONE_ROW = pa.table({"unused": [0]})
 
 
 def outcome(operation: str, arguments: list[Any]) -> tuple[str, str | model.Bailed]:
-    """What the core and the model make of an operation on constants."""
+    """Return the results of the core and of the model for an operation on constants."""
     program = applied(operation, arguments)
     return run(program, ONE_ROW)[0], model.run(program, {})

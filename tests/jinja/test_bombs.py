@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 pytest.importorskip("jinja2")
-from jinja.bombs import BOMBS
+from generators.jinja_bombs import BOMBS
 from jinja.engines import compiler
 from promptpress._jinja.reference import Reference
 
@@ -78,10 +78,10 @@ def bounded(function, *arguments) -> tuple[list, float]:
             resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
             resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
             began = time.process_time()
-            found = outcome(function, *arguments)
+            result = outcome(function, *arguments)
             seconds = time.process_time() - began
             with os.fdopen(writing, "w") as out:
-                json.dump([found, seconds], out)
+                json.dump([result, seconds], out)
             status = 0
         finally:
             os._exit(status)
@@ -91,23 +91,23 @@ def bounded(function, *arguments) -> tuple[list, float]:
     _, status = os.waitpid(child, 0)
     if status or not answer:
         return ["process", f"ended with status {status}"], float("inf")
-    found, seconds = json.loads(answer)
-    return found, seconds
+    result, seconds = json.loads(answer)
+    return result, seconds
 
 
 def check(name: str, environment: str) -> None:
-    found, seconds = bounded(rendered, BOMBS[name], environment)
+    result, seconds = bounded(rendered, BOMBS[name], environment)
     expected, of_one_row = bounded(jinja2_text, BOMBS[name], environment)
-    where = f"{name} in {environment}: {str(found)[:300]}"
-    if "limit exceeded" in expected[1] and found[0] == "text":
+    where = f"{name} in {environment}: {str(result)[:300]}"
+    if "limit exceeded" in expected[1] and result[0] == "text":
         # A program may need no step where the bounded run counts too many; then Jinja2 without limits has the text.
         expected, _ = bounded(unlimited_text, BOMBS[name], environment)
     if expected[0] == "text":
-        assert found == expected, where
+        assert result == expected, where
     else:
-        assert found[0] in ("RenderError", "TemplateError"), where
+        assert result[0] in ("RenderError", "TemplateError"), where
         if "limit exceeded" in expected[1]:
-            assert "limit exceeded" in found[1], where
+            assert "limit exceeded" in result[1], where
     # Three rows that Jinja2 itself renders, and compiling, may take as long as five of its rows.
     assert seconds < max(CPU_SECONDS, 5 * of_one_row), f"{seconds:.1f} s, {where}"
 

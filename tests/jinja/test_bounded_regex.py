@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._jinja.bounded_regex import substituted
-from promptpress._jinja.bounds import BUDGET, LimitExceededError
+from promptpress._jinja.sandbox.bounded_regex import substituted
+from promptpress._jinja.sandbox.bounds import BUDGET, LimitExceededError
 
 QUICK = [
     ("[aeiou]", ".", "Some text"),
@@ -37,11 +36,11 @@ def test_it_is_what_python_gives(pattern: str, repl: str, string: str) -> None:
 )
 def test_it_raises_what_python_raises(pattern: str, repl: str, string: str) -> None:
     BUDGET.start()
-    with pytest.raises((re.error, TypeError)) as meant:
+    with pytest.raises((re.error, TypeError)) as expected:
         re.sub(pattern, repl, string)
-    with pytest.raises(type(meant.value)) as error:
+    with pytest.raises(type(expected.value)) as error:
         substituted(string, pattern, repl)
-    assert str(error.value) == str(meant.value)
+    assert str(error.value) == str(expected.value)
 
 
 @pytest.mark.parametrize(
@@ -57,10 +56,8 @@ def test_it_raises_what_python_raises(pattern: str, repl: str, string: str) -> N
 )
 def test_a_search_that_does_not_end_is_stopped(pattern: str, repl: str, string: str) -> None:
     BUDGET.start()
-    began = time.monotonic()
     with pytest.raises(LimitExceededError, match=r"a regular expression that|a text of"):
         substituted(string, pattern, repl)
-    assert time.monotonic() - began < 5  # half a second, on a machine that has nothing else to do
 
 
 def test_a_long_search_is_done_elsewhere() -> None:

@@ -42,16 +42,16 @@ def texts(source: str, **arguments: Any) -> list[str]:
     ],
 )
 def test_a_text_with_an_address_is_made_for_each_row(value: str) -> None:
-    found = texts(f"{{{{ {value} }}}}|{{{{ messages[0].content }}}}")
-    assert [text.rpartition("|")[2] for text in found] == [f"c{number}" for number in range(20)]
-    assert all(" at 0x" in text.lower() for text in found)
+    rendered = texts(f"{{{{ {value} }}}}|{{{{ messages[0].content }}}}")
+    assert [text.rpartition("|")[2] for text in rendered] == [f"c{number}" for number in range(20)]
+    assert all(" at 0x" in text.lower() for text in rendered)
 
 
 @pytest.mark.parametrize("before", ["", "{% for m in messages %}", "{% if messages %}", "{% set a %}"])
 def test_self_is_the_template(before: str) -> None:
     after = {"{% f": "{% endfor %}", "{% i": "{% endif %}", "{% s": "{% endset %}{{ a }}"}.get(before[:4], "")
-    found = texts(before + "{{ self }}{{ self is defined }}{{ messages[0].content }}" + after)
-    assert found == [f"<TemplateReference None>Truec{number}" for number in range(20)]
+    rendered = texts(before + "{{ self }}{{ self is defined }}{{ messages[0].content }}" + after)
+    assert rendered == [f"<TemplateReference None>Truec{number}" for number in range(20)]
 
 
 def test_a_variable_of_the_name_self_is_a_variable() -> None:
@@ -107,7 +107,7 @@ sys.exit(texts[3] != str([odd]))
         ),
     ],
 )
-def test_a_loops_condition_has_variables_and_a_time_of_its_own(source: str, expected: str) -> None:
+def test_a_condition_of_a_loop_has_separate_variables_and_a_separate_time(source: str, expected: str) -> None:
     roles = ("user", "system", "assistant", "user")
     rows = [
         [{"role": role, "content": f"{text}{number}"} for role, text in zip(roles, "abcd", strict=True)]
@@ -134,5 +134,5 @@ def test_a_loop_with_a_condition_goes_on_in_each_way_of_a_fork() -> None:
     "control", ["{% break %}", "{% continue %}", "{% if m.content != 'c3' %}{% continue %}{% endif %}"]
 )
 def test_a_loop_that_is_left_in_its_first_body_is_an_empty_one_to_jinja(control: str) -> None:
-    found = texts("{% for m in messages %}{{ m.content }}" + control + "{% else %}E{% endfor %}")
-    assert found == [f"c{n}" + ("" if n == 3 and "if" in control else "E") for n in range(20)]
+    rendered = texts("{% for m in messages %}{{ m.content }}" + control + "{% else %}E{% endfor %}")
+    assert rendered == [f"c{n}" + ("" if n == 3 and "if" in control else "E") for n in range(20)]

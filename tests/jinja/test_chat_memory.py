@@ -59,11 +59,11 @@ print(json.dumps([rows, last, shapes, found]))
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 def test_memory_is_bounded_over_many_shapes() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True)
-    rows, last, shapes, found = json.loads(done.stdout)
+    rows, last, shapes, growths = json.loads(done.stdout)
     assert rows == ROWS
     name = f"user-{(ROWS - 1) % SHAPES}"
     assert last == f"<|user|>{name}: question {ROWS - 1}<|end|>\n<|assistant|>answer {ROWS - 1}<|end|>\n"
     assert shapes < SHAPES, "not every shape has a program"
-    third = len(found) // 3
-    assert max(found[:third]) < MOST_AT_FIRST, found
-    assert max(found) - max(found[:third]) < MOST_AFTERWARDS, found
+    third = len(growths) // 3
+    assert max(growths[:third]) < MOST_AT_FIRST, growths
+    assert max(growths) - max(growths[:third]) < MOST_AFTERWARDS, growths

@@ -1,4 +1,4 @@
-"""What becomes of a conversation before a template sees it, and of the text behind it."""
+"""Changes to a conversation before a template sees it, and to the text after it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SEEN = "{% for m in messages %}{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}|{
 
 
 def texts(template: ChatTemplate, chats: Any, **how: Any) -> list[str]:
-    """Of conversations twice over: the first of each shape is Jinja2's, and a program's is compared with it."""
+    """Return texts of conversations, rendered twice: Jinja2 renders the first of each shape, a program the second."""
     column = pa.array([*chats, *chats], **how)
-    found = template.render(pa.table({"messages": column}))["prompt"].to_pylist()
-    assert found[: len(chats)] == found[len(chats) :]
-    return found[: len(chats)]
+    rendered = template.render(pa.table({"messages": column}))["prompt"].to_pylist()
+    assert rendered[: len(chats)] == rendered[len(chats) :]
+    return rendered[: len(chats)]
 
 
 def test_null_keys_are_no_keys_of_a_message() -> None:
@@ -61,13 +61,13 @@ def test_a_message_with_a_role_is_no_sharegpt() -> None:
 
 
 class Word(str, enum.Enum):
-    ONE = "one"
+    FIRST = "one"
 
 
 @dataclass
 class Point:
     x: int
-    at: datetime.date
+    day: datetime.date
 
 
 def test_a_template_sees_nothing_but_plain_values() -> None:
@@ -75,11 +75,11 @@ def test_a_template_sees_nothing_but_plain_values() -> None:
         def model_dump(self) -> dict[str, Any]:
             return {"d": Decimal(1)}
 
-    given = {"w": Word.ONE, "p": Point(1, datetime.date(2026, 3, 5)), "m": Model(), "t": (True, None), "s": {1}}
-    expected = {"w": "one", "p": {"x": 1, "at": "<date>"}, "m": {"d": "<Decimal>"}, "t": (True, None), "s": "<set>"}
-    found = plain(given)
-    assert found == expected
-    assert type(found["w"]) is str
+    given = {"w": Word.FIRST, "p": Point(1, datetime.date(2026, 3, 5)), "m": Model(), "t": (True, None), "s": {1}}
+    expected = {"w": "one", "p": {"x": 1, "day": "<date>"}, "m": {"d": "<Decimal>"}, "t": (True, None), "s": "<set>"}
+    value = plain(given)
+    assert value == expected
+    assert type(value["w"]) is str
 
 
 def test_numpy_values_are_numbers() -> None:
@@ -88,11 +88,11 @@ def test_numpy_values_are_numbers() -> None:
 
 
 def continued(messages: list[Any], field: str = "content", source: str = "content thinking reasoning") -> Any:
-    final = tagged(messages, field, source, lambda one, tag: one + tag, lambda a, b: bool(a == b))
+    final = tagged(messages, field, source, lambda text, tag: text + tag, lambda a, b: bool(a == b))
     return final, messages[-1]
 
 
-def test_the_tag_is_put_behind_the_last_text() -> None:
+def test_the_tag_is_put_after_the_last_text() -> None:
     assert continued([{"content": "a"}]) == ("a", {"content": "a" + TAG})
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "image"}]
     final, message = continued([{"content": parts}])
@@ -107,7 +107,7 @@ def test_the_tag_is_put_behind_the_last_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "field", "said"),
+    ("messages", "field", "message"),
     [
         ([{"role": "a"}], "content", 'no "content" to continue'),
         ([{"content": "a"}], "prefix", 'no "prefix" to continue'),
@@ -115,8 +115,8 @@ def test_the_tag_is_put_behind_the_last_text() -> None:
         ([{"prefix": "a"}], "prefix", "not an accepted field"),
     ],
 )
-def test_what_can_t_be_continued(messages: list[Any], field: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_can_t_be_continued(messages: list[Any], field: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         continued(messages, field)
 
 
@@ -152,8 +152,8 @@ def test_programs_cut_as_jinja2_does(source: str) -> None:
     template = ChatTemplate(source, continue_final_message=True)
     alone = [outcome(ChatTemplate(source, continue_final_message=True), [chat]) for chat in chats]
     good = [(chat, text) for chat, text in zip(chats, alone, strict=True) if isinstance(text, list)]
-    found = template.render(pa.table({"messages": pa.array([chat for chat, _ in good], pa.array(chats).type)}))
-    assert found["prompt"].to_pylist() == [text[0] for _, text in good]
+    rendered = template.render(pa.table({"messages": pa.array([chat for chat, _ in good], pa.array(chats).type)}))
+    assert rendered["prompt"].to_pylist() == [text[0] for _, text in good]
     for chat, text in zip(chats, alone, strict=True):
         if not isinstance(text, list):
             again = outcome(template, [*(chat for chat, _ in good[:2]), chat])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from amounts import part_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
@@ -14,7 +15,8 @@ from marks import UNWARNED
 pytest.importorskip("jinja2")
 
 from promptpress import ChatTemplate, Renderer, RenderError, TemplateError, stats, to_pylist
-from promptpress._jinja.chat.behind_messages import _conversation
+from promptpress._engine.chat_stage import _conversation
+from promptpress._engine.table_renderer import engine_of
 
 CHATML = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>{% endfor %}"
@@ -37,7 +39,7 @@ def expected(messages: list[Any]) -> str:
 
 
 @UNWARNED
-@settings(max_examples=40)
+@settings(max_examples=part_of(40))
 @given(
     rows=st.lists(st.tuples(*[st.sampled_from(["", "x", " \n", "é</>"])] * 2), min_size=1, max_size=5),
     template=st.sampled_from(["{q}", "{a}?", DIALOGUE, {"round": [{"role": "BOT", "prompt": "{a}"}] * 2}]),
@@ -46,7 +48,7 @@ def test_messages_are_those_of_the_harness_and_then_the_template_s(rows: list[An
     table = pa.table({"q": [q for q, _ in rows] * 2, "a": [a for _, a in rows] * 2})
     renderer = Renderer(template, chat_template=ChatTemplate(CHATML), reader={"output_column": None})
     plain = Renderer(template, output="messages", reader={"output_column": None}, meta_template=_meta(renderer))
-    wanted = [_conversation(request) for request in to_pylist(plain.render(table)["prompt"])]
+    wanted = [_conversation(request).messages for request in to_pylist(plain.render(table)["prompt"])]
     if not all(wanted):
         with pytest.raises(RenderError, match="empty conversation") as caught:
             renderer.render(table)
@@ -56,7 +58,7 @@ def test_messages_are_those_of_the_harness_and_then_the_template_s(rows: list[An
 
 
 def _meta(renderer: Renderer) -> Any:
-    return renderer._configuration.settings["meta_template"]
+    return engine_of(renderer).configuration.settings["meta_template"]
 
 
 @UNWARNED
@@ -78,7 +80,7 @@ def test_verbs() -> None:
     assert "chat_template=ChatTemplate(" in repr(renderer)
 
 
-def test_examples_and_a_model_s_own_meta_template() -> None:
+def test_examples_and_the_meta_template_of_a_model() -> None:
     meta = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
     shots = {"round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{a}"}]}
     renderer = Renderer(
@@ -96,15 +98,15 @@ def test_examples_and_a_model_s_own_meta_template() -> None:
 
 def test_the_assistant_s_turn_is_opened_unless_one_is_continued() -> None:
     template = {"round": [{"role": "HUMAN", "prompt": "{q}"}]}
-    shown = "{{ messages[0].content }}{{ add_generation_prompt }}"
+    source = "{{ messages[0].content }}{{ add_generation_prompt }}"
     samples = pa.table({"q": ["a"] * 3})
-    for arguments, told in (
+    for arguments, opened in (
         ({}, "True"),
         ({"add_generation_prompt": True}, "True"),
         ({"continue_final_message": True}, ""),
     ):
-        renderer = Renderer(template, chat_template=ChatTemplate(shown, **arguments))
-        assert renderer.render(samples)["prompt"].to_pylist() == [f"a\n{told}" if told else "a\n"] * 3
+        renderer = Renderer(template, chat_template=ChatTemplate(source, **arguments))
+        assert renderer.render(samples)["prompt"].to_pylist() == [f"a\n{opened}" if opened else "a\n"] * 3
 
 
 @UNWARNED
@@ -145,13 +147,16 @@ def test_what_doesn_t_go_together(arguments: dict[str, Any], path: str) -> None:
 @UNWARNED
 def test_what_looks_at_messages_isn_t_there_for_texts() -> None:
     renderer = Renderer("{q}", chat_template=ChatTemplate(CHATML))
-    looks: list[Any] = [
-        lambda: renderer.explain(SAMPLES, 0),
-        lambda: renderer.preview(SAMPLES),
-        lambda: renderer.converse(SAMPLES),
-        lambda: stats(renderer, SAMPLES),
-    ]
-    for look in looks:
-        with pytest.raises(TemplateError, match="isn't available") as caught:
-            look()
-        assert caught.value.path == "chat_template"
+    with pytest.raises(TemplateError, match="isn't available") as caught:
+        renderer.converse(SAMPLES)
+    assert caught.value.path == "chat_template"
+
+
+def test_statistics_are_those_of_the_texts() -> None:
+    renderer = Renderer("{q}", chat_template=ChatTemplate(CHATML))
+    statistics, expected = stats(renderer, SAMPLES), stats(renderer.render(SAMPLES))
+    assert (statistics.requests, statistics.bytes.sum, statistics.by_origin) == (
+        expected.requests,
+        expected.bytes.sum,
+        None,
+    )

@@ -1,4 +1,4 @@
-"""Where chat templates and special tokens come from."""
+"""Sources of chat templates and special tokens."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MORE = {
     "extra_special_tokens": {"audio_bos": "<a>"},
     "model_max_length": 9,
 }
-SHOWN = "{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ image_token }}|{{ audio_bos }}"
+TOKENS_TEMPLATE = "{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ image_token }}|{{ audio_bos }}"
 CHATS = pa.table({"messages": [[{"role": "user", "content": "Hi."}]]})
 
 
-def shown(tokenizer: Any, **arguments: Any) -> str:
+def rendered(tokenizer: Any, **arguments: Any) -> str:
     (text,) = ChatTemplate.from_tokenizer(tokenizer, **arguments).render(CHATS)["prompt"].to_pylist()
     return str(text)
 
@@ -40,22 +40,28 @@ def write(folder: Path, **files: Any) -> Path:
 
 
 def test_a_configuration() -> None:
-    config = {"chat_template": SHOWN, **TOKENS, **MORE}
-    assert shown(config) == "<s>|</s>|False|<img>|<a>"
-    assert shown(config, bos_token="<b>") == "<b>|</s>|False|<img>|<a>"
+    config = {"chat_template": TOKENS_TEMPLATE, **TOKENS, **MORE}
+    assert rendered(config) == "<s>|</s>|False|<img>|<a>"
+    assert rendered(config, bos_token="<b>") == "<b>|</s>|False|<img>|<a>"
 
 
 def test_a_tokenizer_in_memory() -> None:
-    tokenizer = SimpleNamespace(chat_template=SHOWN, special_tokens_map={"bos_token": "<s>", "eos_token": "</s>"})
-    assert shown(tokenizer) == "<s>|</s>|False||"
-    assert shown(SimpleNamespace(chat_template=SHOWN, tokenizer=tokenizer)) == "<s>|</s>|False||"
+    tokenizer = SimpleNamespace(
+        chat_template=TOKENS_TEMPLATE, special_tokens_map={"bos_token": "<s>", "eos_token": "</s>"}
+    )
+    assert rendered(tokenizer) == "<s>|</s>|False||"
+    assert rendered(SimpleNamespace(chat_template=TOKENS_TEMPLATE, tokenizer=tokenizer)) == "<s>|</s>|False||"
 
 
 def test_named_templates_are_chosen_as_the_tokenizer_does() -> None:
     named = [{"name": "default", "template": "one"}, {"name": "tool_use", "template": "two"}]
     for templates in (named, {"default": "one", "tool_use": "two"}):
         config = {"chat_template": templates}
-        assert (shown(config), shown(config, tools=[{}]), shown(config, template="tool_use")) == ("one", "two", "two")
+        assert (rendered(config), rendered(config, tools=[{}]), rendered(config, template="tool_use")) == (
+            "one",
+            "two",
+            "two",
+        )
     with pytest.raises(TemplateError, match="no chat template 'rag'; it has 'default', 'tool_use'"):
         ChatTemplate.from_tokenizer({"chat_template": named}, template="rag")
     with pytest.raises(TemplateError, match="no chat template 'default'; it has 'rag'; name one by template="):
@@ -63,29 +69,29 @@ def test_named_templates_are_chosen_as_the_tokenizer_does() -> None:
 
 
 def test_a_folder_s_files_come_before_its_configuration(tmp_path: Path) -> None:
-    config = {"chat_template": "config " + SHOWN, **TOKENS}
+    config = {"chat_template": "config " + TOKENS_TEMPLATE, **TOKENS}
     write(tmp_path, tokenizer_config_json=config)
-    assert shown(tmp_path) == "config <s>|</s>|False||"
-    assert shown(str(tmp_path / "tokenizer_config.json")) == "config <s>|</s>|False||"
-    write(tmp_path, chat_template_jinja="file " + SHOWN)
-    assert shown(str(tmp_path)) == "file <s>|</s>|False||"
-    assert shown(tmp_path / "chat_template.jinja", eos_token="</e>") == "file |</e>|False||"
+    assert rendered(tmp_path) == "config <s>|</s>|False||"
+    assert rendered(str(tmp_path / "tokenizer_config.json")) == "config <s>|</s>|False||"
+    write(tmp_path, chat_template_jinja="file " + TOKENS_TEMPLATE)
+    assert rendered(str(tmp_path)) == "file <s>|</s>|False||"
+    assert rendered(tmp_path / "chat_template.jinja", eos_token="</e>") == "file |</e>|False||"
     write(tmp_path, additional_chat_templates__tool_use_jinja="tools")
-    assert (shown(tmp_path), shown(tmp_path, tools=[])) == ("file <s>|</s>|False||", "tools")
+    assert (rendered(tmp_path), rendered(tmp_path, tools=[])) == ("file <s>|</s>|False||", "tools")
 
 
 def test_old_folders(tmp_path: Path) -> None:
     tokens = {"bos_token": {"content": "<old>", "lstrip": False}}
-    write(tmp_path, chat_template_json={"chat_template": SHOWN}, special_tokens_map_json=tokens)
-    assert shown(tmp_path) == "<old>||False||"
-    assert shown(tmp_path / "chat_template.json", bos_token="<s>") == "<s>||False||"
+    write(tmp_path, chat_template_json={"chat_template": TOKENS_TEMPLATE}, special_tokens_map_json=tokens)
+    assert rendered(tmp_path) == "<old>||False||"
+    assert rendered(tmp_path / "chat_template.json", bos_token="<s>") == "<s>||False||"
     write(tmp_path, tokenizer_config_json={"added_tokens_decoder": {}, "bos_token": "<new>"})
-    assert shown(tmp_path) == "<new>||False||"
+    assert rendered(tmp_path) == "<new>||False||"
 
 
-def test_line_ends_of_a_file_are_the_template_s_own(tmp_path: Path) -> None:
+def test_line_ends_of_a_file_belong_to_the_template(tmp_path: Path) -> None:
     (tmp_path / "chat_template.jinja").write_bytes(b"a\r\nb\n\n")
-    assert shown(tmp_path) == "a\nb\n"
+    assert rendered(tmp_path) == "a\nb\n"
 
 
 @pytest.mark.parametrize(

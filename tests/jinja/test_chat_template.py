@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from amounts import part_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ pytest.importorskip("jinja2")
 
 import promptpress as pp
 from promptpress import ChatTemplate, RenderError, TemplateError
+from promptpress._engine.table_renderer import engine_of
 from promptpress._jinja.chat import chat_renderer, shape_programs
 
 LLAMA = (
@@ -75,7 +77,7 @@ def test_equality_pickling_repr() -> None:
         chat.column = "x"
 
 
-def test_where_rows_go_is_told() -> None:
+def test_the_report_counts_compiled_rows() -> None:
     chat = ChatTemplate(THINKING)
     assert chat.last_run is None
     chat.render(TABLE)
@@ -103,7 +105,7 @@ def test_refuse_leaves_nothing_to_jinja2() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chat", "said"),
+    ("chat", "message"),
     [
         ([], "ValueError: Cannot apply chat template to an empty conversation"),
         (None, "ValueError: it is null"),
@@ -115,7 +117,7 @@ def test_refuse_leaves_nothing_to_jinja2() -> None:
         ('[{"role": "user", "content": "\\ud800"}]', "half a surrogate pair"),
     ],
 )
-def test_errors_name_the_row_and_say_what_the_engine_says(chat: Any, said: str) -> None:
+def test_errors_name_the_row_and_say_what_the_engine_says(chat: Any, message: str) -> None:
     template = ChatTemplate(
         "{% for m in messages %}{% if m.role == 'critic' %}{{ raise_exception('no critics') }}{% endif %}"
         "{{ m.content }}{% endfor %}"
@@ -125,7 +127,7 @@ def test_errors_name_the_row_and_say_what_the_engine_says(chat: Any, said: str) 
     with pytest.raises(RenderError) as caught:
         template.render(table)
     assert (caught.value.row, caught.value.column) == (3, "messages")
-    assert caught.value.message.startswith(said) or said in caught.value.message
+    assert caught.value.message.startswith(message) or message in caught.value.message
     with pytest.raises(RenderError, match="row 3"):
         template.stream(table.to_batches(max_chunksize=2)).read_all()
 
@@ -178,14 +180,14 @@ def test_faults_of_the_table() -> None:
 
 def test_a_difference_from_jinja2_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     chat = ChatTemplate("{{ messages[0].content }}")
-    monkeypatch.setattr(chat._renderer, "text", lambda _: "other")
+    monkeypatch.setattr(engine_of(chat).renderer, "text", lambda _: "other")
     with pytest.raises(RenderError, match=r"another text than Jinja2 from character 0 on: ' Hi. '"):
         chat.render(TABLE)
 
 
 def test_types_that_only_python_reads() -> None:
-    at = pa.timestamp("s", "Europe/Berlin")
-    message = pa.struct([("role", pa.string()), ("content", pa.string()), ("at", at)])
+    moment = pa.timestamp("s", "Europe/Berlin")
+    message = pa.struct([("role", pa.string()), ("content", pa.string()), ("at", moment)])
     column = pa.array([[{"role": "user", "content": "a", "at": 5}]] * 3, pa.list_(message))
     chat = ChatTemplate("{{ messages[0].content }}{{ messages[0].at }}")
     assert chat.render(pa.table({"messages": column}))["prompt"].to_pylist() == ["a<datetime>"] * 3
@@ -198,8 +200,8 @@ def test_shapes_beyond_the_bounds_are_jinja2_s(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(shape_programs, "MAX_PROGRAMS", 2)
     chats = [[{"role": f"role {number % 5}", "content": str(number)}] for number in range(100)]
     chat = ChatTemplate("{{ messages[0].role }}: {{ messages[0].content }}")
-    found = chat.render(pa.table({"messages": chats}))["prompt"].to_pylist()
-    assert found == [f"role {number % 5}: {number}" for number in range(100)]
+    rendered = chat.render(pa.table({"messages": chats}))["prompt"].to_pylist()
+    assert rendered == [f"role {number % 5}: {number}" for number in range(100)]
     assert chat.last_run is not None
     assert chat.last_run.compiled == 38
 
@@ -215,18 +217,18 @@ def test_slices_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_share_a_template() -> None:
-    chat, found = ChatTemplate(THINKING), []
+    chat, results = ChatTemplate(THINKING), []
     chats = [[{"role": "assistant", "content": f"<think>a</think>\n{number}"}] for number in range(500)]
 
     def work() -> None:
-        found.append(chat.render(pa.table({"messages": chats}))["prompt"].to_pylist())
+        results.append(chat.render(pa.table({"messages": chats}))["prompt"].to_pylist())
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [[f"[assistant]{number}" for number in range(500)]] * 4
+    assert results == [[f"[assistant]{number}" for number in range(500)]] * 4
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=part_of(50))
 @given(chats=st.lists(st.lists(MESSAGES, min_size=1, max_size=2), min_size=1, max_size=6), data=st.data())
 @pytest.mark.parametrize("source", [LLAMA, THINKING, "{{ messages | tojson }}", "{{ messages }}"])
 def test_a_table_is_its_rows(source: str, chats: list[Any], data: st.DataObject) -> None:

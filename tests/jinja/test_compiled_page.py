@@ -11,10 +11,11 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._jinja import bounded, bounds, guarded_calls, run, table_programs
+from promptpress._jinja import run, table_programs
 from promptpress._jinja.chat import shape_programs
-from promptpress._jinja.environments import ENVIRONMENTS, environment
-from promptpress._jinja.partial import calls, filters, tests
+from promptpress._jinja.compiler import calls, filters, tests
+from promptpress._jinja.sandbox import bounded, bounds, guarded_calls
+from promptpress._jinja.sandbox.environments import ENVIRONMENTS, environment
 
 PROJECT = Path(__file__).resolve().parents[2]
 SPEC = importlib.util.spec_from_file_location("jinja_examples", PROJECT / "tools" / "jinja_page" / "examples.py")
@@ -46,12 +47,12 @@ def test_every_method_has_an_example(kind: type) -> None:
 
 def test_what_the_evaluator_knows_has_an_example() -> None:
     assert set(filters._FILTERS) <= set(examples.FILTERS)
-    assert set(tests._KINDS) | set(tests._KNOWN) <= set(examples.TESTS)
+    assert set(tests._KINDS) | set(tests._TESTS) <= set(examples.TESTS)
     assert set(calls._METHODS) <= {name for methods in examples.METHODS.values() for name in methods}
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "sentence"),
     [
         (
             "jinja",
@@ -67,6 +68,6 @@ def test_what_the_evaluator_knows_has_an_example() -> None:
         ("jinja-compiled", f"once {table_programs.WORTHWHILE_ROWS} rows have had it"),
     ],
 )
-def test_limits_are_those_of_the_code(page: str, said: str) -> None:
+def test_limits_are_those_of_the_code(page: str, sentence: str) -> None:
     text = (PROJECT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    assert said in " ".join(text.split())
+    assert sentence in " ".join(text.split())

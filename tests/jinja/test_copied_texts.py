@@ -11,11 +11,12 @@ import pytest
 
 pytest.importorskip("jinja2")
 
+import promptpress._core as _core
+from generators import drawn_programs
 from jinja.running import GIVEN_UP, compiled, run
-from promptpress import RenderError, _core
-from promptpress._jinja.program import Program
-
-from jinja import drawn_programs, model
+from models import jinja_model as model
+from promptpress import RenderError
+from promptpress._jinja.compiler.program import Program
 
 SPACES = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
 LAYOUTS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
@@ -49,7 +50,7 @@ def both_ways(program: Program, table: pa.Table) -> list[str]:
 
 
 def fault(program: Program, table: pa.Table) -> tuple[Any, ...]:
-    """What is wrong with a table."""
+    """Return what is wrong with a table."""
     with pytest.raises(RenderError) as caught:
         _core.render_jinja([compiled(program)], None, table, "string", lambda rows: [""] * len(rows))
     return caught.value.code, caught.value.row, caught.value.column, caught.value.message
@@ -68,8 +69,8 @@ def test_random_programs_both_ways(seed: int) -> None:
 @pytest.mark.parametrize("strip", ["strip", "lstrip", "rstrip"])
 def test_each_white_space_is_stripped(layout: pa.DataType, strip: str) -> None:
     assert len(SPACES) == 29
-    near = ["\u200b", "\ufeff", "\x1b", "\x7f", "\u180e", "é", "日"]
-    ends = [*SPACES, *near, "".join(SPACES), "".join(reversed(SPACES))]
+    no_spaces = ["\u200b", "\ufeff", "\x1b", "\x7f", "\u180e", "é", "日"]
+    ends = [*SPACES, *no_spaces, "".join(SPACES), "".join(reversed(SPACES))]
     texts = [f"{end}{inner}{end}" for end in ends for inner in ("", "a", "é", "a b", "日 本\u2003é")]
     program = Program(("q",), (("column", 0), (strip, 0, None)), (("lit", "<"), ("emit", 1), ("lit", ">")))
     table = pa.table({"q": pa.array(["before", *texts, "behind"], layout).slice(1, len(texts))})
@@ -91,7 +92,7 @@ def test_white_space_of_items_of_lists() -> None:
     for layout in (pa.list_(pa.string()), pa.large_list(pa.large_string()), pa.list_view(pa.string_view())):
         texts = both_ways(program, pa.table({"l": pa.array(rows, layout)}))
         expected = [model.run(program, {"l": row}) for row in rows]
-        assert texts == [GIVEN_UP if isinstance(one, model.Bailed) else one for one in expected]
+        assert texts == [GIVEN_UP if isinstance(text, model.Bailed) else text for text in expected]
 
 
 def test_conditions_on_nulls_and_on_other_types() -> None:
@@ -102,7 +103,7 @@ def test_conditions_on_nulls_and_on_other_types() -> None:
         "b": pa.array([True, False, None, True, False] * 40),
     }
     table = pa.table(columns)
-    sides: list[tuple[Any, ...]] = [("column", at) for at in range(4)]
+    sides: list[tuple[Any, ...]] = [("column", column) for column in range(4)]
     sides += [("const", value) for value in ("", "a", "é", 0, 1, 1.0, True, False, None)]
     for left in range(4):
         for right in range(len(sides)):
@@ -142,19 +143,19 @@ def damaged(rows: list[bytes], width: int = 32) -> pa.Array:
 )
 @pytest.mark.parametrize("block", [STRIPPED, TWO, BRANCHED, NEVER])
 def test_bytes_that_are_no_text_are_the_same_error(width: int, bad: bytes, block: tuple[Any, ...]) -> None:
-    for at in (0, 70, 199):
+    for row in (0, 70, 199):
         for fill in (b"plain", "é".encode(), b""):
             rows = [fill] * 200
-            rows[at] = bad
+            rows[row] = bad
             good = pa.array(["b"] * 200)
             program = Program(("q", "r"), NODES[:6], block)
             for table in (
                 pa.table({"q": damaged(rows, width), "r": good}),
                 pa.table({"q": good, "r": damaged(rows, width)}),
             ):
-                found = fault(program, table)
-                assert found == fault(general(program), table)
-                assert found[:2] == ("invalid_utf8", at)
+                error = fault(program, table)
+                assert error == fault(general(program), table)
+                assert error[:2] == ("invalid_utf8", row)
 
 
 def test_characters_that_two_rows_share_are_the_same_error() -> None:
@@ -162,10 +163,10 @@ def test_characters_that_two_rows_share_are_the_same_error() -> None:
     first[50], second[50] = b"\xe6\x97", b"\xa5"
     program = Program(("q", "r"), NODES[:6], (("emit", 0), ("emit", 1)))
     for rows in ({"q": first, "r": second}, {"q": [*first[:50], b"\xe6", b"\x97\xa5", *first[52:]], "r": [b"y"] * 100}):
-        table = pa.table({name: damaged(own) for name, own in rows.items()})
+        table = pa.table({name: damaged(values) for name, values in rows.items()})
         for block in ((("emit", 0), ("emit", 1)), STRIPPED, TWO, BRANCHED):
-            one = Program(program.columns, program.nodes, block)
-            assert fault(one, table) == fault(general(one), table)
+            changed = Program(program.columns, program.nodes, block)
+            assert fault(changed, table) == fault(general(changed), table)
 
 
 def test_items_that_nobody_copies_are_texts_too() -> None:

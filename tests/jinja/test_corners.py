@@ -103,8 +103,8 @@ def test_corner(source: str, environment: str) -> None:
     reference = Reference(source, environment)
     template = pp.JinjaTemplate(source, environment=environment)
     wanted = [outcome(reference.render, row) for row in ROWS.to_pylist()]
-    single = [outcome(lambda at: template.render(ROWS.slice(at, 1))["prompt"][0], at) for at in range(len(ROWS))]
+    single = [outcome(lambda row: template.render(ROWS.slice(row, 1))["prompt"][0], row) for row in range(len(ROWS))]
     assert single == wanted
-    fine = [at for at, text in enumerate(wanted) if not text.startswith("raises ")]
+    fine = [row for row, text in enumerate(wanted) if not text.startswith("raises ")]
     if fine:
-        assert template.render(ROWS.take(fine))["prompt"].to_pylist() == [wanted[at] for at in fine]
+        assert template.render(ROWS.take(fine))["prompt"].to_pylist() == [wanted[row] for row in fine]

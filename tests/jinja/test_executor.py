@@ -13,11 +13,12 @@ import pytest
 
 pytest.importorskip("jinja2")
 
+import promptpress._core as _core
+from generators import drawn_programs
 from jinja.running import GIVEN_UP, ONE_ROW, compiled, run
-from promptpress import RenderError, _core
-from promptpress._jinja.program import Program
-
-from jinja import drawn_programs, model
+from models import jinja_model as model
+from promptpress import RenderError
+from promptpress._jinja.compiler.program import Program
 
 GIVEN = Program(("q", "a"), (("column", 0), ("column", 1), ("strip", 0, None)), (("lit", "Q: "), ("emit", 2)))
 
@@ -74,39 +75,39 @@ def test_many_random_programs_over_random_tables() -> None:
         counted(drawn_programs.flat_program(rng), table)
 
 
-def test_each_row_by_the_program_that_is_said() -> None:
+def test_each_row_by_the_program_of_its_index() -> None:
     rng = random.Random(4)
     table = drawn_programs.table(rng, 400)
     for drawn in (drawn_programs.program, drawn_programs.flat_program):
         programs = [drawn(rng) for _ in range(5)]
         which = [rng.randrange(6) for _ in range(table.num_rows)]
-        asked: list[int] = []
+        bailed_rows: list[int] = []
 
-        def reference(rows: list[int], asked: list[int] = asked) -> list[str]:
-            asked.extend(rows)
+        def reference(rows: list[int], bailed_rows: list[int] = bailed_rows) -> list[str]:
+            bailed_rows.extend(rows)
             return [f"<{row}>" for row in rows]
 
         arrays, counts = _core.render_jinja(
             [*map(compiled, programs), None], pa.array(which, pa.uint32()), table, "large_string", reference
         )
-        assert asked == sorted(set(asked))
+        assert bailed_rows == sorted(set(bailed_rows))
         texts = [text for array in arrays for text in array.to_pylist()]
-        found: Counter[tuple[int, int]] = Counter()
-        for row, (values, one, text) in enumerate(zip(table.to_pylist(), which, texts, strict=True)):
-            if row in asked:
+        expected: Counter[tuple[int, int]] = Counter()
+        for row, (values, number, text) in enumerate(zip(table.to_pylist(), which, texts, strict=True)):
+            if row in bailed_rows:
                 assert text == f"<{row}>"
-                bailed = model.run(programs[one], values) if one < 5 else model.Bailed(model.VALUE)
+                bailed = model.run(programs[number], values) if number < 5 else model.Bailed(model.VALUE)
                 reasons = {"first": 0, "second": 1}
                 reason = bailed.reason if isinstance(bailed, model.Bailed) else model.VALUE
-                found[one, reasons.get(reason, 2**32 - 1)] += 1
+                expected[number, reasons.get(reason, 2**32 - 1)] += 1
             else:
-                assert text == model.run(programs[one], values)
-        assert {(program, reason): rows for program, reason, rows in counts} == found
-        assert asked
+                assert text == model.run(programs[number], values)
+        assert {(program, reason): rows for program, reason, rows in counts} == expected
+        assert bailed_rows
 
 
 @pytest.mark.parametrize("strings", ["string", "large_string", "string_view"])
-def test_texts_come_in_the_layout_asked_for(strings: str) -> None:
+def test_texts_come_in_the_given_layout(strings: str) -> None:
     table = pa.table({"q": [" a ", "é" * 30, ""], "a": [1, 2, 3]})
     for block in (GIVEN.block, (("lit", "Q: "), ("emit", 0), ("emit", 1))):
         program = Program(GIVEN.columns, GIVEN.nodes, block)
@@ -182,7 +183,9 @@ def test_what_grows_without_end_is_given_up(operation: str, end: tuple[str, ...]
         # What is equal is compared to its end.
         other = nested("list", 200)
         offset = len(nodes)
-        nodes += [(node[0], *(one + offset for one in node[1:])) if node[0] == "list" else node for node in other]
+        nodes += [
+            (node[0], *(operand + offset for operand in node[1:])) if node[0] == "list" else node for node in other
+        ]
         nodes.append((name, last, len(nodes) - 1) if name == "eq" else (name, last))
         last = len(nodes) - 1
     start = time.monotonic()

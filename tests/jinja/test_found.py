@@ -1,4 +1,4 @@
-"""What attacks on JinjaTemplate found, beside Jinja2."""
+"""Faults that attacks on JinjaTemplate found, compared with Jinja2."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_filter_blocks_stay_compiled() -> None:
         "{{ '%%9999999999 %s'|format(text) }}",
     ],
 )
-def test_numbers_beside_fields_are_no_widths(source: str) -> None:
+def test_numbers_next_to_fields_are_no_widths(source: str) -> None:
     same_as_jinja(source)
 
 

@@ -11,8 +11,8 @@ pytest.importorskip("jinja2")
 import jinja2
 from fuzz import growth
 from marks import UNWARNED
-from promptpress._jinja.partial.builder import Builder
-from promptpress._jinja.partial.values import UNKNOWN
+from promptpress._jinja.compiler.builder import Builder
+from promptpress._jinja.compiler.values import UNKNOWN
 
 pytestmark = UNWARNED
 
@@ -47,8 +47,8 @@ def test_a_loop_of_twice_as_many_items_is_twice_as_large(what: str) -> None:
     assert growth.sizes(source, 30)[0] > 30, "there is no program"
     rows = [{"words": [word] * 30} for word in ("", "a", "b", "c ")] + [{"words": ["a", "", "b"] * 10}]
     template = pp.JinjaTemplate(source)
-    found = template.render(pa.Table.from_pylist(rows))["prompt"].to_pylist()
-    assert found == [jinja2.Environment().from_string(source).render(**row) for row in rows]
+    rendered = template.render(pa.Table.from_pylist(rows))["prompt"].to_pylist()
+    assert rendered == [jinja2.Environment().from_string(source).render(**row) for row in rows]
     assert template.last_run is not None
     assert template.last_run.compiled == len(rows)
 
@@ -62,7 +62,7 @@ def test_loops_of_all_sorts_are_as_in_jinja2_and_grow_no_faster() -> None:
     assert compiled > rows * 2 // 3, "most of them are to be compiled"
 
 
-def test_a_length_that_conditions_decide_is_asked_for_once() -> None:
+def test_a_length_that_conditions_decide_is_computed_once() -> None:
     """The length is an expression with parts that it shares: as a tree it would have two to the power of 40 of them."""
     count = "{% for w in words %}{% if w %}{% set ns.n = ns.n + ns.n %}{% else %}{% set ns.n = ns.n + 1 %}{% endif %}"
     source = "{% set ns = namespace(n=0) %}" + count + "{% endfor %}{% for i in range(ns.n) %}{{ i }}{% endfor %}"

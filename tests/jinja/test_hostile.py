@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from jinja.hostile_templates import HOSTILE, WALKS
+from generators.hostile_templates import HOSTILE, WALKS
 from marks import UNWARNED
 from promptpress._jinja.reference import Reference
 
@@ -110,7 +110,7 @@ def test_ordinary_templates_are_far_from_the_limits(
     assert len(Reference(source, environment).render(row)) == length
 
 
-def test_each_row_has_a_budget_of_its_own() -> None:
+def test_each_row_has_a_separate_budget() -> None:
     template = pp.JinjaTemplate("{% for i in range(n) %}{{ i }}{% endfor %}")
     rows = pa.table({"n": [50_000] * 30})
     assert len(set(template.render(rows)["prompt"].to_pylist())) == 1

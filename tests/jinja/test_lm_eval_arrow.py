@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._lm_eval.python_values import from_json, to_json
+from promptpress._harnesses.lm_eval.python_values import from_json, to_json
 from promptpress.lm_eval import requests
 
 CONFIG = {"task": None, "test_split": "test", "doc_to_text": "q", "doc_to_target": "q"}

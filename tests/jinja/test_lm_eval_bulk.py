@@ -1,4 +1,4 @@
-"""What is made in bulk is what is made one by one: draws, contexts, literals, equal rows."""
+"""Bulk results equal single results: draws, contexts, literals, equal rows."""
 
 import ast
 import random
@@ -10,14 +10,14 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress import _core
-from promptpress._lm_eval import contexts as contexts_module
-from promptpress._lm_eval.documents import TableDocuments
-from promptpress._lm_eval.draws import Groups, draw, first
-from promptpress._lm_eval.equal_rows import equal_rows
-from promptpress._lm_eval.listed_choices import listed_choices
-from promptpress._lm_eval.literals import literal, number
-from promptpress._lm_eval.rendered import rendered_row, syntax_tree
+import promptpress._core as _core
+from promptpress._harnesses.lm_eval import contexts as contexts_module
+from promptpress._harnesses.lm_eval.documents import TableDocuments
+from promptpress._harnesses.lm_eval.equal_rows import equal_rows
+from promptpress._harnesses.lm_eval.fewshot_sampling import Groups, draw, first_n
+from promptpress._harnesses.lm_eval.listed_choices import listed_choices
+from promptpress._harnesses.lm_eval.literals import literal, number
+from promptpress._harnesses.lm_eval.rendering import render_row, syntax_tree
 from promptpress.lm_eval import requests
 
 SIZES = [1, 2, 5, 20, 21, 22, 30, 64, 85, 86, 100, 285, 1000, 70_000, 2**17]
@@ -31,29 +31,29 @@ def test_draws_are_those_of_sample(pool, shots):
             draw(random.Random(1), pool, shots, None, 1)
         return
     for count in (0, 1, 3, 400):
-        one, other = random.Random(f"{pool} {shots} {count}"), random.Random(f"{pool} {shots} {count}")
-        one.random(), other.random()
-        expected = [row for _ in range(count) for row in other.sample(range(pool), shots)]
-        assert draw(one, pool, shots, None, count).to_pylist() == expected
-        assert one.getstate() == other.getstate()
+        ours, theirs = random.Random(f"{pool} {shots} {count}"), random.Random(f"{pool} {shots} {count}")
+        ours.random(), theirs.random()
+        expected = [row for _ in range(count) for row in theirs.sample(range(pool), shots)]
+        assert draw(ours, pool, shots, None, count).to_pylist() == expected
+        assert ours.getstate() == theirs.getstate()
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_draws_are_those_of_sample(seed):
     choose = random.Random(seed)
-    one = random.Random(seed)
+    ours = random.Random(seed)
     for _ in range(choose.randrange(2000)):
-        one.random()
-    one.gauss(0, 1)
-    other = random.Random()
-    other.setstate(one.getstate())
+        ours.random()
+    ours.gauss(0, 1)
+    theirs = random.Random()
+    theirs.setstate(ours.getstate())
     for _ in range(30):
         shots = choose.choice([1, 2, 5, 6, 21, 64, 65, 100, choose.randrange(1, 500)])
         pool = shots + choose.choice([0, 1, choose.randrange(40), choose.randrange(2000), choose.randrange(10**6)])
         count = choose.randrange(20)
-        expected = [row for _ in range(count) for row in other.sample(range(pool), shots)]
-        assert draw(one, pool, shots, None, count).to_pylist() == expected
-        assert one.getstate() == other.getstate()
+        expected = [row for _ in range(count) for row in theirs.sample(range(pool), shots)]
+        assert draw(ours, pool, shots, None, count).to_pylist() == expected
+        assert ours.getstate() == theirs.getstate()
 
 
 def in_groups(numbers):
@@ -67,18 +67,18 @@ def test_draws_leave_equal_rows_out(pool, kind):
     for shots in (1, 2, 5):
         few = [0] * (pool - shots) + list(range(1, shots + 1))
         for groups in (few, [choose.randrange(-1, 9) for _ in range(pool)], list(range(pool)), [-1] * pool):
-            large = {own for own in groups if own >= 0 and len(groups) - groups.count(own) >= shots}
+            large = {group for group in groups if group >= 0 and len(groups) - groups.count(group) >= shots}
             documents = [choose.choice([*large, -1, 1000]) for _ in range(100)]
-            one, other = kind(shots), random.Random(shots)
+            ours, theirs = kind(shots), random.Random(shots)
             expected = []
-            for own in documents:
-                equal = {row for row in range(pool) if groups[row] == own >= 0}
-                drawn = [row for row in other.sample(range(pool), shots + 1) if row not in equal][:shots]
+            for group in documents:
+                equal = {row for row in range(pool) if groups[row] == group >= 0}
+                drawn = [row for row in theirs.sample(range(pool), shots + 1) if row not in equal][:shots]
                 if len(drawn) < shots:
-                    drawn = other.sample([row for row in range(pool) if row not in equal], shots)
+                    drawn = theirs.sample([row for row in range(pool) if row not in equal], shots)
                 expected += drawn
-            assert draw(one, pool, shots, Groups(in_groups(groups), in_groups(documents)), 100).to_pylist() == expected
-            assert one.getstate() == other.getstate()
+            assert draw(ours, pool, shots, Groups(in_groups(groups), in_groups(documents)), 100).to_pylist() == expected
+            assert ours.getstate() == theirs.getstate()
 
 
 def test_a_generator_of_another_class_draws_itself():
@@ -96,10 +96,10 @@ def test_where_sample_is_another_it_draws(monkeypatch):
         return list(population)[self.getrandbits(3) : 8 + k][:k]
 
     monkeypatch.setattr(random.Random, "sample", sample)
-    one, other = random.Random(3), random.Random(3)
-    expected = [row for _ in range(50) for row in other.sample(range(99), 4)]
-    assert draw(one, 99, 4, None, 50).to_pylist() == expected
-    assert one.getstate() == other.getstate()
+    ours, theirs = random.Random(3), random.Random(3)
+    expected = [row for _ in range(50) for row in theirs.sample(range(99), 4)]
+    assert draw(ours, 99, 4, None, 50).to_pylist() == expected
+    assert ours.getstate() == theirs.getstate()
 
 
 def test_the_core_checks_what_it_is_given():
@@ -123,13 +123,13 @@ def test_the_first_ones_leave_equal_rows_out():
         ([7, 7, 7, 3, 4], [7, -1, 3], [3, 4, 0, 1, 0, 1]),
     ):
         groups = Groups(in_groups(pool), in_groups(documents))
-        assert first(5, 2, groups, len(documents)).to_pylist() == expected
+        assert first_n(5, 2, groups, len(documents)).to_pylist() == expected
     with pytest.raises(AssertionError, match="3 shots are asked for, and there are 2"):
-        first(5, 3, groups, 3)
-    assert first(5, 2, None, 3).to_pylist() == [0, 1] * 3
-    assert first(5, 2, None, 0).to_pylist() == []
+        first_n(5, 3, groups, 3)
+    assert first_n(5, 2, None, 3).to_pylist() == [0, 1] * 3
+    assert first_n(5, 2, None, 0).to_pylist() == []
     with pytest.raises(AssertionError, match="6 shots are asked for, and there are 5"):
-        first(5, 6, None, 1)
+        first_n(5, 6, None, 1)
 
 
 PIECES = ["", "a", " b ", "{q}", "{{x}}", "\uf8ff0", "{\uf8ff0}", "\uf8ffshots\uf8ff", "é\n", "7", "[1]", "x\u3000"]
@@ -233,11 +233,11 @@ def test_listed_choices_are_those_that_are_printed_and_read(source, chunks):
     ]
     table = pa.Table.from_pylist(rows)
     table = pa.concat_tables([table] * chunks)
-    found = listed_choices(syntax_tree(source), table)
+    choices = listed_choices(syntax_tree(source), table)
     by_program = LISTING.index(source) < 6 or "['items']" in source
-    assert (found is not None) is by_program
-    if found is not None:
-        assert found.array.to_pylist() == [ast.literal_eval(rendered_row(source, row)) for row in rows * chunks]
+    assert (choices is not None) is by_program
+    if choices is not None:
+        assert choices.array.to_pylist() == [ast.literal_eval(render_row(source, row)) for row in rows * chunks]
 
 
 def test_numbers_are_read_as_python_reads_them():
@@ -292,7 +292,7 @@ def test_an_answer_that_is_an_empty_choice_is_an_answer():
 
 def test_no_answer_has_no_delimiters():
     rows = [{"q": f"q{n}.", "a": ""} for n in range(9)]
-    assert all(re.fullmatch(r"(q\d\.){3}", one) for one in drawn_contexts(rows, num_fewshot=2))
+    assert all(re.fullmatch(r"(q\d\.){3}", context) for context in drawn_contexts(rows, num_fewshot=2))
 
 
 @pytest.mark.parametrize("wrong", ["{{q}}{% if n == 7 %}{{gone}}{% endif %}", "{{q.strip()}}"])
@@ -302,18 +302,18 @@ def test_a_document_that_is_not_drawn_raises_nothing(wrong):
     config = {"num_fewshot": 1, "fewshot_config": {"doc_to_text": wrong}}
     task = {"task": "t", "test_split": "test", "fewshot_split": "pool", "doc_to_text": "{{q}}", "doc_to_target": "a"}
     table = pa.Table.from_pylist(rows)
-    found = []
+    is_drawn = []
     for seed in range(40):
-        one = random.Random(seed)
-        drawn = [one.sample(range(9), 1)[0] for _ in rows]
-        found.append(7 in drawn)
-        if found[-1]:
+        generator = random.Random(seed)
+        drawn = [generator.sample(range(9), 1)[0] for _ in rows]
+        is_drawn.append(7 in drawn)
+        if is_drawn[-1]:
             with pytest.raises(pp.RenderError, match="few-shot document 7: "):
                 requests(task | config, table, table, seed=seed)
             continue
         made = [row["arguments"][0] for row in requests(task | config, table, table, seed=seed).to_pylist()]
-        assert made == [f"q{at} x\n\n{row['q']}" for at, row in zip(drawn, rows, strict=True)]
-    assert set(found) == {True, False}
+        assert made == [f"q{number} x\n\n{row['q']}" for number, row in zip(drawn, rows, strict=True)]
+    assert set(is_drawn) == {True, False}
 
 
 def equals(evaluated, pool, same):
@@ -321,7 +321,8 @@ def equals(evaluated, pool, same):
     groups = equal_rows(evaluated, pool, same)
     of_pool = groups.pool.to_pylist()
     return [
-        frozenset(row for row, other in enumerate(of_pool) if own == other >= 0) for own in groups.documents.to_pylist()
+        frozenset(row for row, other in enumerate(of_pool) if group == other >= 0)
+        for group in groups.documents.to_pylist()
     ]
 
 
@@ -332,15 +333,19 @@ def equals(evaluated, pool, same):
 def test_equal_rows_are_those_of_dicts(columns, extra):
     rows = [dict(row) for row in ROWS] + ([ROWS[0] | extra] * 2 if extra else [])
     table = pa.Table.from_pylist(rows).select(columns)
-    own = table.to_pylist()
-    expected = [frozenset(at for at, other in enumerate(table.to_pylist()) if other == row) for row in own]
+    row_dicts = table.to_pylist()
+    expected = [
+        frozenset(number for number, other in enumerate(table.to_pylist()) if other == row) for row in row_dicts
+    ]
     pool = TableDocuments(table, "few-shot document")
     assert equals(TableDocuments(table, "row"), pool, same=True) == expected
     assert equals(TableDocuments(table, "row"), pool, same=False) == expected
     part = TableDocuments(table, "row").take([0, 4])
     assert equals(part, pool, same=True) == [expected[0], expected[4]]
     other = pa.Table.from_pylist([*rows[2:], {"a": "other", "n": 7}], table.schema)
-    expected_of_other = [frozenset(at for at, row in enumerate(own) if row == one) for one in other.to_pylist()]
+    expected_of_other = [
+        frozenset(number for number, row in enumerate(row_dicts) if row == wanted) for wanted in other.to_pylist()
+    ]
     assert equals(TableDocuments(other, "row"), pool, same=False) == expected_of_other
     reordered = TableDocuments(table.select(columns[::-1]), "row")
     assert equals(reordered, pool, same=False) == expected

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._jinja.chat.template import ChatTemplate
-from promptpress._lm_eval import contexts as contexts_module
-from promptpress._lm_eval.chat_templates import ManyChats
+from promptpress._harnesses.lm_eval import contexts as contexts_module
+from promptpress._harnesses.lm_eval.chat_templates import ManyChats
+from promptpress._renderers.chat_template import ChatTemplate
 from promptpress.lm_eval import requests
 
 PLAIN = (
@@ -23,7 +23,7 @@ PIECES = ["", "a", " b ", "{q}", "é\n", "</>", "x\u3000"]
 
 def contexts(config, docs, shots=None, **options):
     table = requests(config, docs, shots, **options)
-    return [own[0] for own in table["arguments"].to_pylist()]
+    return [request[0] for request in table["arguments"].to_pylist()]
 
 
 def test_a_chat_ends_with_a_prompt_or_an_open_message():
@@ -35,7 +35,7 @@ def test_a_chat_ends_with_a_prompt_or_an_open_message():
     ]
 
 
-def test_a_template_without_system_messages_is_asked_again():
+def test_a_template_without_system_messages_is_rendered_again():
     docs = pa.table({"q": ["1+1?", "2+2?"], "d": ["D.", ""]})
     config = {"test_split": "test", "doc_to_text": "q", "doc_to_target": "x", "description": "d"}
     expected = ["<user>1+1?</><assistant>", "<user>2+2?</><assistant>"]

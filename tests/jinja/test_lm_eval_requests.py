@@ -1,4 +1,4 @@
-"""What a task's requests are, told piece by piece; beside the real harness they stand in tests/jinja_engines."""
+"""Requests of a task, piece by piece; tests/jinja_engines compares them with the real harness."""
 
 import math
 
@@ -38,14 +38,20 @@ def arguments(config, docs=DOCS, shots=SHOTS, **options):
 
 
 def contexts(config, **options):
-    return list(dict.fromkeys(own[0] for own in arguments(config, **options)))
+    return list(dict.fromkeys(request[0] for request in arguments(config, **options)))
 
 
 def test_each_choice_is_a_request_with_its_documents_context():
     table = requests(CHOICES, DOCS)
     assert table.to_pylist() == [
-        {"request_type": "loglikelihood", "arguments": own, "idx": idx, "doc_id": doc, "metadata": ("t", doc, 1)}
-        for own, idx, doc in [
+        {
+            "request_type": "loglikelihood",
+            "arguments": context_and_choice,
+            "idx": idx,
+            "doc_id": doc,
+            "metadata": ("t", doc, 1),
+        }
+        for context_and_choice, idx, doc in [
             (("Is ice cold?", " yes"), 0, 0),
             (("Is ice cold?", " no"), 1, 0),
             (("Is fire cold?", " aye"), 0, 1),
@@ -128,7 +134,7 @@ def test_a_target_that_reads_as_a_list_is_one(text, target):
 
 def test_digits_are_numbers_where_there_are_choices():
     config = LIKELIHOOD | {"doc_to_choice": ["x", "y"], "doc_to_target": "{{gold}}"}
-    assert [own[1] for own in arguments(config)] == [0, 1]
+    assert [request[1] for request in arguments(config)] == [0, 1]
     with pytest.raises(pp.RenderError, match="row 0: SyntaxError"):
         requests(config | {"doc_to_target": "0{{gold + 1}}"}, DOCS)
 
@@ -154,14 +160,14 @@ def test_random_shots_follow_the_seed():
         requests(config, DOCS, SHOTS, num_fewshot=4)
 
 
-def test_a_document_is_not_its_own_shot():
+def test_a_document_is_no_shot_of_itself():
     docs = pa.table({"q": ["a", "b", "a"], "said": ["1", "2", "1"]})
     config = ANSWERS | {"fewshot_split": "test"}
     assert contexts(config, docs=docs, num_fewshot=1) == ["b 2\n\na", "a 1\n\nb"]
     odd = docs.append_column("x", pa.array([math.nan, 0.0, 0.0]))
     # NaN equals nothing: a row that holds it isn't known again.
     drawn = {contexts(config, docs=odd, num_fewshot=2, seed=seed)[0] for seed in range(40)}
-    assert any(own.startswith("a 1\n\na 1") or own.endswith("a 1\n\na") for own in drawn)
+    assert any(context.startswith("a 1\n\na 1") or context.endswith("a 1\n\na") for context in drawn)
     first = config | {"fewshot_config": {"sampler": "first_n"}}
     assert contexts(first, docs=docs, num_fewshot=1) == ["b 2\n\na", "a 1\n\nb"]
 
@@ -185,7 +191,7 @@ def test_listed_samples_need_not_be_alike():
         (None, ["Is ice cold?", "Is fire cold?"]),
     ],
 )
-def test_a_prefix_stands_behind_the_question(prefix, ends):
+def test_a_prefix_stands_after_the_question(prefix, ends):
     assert contexts(ANSWERS | {"gen_prefix": prefix}) == ends
 
 
@@ -209,15 +215,15 @@ def test_mutual_information_asks_for_each_choice_alone():
 
 
 def chat(messages, add_generation_prompt=True):
-    said = [f"{message['role'][0]}:{message['content']}" for message in messages]
-    return "|".join([*said, "a:"] if add_generation_prompt else said)
+    turns = [f"{message['role'][0]}:{message['content']}" for message in messages]
+    return "|".join([*turns, "a:"] if add_generation_prompt else turns)
 
 
 def test_a_chat_holds_shots_in_one_message_or_in_many():
     config = ANSWERS | {"fewshot_config": {"sampler": "first_n"}, "description": "Short."}
     options = {"num_fewshot": 1, "chat_template": chat, "system_instruction": "Be kind."}
-    one = contexts(config, **options)
-    assert one[0] == "s:Be kind.\n\nShort.|u:s0 t0\n\nIs ice cold?|a:"
+    in_one = contexts(config, **options)
+    assert in_one[0] == "s:Be kind.\n\nShort.|u:s0 t0\n\nIs ice cold?|a:"
     many = contexts(config, fewshot_as_multiturn=True, **options)
     assert many[0] == "s:Be kind.\n\nShort.|u:s0|a:t0|u:Is ice cold?|a:"
     opened = contexts(config | {"gen_prefix": "It is"}, **options)
@@ -264,7 +270,7 @@ def test_part_of_the_documents(options, ids, rows):
         return
     table = requests(config, docs, **options)
     assert table["doc_id"].to_pylist() == ids
-    assert [own[0] for own in table["arguments"].to_pylist()] == [f"q{row}" for row in rows]
+    assert [request[0] for request in table["arguments"].to_pylist()] == [f"q{row}" for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -343,8 +349,12 @@ def test_any_layout_of_texts(strings, text, split):
         table = table.set_column(0, "q", column)
         return pa.concat_tables([table.slice(0, 1), table.slice(1)])
 
-    own = {"doc_to_text": text, "fewshot_split": split}
-    for config in (CHOICES | own, ANSWERS | own | {"gen_prefix": "q"}, LIKELIHOOD | own | {"doc_to_target": "q"}):
+    settings = {"doc_to_text": text, "fewshot_split": split}
+    for config in (
+        CHOICES | settings,
+        ANSWERS | settings | {"gen_prefix": "q"},
+        LIKELIHOOD | settings | {"doc_to_target": "q"},
+    ):
         for options in ({"num_fewshot": 1}, {"rank": 1, "world_size": 2}):
             expected = requests(config, DOCS, SHOTS, **options).to_pylist()
             assert requests(config, laid_out(DOCS), laid_out(SHOTS), **options).to_pylist() == expected

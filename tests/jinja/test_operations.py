@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from jinja.running import GIVEN_UP, ONE_ROW, outcome, run, shown
-from promptpress._jinja.program import Program
-
-from jinja import model
+from jinja.running import GIVEN_UP, ONE_ROW, outcome, program_of, run
+from models import jinja_model as model
+from promptpress._core import JINJA_OPERATIONS
+from promptpress._jinja.compiler.program import Program
 
 TEXTS = [
     "", "a", " ", "ab", "abc abc", "  a b  ", "\x1c a\x1f", "\x85é\u3000", "aXbX", "XX", "ÄÖ ß", "İstanbul ŉ ǅ ﬁ",
@@ -42,7 +42,7 @@ CASES = {"lower", "title", "capitalize", "swapcase", "title_filter"}
 def strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    return [text for one in value for text in strings(one)] if isinstance(value, list) else []
+    return [text for item in value for text in strings(item)] if isinstance(value, list) else []
 
 
 def has_nan(value: Any) -> bool:
@@ -50,7 +50,7 @@ def has_nan(value: Any) -> bool:
 
 
 def may_give_up(name: str, arguments: list[Any]) -> bool:  # noqa: PLR0911 - a line a rule
-    """Where the core leaves to the reference what the model can do."""
+    """Return true if the core may leave to the reference what the model can do."""
     first = arguments[0] if arguments else None
     flags = {"sort": [1, 2], "unique": [1], "min": [1], "max": [1], "tojson": [2, 3]}.get(name, [])
     if not all(type(arguments[n]) is bool for n in flags if n < len(arguments)):
@@ -64,15 +64,15 @@ def may_give_up(name: str, arguments: list[Any]) -> bool:  # noqa: PLR0911 - a l
         digits = isinstance(first, str) and not first.isascii()  # digits of other scripts
         return digits or base != 10
     if name == "truediv":
-        return any(isinstance(one, int) and abs(one) > 2**53 for one in arguments)
+        return any(isinstance(argument, int) and abs(argument) > 2**53 for argument in arguments)
     if name == "sum":
-        return any(isinstance(one, float) for one in first)
+        return any(isinstance(value, float) for value in first)
     if name == "round":
         return len(arguments) > 1 and arguments[1] < 0
     if name in ("eq", "ne", "contains", "index", "count"):
         return all(map(has_nan, arguments))  # whether they are one object decides
     if name in ("startswith", "endswith"):
-        return not all(isinstance(one, str) for one in arguments[1])  # Python stops at the first that fits
+        return not all(isinstance(prefix, str) for prefix in arguments[1])  # Python stops at the first that fits
     return False
 
 
@@ -146,6 +146,33 @@ def arguments_of(name: str, rng: random.Random) -> list[Any]:
     return [any_value() if rng.random() < 0.08 else kind() for kind in kinds]
 
 
+def test_the_core_and_the_model_have_the_same_operations() -> None:
+    assert {*JINJA_OPERATIONS} == {*model.OPERATIONS, "select"}
+
+
+VALUES_OF: dict[str, list[Any]] = {
+    "none": [None],
+    "bool": [True, False],
+    "int": INTS,
+    "float": [*FLOATS, *ODD_FLOATS],
+    "str": TEXTS,
+    "list": LISTS,
+}
+
+
+# `is` compares with None, True and False alone, which no type says.
+@pytest.mark.parametrize("name", [name for name, of in JINJA_OPERATIONS.items() if of.certain and name != "is"])
+def test_an_operation_raises_nothing_where_the_table_says_so(name: str) -> None:
+    rng = random.Random(f"certain {name}")
+    operation = JINJA_OPERATIONS[name]
+    kinds = [[kind for kind in kinds if kind in VALUES_OF] for kinds in operation.certain or ()]
+    for _ in range(300):
+        count = rng.randint(operation.least, operation.least + 2 if operation.most is None else operation.most)
+        of_operands = [kinds[min(index, len(kinds) - 1)] for index in range(count)]
+        arguments = [rng.choice(VALUES_OF[rng.choice(choices)]) for choices in of_operands]
+        assert agree(name, arguments), (name, arguments)
+
+
 @pytest.mark.parametrize("name", [*model.OPERATIONS, "select"])
 def test_what_an_operation_gives_is_what_python_gives(name: str) -> None:
     rng = random.Random(f"operation {name}")
@@ -157,12 +184,12 @@ def test_what_an_operation_gives_is_what_python_gives(name: str) -> None:
 def test_values_of_every_kind_in_every_place(name: str) -> None:
     rng = random.Random(f"kinds {name}")
     kinds: list[list[Any]] = [[None], [True], INTS, FLOATS, ODD_FLOATS, TEXTS, LISTS]
-    for place in range(len(arguments_of(name, rng))):
+    for position in range(len(arguments_of(name, rng))):
         for kind in kinds:
             for _ in range(6):
                 arguments = arguments_of(name, rng)
-                if place < len(arguments):
-                    arguments[place] = rng.choice(kind)
+                if position < len(arguments):
+                    arguments[position] = rng.choice(kind)
                 agree(name, arguments)
 
 
@@ -180,8 +207,8 @@ def test_halves_are_rounded_as_python_does() -> None:
     values += [0.15, 2.675, 1.005, 5e-324, 1.7976931348623157e308, 123456789.125]
     for value in values:
         agree("round", [value])
-        for places in (0, 1, 2, 3, 17, 400):
-            agree("round", [value, places])
+        for digits in (0, 1, 2, 3, 17, 400):
+            agree("round", [value, digits])
 
 
 def each(name: str, *operands: Any) -> Program:
@@ -204,7 +231,7 @@ def differing(program: Program, texts: list[str], expected: list[str]) -> list[t
     """Texts of which the core makes something else, with what it makes of them."""
     made = run(program, pa.table({"c": texts}))
     assert len(made) == len(expected)
-    return [(text, one) for text, one, other in zip(texts, made, expected, strict=True) if one != other]
+    return [(text, ours) for text, ours, theirs in zip(texts, made, expected, strict=True) if ours != theirs]
 
 
 @pytest.mark.parametrize("planes", PLANES)
@@ -254,12 +281,12 @@ def test_json_is_that_of_json_dumps() -> None:
             for ascii_only in (True, False):
                 for separators in (None, [",", ":"]):
                     nodes = (("column", 0), ("const", indent), ("tojson", 0, 1, sort_keys, ascii_only, separators))
-                    program = shown({"v": 0}, *nodes)
+                    program = program_of({"v": 0}, *nodes)
                     assert run(program, table) == [model.run(program, row) for row in table.to_pylist()]
 
 
-def test_a_missing_value_is_asked_for_once() -> None:
-    """What bails is not evaluated anew, and what nobody asks for is not evaluated at all."""
+def test_a_missing_value_is_looked_up_once() -> None:
+    """A node that bails isn't evaluated again, and a node without use isn't evaluated at all."""
     nodes = (("const", []), ("first", 0), ("select", ("const", 1), 1, 1), ("const", "x"), ("select", True, 3, 1))
     nodes = (nodes[0], nodes[1], nodes[3], ("select", True, 2, 1), ("select", False, 1, 2))
     assert run(Program((), nodes, (("emit", 3), ("emit", 4))), ONE_ROW) == ["xx"]

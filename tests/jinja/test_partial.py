@@ -11,12 +11,12 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from jinja.model import Bailed, BailError, Values, run
-from jinja.random_templates import Templates, rows
-from promptpress._jinja.partial.builder import Builder
-from promptpress._jinja.partial.compile import Compiled, compile_columns
-from promptpress._jinja.partial.values import NeedsKeyError
-from promptpress._jinja.program import Program
+from generators.random_templates import Templates, rows
+from models.jinja_model import Bailed, BailError, Values, run
+from promptpress._jinja.compiler.builder import Builder
+from promptpress._jinja.compiler.compile import Compiled, compile_columns
+from promptpress._jinja.compiler.program import Program
+from promptpress._jinja.compiler.values import NeedsKeyError
 from promptpress._jinja.reference import Reference
 
 SCHEMA = pa.schema([
@@ -51,7 +51,7 @@ def compiled_for(reference: Reference, row: dict[str, Any]) -> Compiled:
 
 
 def outcome(reference: Reference, row: dict[str, Any]) -> tuple[str, Any, Any]:
-    """What comes of a row: `same`, `bailed`, `raises` or `differs`."""
+    """Return the outcome of a row: `same`, `bailed`, `raises` or `differs`."""
     got = run(compiled_for(reference, row).program, row)
     try:
         wanted: Any = reference.render(row)

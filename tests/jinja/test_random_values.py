@@ -82,12 +82,15 @@ def same_as_engine(source: str, environment: str = "jinja2", table: pa.Table = T
     ours = pp.JinjaTemplate(source, environment=environment)  # type: ignore[arg-type]
     rows = table.to_pylist()
     wanted = [outcome(lambda row=row: theirs.render(**row)) for row in rows]
-    single = [outcome(lambda at=at: ours.render(table.slice(at, 1))["prompt"][0].as_py()) for at in range(len(rows))]
+    single = [
+        outcome(lambda row_number=row_number: ours.render(table.slice(row_number, 1))["prompt"][0].as_py())
+        for row_number in range(len(rows))
+    ]
     assert single == wanted
-    fine = [at for at, row in enumerate(rows) if not is_raised(theirs, row)]
+    fine = [row_number for row_number, row in enumerate(rows) if not is_raised(theirs, row)]
     if not fine:
         return 0
-    assert ours.render(table.take(fine))["prompt"].to_pylist() == [wanted[at] for at in fine]
+    assert ours.render(table.take(fine))["prompt"].to_pylist() == [wanted[row_number] for row_number in fine]
     assert ours.last_run is not None
     return ours.last_run.compiled
 
@@ -245,16 +248,16 @@ def test_constants_are_computed_as_the_engine_computes_them(source: str, environ
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("{{ s ~ 10 ** 5000 }}", "ValueError: Exceeds the limit"),
         ("{{ (([1] if 7 else s).x ~ s) }}", "UndefinedError: 'list object' has no attribute 'x'"),
         ("{{ (1 + 1).a or s }}", "UndefinedError: 'int object' has no attribute 'a'"),
     ],
 )
-def test_constants_that_stop_the_engine_from_compiling(source: str, said: str) -> None:
-    with pytest.raises(Exception, match=said.split(": ")[1]) as raised:
+def test_constants_that_stop_the_engine_from_compiling(source: str, message: str) -> None:
+    with pytest.raises(Exception, match=message.split(": ")[1]) as raised:
         engines.compiler("lm_eval")(source)
-    assert type(raised.value).__name__ == said.split(":", maxsplit=1)[0]
-    with pytest.raises(pp.TemplateError, match=f"source: {said}"):
+    assert type(raised.value).__name__ == message.split(":", maxsplit=1)[0]
+    with pytest.raises(pp.TemplateError, match=f"source: {message}"):
         pp.JinjaTemplate(source, environment="lm_eval")

@@ -8,6 +8,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
+from promptpress._engine.table_renderer import engine_of
 from promptpress._jinja import table_programs
 from promptpress._jinja.chat import shape_programs
 
@@ -61,7 +62,7 @@ def test_few_and_short_lengths_have_programs_at_once() -> None:
 
 
 def test_refuse_makes_a_program_for_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That a length is rare is no reason to refuse its row."""
+    """A row isn't refused because its length is rare."""
     monkeypatch.setattr(table_programs, "CHEAP_EXPRESSIONS", 0)
     lengths = list(range(60))
     template = pp.JinjaTemplate(LOOP, fallback="refuse")
@@ -77,7 +78,7 @@ def test_counted_lengths_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(table_programs, name, bound)
     template = pp.JinjaTemplate(LOOP)
     template.render(lists(list(range(40))))
-    (programs,) = template._runner._programs.values()
+    (programs,) = engine_of(template).runner._programs.values()
     assert len(programs._rows) <= 5
 
 
@@ -129,7 +130,7 @@ LACKING = [
     "source", ["{{ c is none }}", "{{ 1 if c else 2 }}", "{{ c }}", "{% if 0 %}{{ c }}{% endif %}"]
 )
 @pytest.mark.parametrize("row", [0, 1, 5])
-@pytest.mark.parametrize(("kind", "value", "lacking"), LACKING, ids=lambda one: str(one) if one in KINDS else "")
+@pytest.mark.parametrize(("kind", "value", "lacking"), LACKING, ids=lambda value: str(value) if value in KINDS else "")
 def test_a_value_that_python_lacks_is_an_error_checked_or_not(
     kind: pa.DataType, value: Any, lacking: Any, row: int, source: str
 ) -> None:
@@ -139,9 +140,9 @@ def test_a_value_that_python_lacks_is_an_error_checked_or_not(
     template.render(pa.table({"c": pa.array(values, kind)}))
     values[row] = lacking
     broken = pa.table({"c": pa.array(values, kind)})
-    for one in (template, pp.JinjaTemplate(source)):
+    for jinja_template in (template, pp.JinjaTemplate(source)):
         with pytest.raises(pp.RenderError, match=f'row {row}, column "c": ') as caught:
-            one.render(broken)
+            jinja_template.render(broken)
         assert (caught.value.code, caught.value.row, caught.value.column) == ("unconvertible_value", row, "c")
 
 

@@ -8,11 +8,11 @@ from random import Random
 
 import promptpress as pp
 import pytest
-from jinja.random_templates import NAMES, Templates
+from generators.random_templates import NAMES, Templates
 from jinja2 import nodes
 from jinja2.meta import find_undeclared_variables
-from promptpress._jinja.environments import ENVIRONMENTS, environment
 from promptpress._jinja.reference import Reference
+from promptpress._jinja.sandbox.environments import ENVIRONMENTS, environment
 from promptpress._jinja.survey import MAX_DEPTH, MAX_LOOPS, MAX_WAYS, Survey
 
 LATE = [
@@ -74,7 +74,7 @@ def survey_of(source: str, name: str = "jinja2") -> Survey:
 
 
 def as_at_once(source: str, name: str) -> str | None:
-    """What making the template by Jinja2 itself raises."""
+    """Return what Jinja2 raises when it makes the template."""
     engine = environment(name)
     try:
         engine.from_string(source)
@@ -104,15 +104,15 @@ def test_code_that_cannot_fail_is_generated_with_the_first_row(source: str, name
 def test_what_generating_raises_is_raised_when_the_template_is_made(name: str, source: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        meant = as_at_once(source, name)
+        expected = as_at_once(source, name)
         assert not survey_of(source, name).is_certain
-        if meant is None:
+        if expected is None:
             assert Reference(source, name)._compiled is not None
             return
         with pytest.raises(pp.TemplateError) as caught:
             Reference(source, name)
-        if "<template>" not in meant and "<unknown>" not in meant:
-            assert meant in str(caught.value)
+        if "<template>" not in expected and "<unknown>" not in expected:
+            assert expected in str(caught.value)
 
 
 def nested(kind: str, depth: int) -> str:
@@ -180,11 +180,11 @@ def odd(random: Random, forms: list[str], depth: int) -> str:
     while depth <= 0 and ("{E}" in form or "{S}" in form):
         form = random.choice(forms)
     out = []
-    for place, part in enumerate(form.split("{E}")):
+    for gap, part in enumerate(form.split("{E}")):
         inner = part.split("{S}")
-        out += [odd(random, ODD_EXPRESSIONS, depth - 1)] if place else []
-        for at, piece in enumerate(inner):
-            if at:
+        out += [odd(random, ODD_EXPRESSIONS, depth - 1)] if gap else []
+        for index, piece in enumerate(inner):
+            if index:
                 out += [odd(random, ODD_STATEMENTS, depth - 1) for _ in range(random.randint(1, 2))]
             out.append(piece.replace("{{", "{").replace("}}", "}"))
     return "".join(out)
@@ -217,21 +217,21 @@ def test_names_are_those_that_jinja2_finds(name: str) -> None:
     templates = Templates(Random(3))
     templates.variables = [*NAMES, "range", "namespace"]
     engine = environment(name)
-    known = 0
+    count = 0
     for _ in range(100):
         source = f"{{{{ {templates.expression(3)} }}}}{{% if range and {templates.expression(2)} %}}{{% endif %}}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             reference = Reference(source, name)
         if reference.names_read is not None:
-            known += 1
-            own = {node.name for node in reference.ast().find_all(nodes.Name)} & set(engine.globals)
-            assert reference.names_read == find_undeclared_variables(engine.parse(source)) | own
-    assert known > 50
+            count += 1
+            globals_read = {node.name for node in reference.ast().find_all(nodes.Name)} & set(engine.globals)
+            assert reference.names_read == find_undeclared_variables(engine.parse(source)) | globals_read
+    assert count > 50
 
 
 def test_filters_past_a_dicts_methods_are_not_there() -> None:
-    """What has a guard put before it can't be had without, by whatever copies the dict as C does."""
+    """A filter with a guard can't be had without it, even by code that copies the dict as C does."""
     filters = environment("jinja2").filters
     assert set(dict.copy(filters).values()) == {None}
     assert filters.copy()["upper"] is filters["upper"] is filters.get("upper")

@@ -16,6 +16,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
+from promptpress._engine.table_renderer import engine_of
 
 jinja2 = pytest.importorskip("jinja2")
 
@@ -103,7 +104,7 @@ def test_a_template_without_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("{% if %}",), None, "source: line 1: TemplateSyntaxError: Expected an expression"),
         (("a\n{{ x|nothing }}",), None, "source: line 2: TemplateAssertionError: No filter named 'nothing'"),
@@ -116,15 +117,15 @@ def test_a_template_without_columns() -> None:
         (("x", "jinja2", "jinja2", None, "string", "today"), "wrong_type", "now: expected a datetime"),
     ],
 )
-def test_refused_arguments(arguments: Sequence[Any], code: str | None, said: str) -> None:
+def test_refused_arguments(arguments: Sequence[Any], code: str | None, message: str) -> None:
     with pytest.raises(pp.TemplateError) as error:
         pp.JinjaTemplate(*arguments)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
     assert code is None or error.value.code == code
 
 
 @pytest.mark.parametrize(
-    ("source", "environment", "said"),
+    ("source", "environment", "message"),
     [
         ("{{ q + 1 }}", "jinja2", 'row 0: TypeError: can only concatenate str (not "int") to str'),
         ("{{ id.a.b }}", "jinja2", "row 0: UndefinedError: 'int object' has no attribute 'a'"),
@@ -136,15 +137,15 @@ def test_refused_arguments(arguments: Sequence[Any], code: str | None, said: str
         ("{% for i in range(10 ** 9) %}{% endfor %}", "jinja2", "row 0: limit exceeded: a range of more than"),
     ],
 )
-def test_rows_that_raise(source: str, environment: Any, said: str) -> None:
+def test_rows_that_raise(source: str, environment: Any, message: str) -> None:
     with pytest.raises(pp.RenderError) as error:
         pp.JinjaTemplate(source, environment).render(SAMPLES)
-    assert str(error.value).startswith(said)
-    assert error.value.row == int(said[4])
+    assert str(error.value).startswith(message)
+    assert error.value.row == int(message[4])
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda t: t.render(SAMPLES, keep=["nothing"]), "keep: the table has no column 'nothing'"),
         (lambda t: t.render(SAMPLES, index="prompt"), "index: an output column is called 'prompt' too"),
@@ -152,10 +153,10 @@ def test_rows_that_raise(source: str, environment: Any, said: str) -> None:
         (lambda t: t.render(pa.table([pa.array([1])] * 2, ["q", "q"])), 'column "q": the table has two columns'),
     ],
 )
-def test_refused_tables(call: Callable[[Any], Any], said: str) -> None:
+def test_refused_tables(call: Callable[[Any], Any], message: str) -> None:
     with pytest.raises(pp.RenderError) as error:
         call(pp.JinjaTemplate("{{ q }}"))
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
 
 
 def test_a_column_named_self_is_what_the_engine_makes_of_it() -> None:
@@ -169,20 +170,20 @@ def test_it_can_not_be_changed() -> None:
     with pytest.raises(AttributeError, match="a JinjaTemplate can't be changed: 'source' is set when it is made"):
         template.source = "y"  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="can't be deleted"):
-        del template._runner
+        del template._engine
 
 
 def test_equality_and_pickles() -> None:
-    one = pp.JinjaTemplate("{{ q }}", names={"prompt": "t"})
-    assert one == pp.JinjaTemplate("{{ q }}", names={"prompt": "t"})
-    assert hash(one) == hash(pp.JinjaTemplate("{{ q }}", names={"prompt": "t"}))
+    template = pp.JinjaTemplate("{{ q }}", names={"prompt": "t"})
+    assert template == pp.JinjaTemplate("{{ q }}", names={"prompt": "t"})
+    assert hash(template) == hash(pp.JinjaTemplate("{{ q }}", names={"prompt": "t"}))
     others = [pp.JinjaTemplate("{{ q }}"), pp.JinjaTemplate("{{ q }}", "lm_eval", names={"prompt": "t"})]
-    assert one not in others
-    assert one != "{{ q }}"
-    for again in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
-        assert again == one
-        assert again.render(SAMPLES).equals(one.render(SAMPLES))
-    assert repr(one) == "JinjaTemplate('{{ q }}', names={'prompt': 't'})"
+    assert template not in others
+    assert template != "{{ q }}"
+    for again in (pickle.loads(pickle.dumps(template)), copy.copy(template), copy.deepcopy(template)):
+        assert again == template
+        assert again.render(SAMPLES).equals(template.render(SAMPLES))
+    assert repr(template) == "JinjaTemplate('{{ q }}', names={'prompt': 't'})"
 
 
 def test_the_clock_stands_still() -> None:
@@ -211,11 +212,11 @@ def test_last_run_counts_rows() -> None:
 
 def test_rows_that_fell_back_are_noted_once() -> None:
     template = pp.JinjaTemplate("{{ q }}")
-    template._runner.noted = False
-    template._runner.programs_for = lambda _: ([None], None)
-    with pytest.warns(pp.PromptWarning, match="3 of 3 rows were rendered by Jinja2 itself") as found:
+    engine_of(template).runner.noted = False
+    engine_of(template).runner.programs_for = lambda _: ([None], None)
+    with pytest.warns(pp.PromptWarning, match="3 of 3 rows were rendered by Jinja2 itself") as caught:
         template.render(SAMPLES)
-    assert found[0].filename == __file__
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         template.render(SAMPLES)
@@ -225,7 +226,7 @@ def test_rows_that_fell_back_are_noted_once() -> None:
 
 def test_refused_rows() -> None:
     template = pp.JinjaTemplate("{{ q }}", fallback="refuse")
-    template._runner.programs_for = lambda _: ([None], None)
+    engine_of(template).runner.programs_for = lambda _: ([None], None)
     with pytest.raises(pp.RenderError, match=r'row 0: it can.t be compiled: .*; fallback="jinja2" has') as error:
         template.render(SAMPLES)
     assert error.value.row == 0
@@ -239,11 +240,11 @@ def test_a_program_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(run, "render_rows", wrong)
     template = pp.JinjaTemplate("{{ q }}")
-    template._runner.programs_for = lambda _: ([object()], None)
+    engine_of(template).runner.programs_for = lambda _: ([object()], None)
     with pytest.raises(pp.RenderError, match="row 0: the compiled template gives 'wrong', and Jinja2 ' a '"):
         template.render(SAMPLES)
     template = pp.JinjaTemplate("{{ q.strip() }}")
-    template._runner.programs_for = lambda _: ([object()], None)
+    engine_of(template).runner.programs_for = lambda _: ([object()], None)
     with pytest.raises(pp.RenderError, match="gives 'wrong', and Jinja2 raises UndefinedError"):
         template.render(SAMPLES.slice(2))
 
@@ -251,20 +252,20 @@ def test_a_program_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 def test_which_rows_are_checked() -> None:
     from promptpress._jinja.run import CHECKED_FIRST, CHECKED_ONE_IN
 
-    runner = pp.JinjaTemplate("{{ q }}")._runner
-    one, two = object(), object()
+    runner = engine_of(pp.JinjaTemplate("{{ q }}")).runner
+    first, second = object(), object()
     which = pa.array([0, 1, 0, 1, 0, 1, 0, 0], pa.uint32())
-    assert runner._rows_to_check([one, two, None], which, 8, 1, {1}) == [0, 2, 3, 5]
-    assert runner._rows_to_check([one, two, None], which, 8, 1, {1}) == []
-    rows = runner._rows_to_check([one], None, 2 * CHECKED_ONE_IN, 0, set())
+    assert runner._rows_to_check([first, second, None], which, 8, 1, {1}) == [0, 2, 3, 5]
+    assert runner._rows_to_check([first, second, None], which, 8, 1, {1}) == []
+    rows = runner._rows_to_check([first], None, 2 * CHECKED_ONE_IN, 0, set())
     assert rows == [0, CHECKED_ONE_IN]
     assert CHECKED_FIRST == 2
 
 
 def test_compiled_lists_nodes() -> None:
-    found = pp.JinjaTemplate("{{ a.strip() }}\n{{ b }}").compiled
-    assert found.schema.names == ["line", "node", "compiled", "reason"]
-    assert {row["line"] for row in found.to_pylist()} >= {1, 2}
+    nodes = pp.JinjaTemplate("{{ a.strip() }}\n{{ b }}").compiled
+    assert nodes.schema.names == ["line", "node", "compiled", "reason"]
+    assert {row["line"] for row in nodes.to_pylist()} >= {1, 2}
 
 
 VALUES: list[pa.Array] = [
@@ -308,8 +309,8 @@ def test_values_are_those_of_to_pylist(values: pa.Array, source: str) -> None:
     table = pa.table(
         {"v": pa.chunked_array([values, values.slice(1)]), "w": pa.nulls(2 * len(values) - min(len(values), 1))}
     )
-    meant = [jinja2.Environment().from_string(source).render(**row) for row in table.to_pylist()]
-    assert pp.JinjaTemplate(source).render(table)["prompt"].to_pylist() == meant
+    expected = [jinja2.Environment().from_string(source).render(**row) for row in table.to_pylist()]
+    assert pp.JinjaTemplate(source).render(table)["prompt"].to_pylist() == expected
 
 
 def test_import_needs_no_jinja2() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._jinja.partial.values import Sym, UnsupportedError, asked, forget
+from promptpress._jinja.compiler.values import Sym, UnsupportedError, forget_inspections, inspections
 
 ASKS: list[Callable[[Any], Any]] = [
     *(str, repr, bool, len, iter, hash, float, int, operator.index, operator.neg, sorted, json.dumps),
@@ -30,20 +30,20 @@ ASKS: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("ask", ASKS)
-def test_whatever_is_asked_is_refused_or_remembered(ask: Callable[[Any], Any]) -> None:
-    before = asked()
+def test_every_question_is_refused_or_remembered(ask: Callable[[Any], Any]) -> None:
+    before = inspections()
     with pytest.raises((UnsupportedError, TypeError)) as refused:
         ask([Sym(0), Sym(1)] if ask is sorted else Sym(0))
     # What tells by the type alone, as C code does, takes it for none of its own and raises by itself.
-    assert asked() > before or refused.type is TypeError
+    assert inspections() > before or refused.type is TypeError
 
 
-def test_no_thread_takes_back_what_another_has_asked() -> None:
-    before = asked()
+def test_no_thread_undoes_the_question_of_another() -> None:
+    before = inspections()
     with pytest.raises(UnsupportedError):
         str(Sym(0))
-    other = threading.Thread(target=forget, args=(before,))
+    other = threading.Thread(target=forget_inspections, args=(before,))
     other.start()
     other.join()
-    assert asked() == before + 1
-    forget(before)
+    assert inspections() == before + 1
+    forget_inspections(before)

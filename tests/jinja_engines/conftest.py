@@ -1,4 +1,4 @@
-"""What of these tests needs an engine that isn't installed here is skipped; `make test-jinja` brings all of them."""
+"""Tests whose engine isn't installed are skipped; `make test-jinja` installs all of them."""
 
 from __future__ import annotations
 

@@ -20,16 +20,16 @@ from lm_eval.api.model import LM  # noqa: E402 - skipped without it
 from lm_eval.api.task import ConfigurableTask  # noqa: E402
 from lm_eval.tasks import TaskManager  # noqa: E402
 from promptpress import lm_eval as promptpress_lm_eval  # noqa: E402
-from promptpress._backend.report import CallRecord  # noqa: E402
+from promptpress._harnesses.bulk.report import CallRecord  # noqa: E402
 
 Splits = dict[str, Any]
 RESULTS = ("results", "configs", "versions", "n-shot", "higher_is_better", "n-samples", "samples", "group_subtasks")
-"""What an evaluation says that doesn't depend on when and where it ran."""
+"""Keys of an evaluation's results that don't depend on when and where it ran."""
 
 
 def chatml(messages: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
     """A chat as a text."""
-    texts = [f"<|{one['role']}|>{one['content']}" for one in messages]
+    texts = [f"<|{message['role']}|>{message['content']}" for message in messages]
     return "<|end|>".join(texts) + ("<|end|><|assistant|>" if add_generation_prompt else "")
 
 
@@ -40,11 +40,13 @@ class Scripted(LM):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
 
     def _numbers(self, requests: list[Any]) -> Iterator[int]:
         for request in requests:
-            self.asked.append((request.request_type, copy.deepcopy(request.arguments), request.idx, request.metadata))
+            self.requests.append(
+                (request.request_type, copy.deepcopy(request.arguments), request.idx, request.metadata)
+            )
             yield hashlib.sha256(repr(request.arguments).encode("utf-8", "surrogatepass")).digest()[0]
 
     def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
@@ -98,16 +100,16 @@ def quiet() -> Iterator[None]:
 
 
 def evaluated(make: Callable[[], Any], *, on: bool, **options: Any) -> dict[str, Any]:
-    """What the harness's own evaluation gives: answers asked for, results, samples; or what it raises."""
+    """Return what an evaluation by the harness gives: requests, results and samples; or what it raises."""
     model = Scripted()
     options = {"bootstrap_iters": 0, "task_manager": no_tasks(), **options}
     with quiet(), switched(on=on):
         try:
             tasks = make()
-            found = evaluator.simple_evaluate(model, tasks=tasks if isinstance(tasks, list) else [tasks], **options)
+            results = evaluator.simple_evaluate(model, tasks=tasks if isinstance(tasks, list) else [tasks], **options)
         except Exception as error:
-            return {"asked": model.asked, "error": (type(error), str(error))}
-    return {"asked": model.asked, **{name: found.get(name) for name in RESULTS}}
+            return {"asked": model.requests, "error": (type(error), str(error))}
+    return {"asked": model.requests, **{name: results.get(name) for name in RESULTS}}
 
 
 def built(task: Any, *, on: bool, **options: Any) -> Any:
@@ -119,9 +121,9 @@ def built(task: Any, *, on: bool, **options: Any) -> Any:
         except Exception as error:
             return type(error), str(error)
     states = before, task.sampler.rnd.getstate()
-    docs = [id(one.doc) for one in task.instances]
-    shared = [docs.index(one) for one in docs]
-    return [dict(vars(one)) for one in task.instances], shared, states, sorted(vars(task))
+    docs = [id(instance.doc) for instance in task.instances]
+    shared = [docs.index(instance) for instance in docs]
+    return [dict(vars(instance)) for instance in task.instances], shared, states, sorted(vars(task))
 
 
 _managers: list[Any] = []
@@ -134,25 +136,25 @@ def no_tasks() -> Any:
     return _managers[0]
 
 
-def said_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a run leaves to the harness, and why."""
-    found: list[str] = []
+def reasons_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect the reasons for which a run leaves prompts to the harness."""
+    reasons: list[str] = []
     left = CallRecord.left
 
     def noted(self: CallRecord, reason: str) -> None:
-        found.append(reason)
+        reasons.append(reason)
         left(self, reason)
 
     monkeypatch.setattr(CallRecord, "left", noted)
-    return found
+    return reasons
 
 
-def equal(one: Any, other: Any) -> bool:
-    """Whether two values are alike, NaN included."""
-    if type(one) is not type(other):
+def equal(first: Any, second: Any) -> bool:
+    """Return true if two values are equal; NaN equals NaN."""
+    if type(first) is not type(second):
         return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(equal(one[key], other[key]) for key in one)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return bool(one == other or (isinstance(one, float) and math.isnan(one) and math.isnan(other)))
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(equal(first[key], second[key]) for key in first)
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(map(equal, first, second))
+    return bool(first == second or (isinstance(first, float) and math.isnan(first) and math.isnan(second)))

@@ -70,10 +70,10 @@ def compare(name: str, engine: Engine, templates: list[str]) -> None:
     for template in templates:
         for row in ROWS:
             # A template may change what it is given.
-            meant = outcome(engine, template, copy.deepcopy(row))
-            found = outcome(lambda t, r: Reference(t, name, NOW).render(r), template, copy.deepcopy(row))
-            if found != meant:
-                different.append((template, row, meant, found))
+            expected = outcome(engine, template, copy.deepcopy(row))
+            actual = outcome(lambda t, r: Reference(t, name, NOW).render(r), template, copy.deepcopy(row))
+            if actual != expected:
+                different.append((template, row, expected, actual))
     assert not different, "\n".join(map(str, different[:10]))
 
 

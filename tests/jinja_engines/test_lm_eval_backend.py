@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("lm_eval.evaluator")
 
-from jinja_engines.lm_eval_runs import datasets, equal, evaluated, said_of, task_of
+from jinja_engines.lm_eval_runs import datasets, equal, evaluated, reasons_of, task_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -123,18 +123,18 @@ def both(make: Callable[[], Any], **options: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_evaluation_is_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = said_of(monkeypatch)
+    reasons = reasons_of(monkeypatch)
     for options in RUNS:
-        found = both(lambda: task_of(KINDS[kind], SPLITS), log_samples=True, **options)
-        assert found["asked"]
-        assert "error" not in found
-    assert said == []
+        results = both(lambda: task_of(KINDS[kind], SPLITS), log_samples=True, **options)
+        assert results["asked"]
+        assert "error" not in results
+    assert reasons == []
 
 
 @pytest.mark.parametrize("kind", LEFT)
-def test_what_stays_with_the_harness_is_the_same_and_said(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stays_with_the_harness_is_the_same_and_logged(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config, reason = LEFT[kind]
-    said = said_of(monkeypatch)
-    found = both(lambda: task_of(config, SPLITS), num_fewshot=2)
-    assert "error" not in found
-    assert said == [reason]
+    logged = reasons_of(monkeypatch)
+    results = both(lambda: task_of(config, SPLITS), num_fewshot=2)
+    assert "error" not in results
+    assert logged == [reason]

@@ -13,16 +13,16 @@ import pytest
 
 pytest.importorskip("lm_eval.evaluator")
 
-from jinja_engines.lm_eval_runs import built, chatml, datasets, equal, quiet, said_of, task_of
+from jinja_engines.lm_eval_runs import built, chatml, datasets, equal, quiet, reasons_of, task_of
 from jinja_engines.test_lm_eval_backend import BASE, GENERATE, KINDS, ROWS, SETTINGS, SPLITS
 from lm_eval.api import samplers
 from lm_eval.api import task as task_module
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask, Task
 from promptpress import lm_eval as promptpress_lm_eval
-from promptpress._lm_eval.backend import contexts, drawing
-from promptpress._lm_eval.backend.alike import same
-from promptpress._lm_eval.backend.pool import as_table
+from promptpress._harnesses.lm_eval.backend import contexts, sampler
+from promptpress._harnesses.lm_eval.backend.comparison import difference
+from promptpress._harnesses.lm_eval.backend.pool import as_table
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SHOTS = {**BASE, "num_fewshot": 3}
@@ -30,8 +30,8 @@ CHAT = {"apply_chat_template": True, "chat_template": chatml, "tokenizer_name": 
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    return said_of(monkeypatch)
+def reasons(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    return reasons_of(monkeypatch)
 
 
 def both(make: Callable[[], Any], **options: Any) -> Any:
@@ -48,48 +48,50 @@ def of(config: dict[str, Any], splits: Any = None, seed: int = 7) -> Callable[[]
 @pytest.mark.parametrize("shots", [0, 2])
 @pytest.mark.parametrize("chat", [{}, CHAT, {**CHAT, "fewshot_as_multiturn": True}])
 @pytest.mark.parametrize("kind", KINDS)
-def test_requests_are_the_same(kind: str, chat: dict[str, Any], shots: int, said: list[str]) -> None:
-    for place in ({}, {"limit": 4}, {"samples": [1, 5, 6]}, {"rank": 1, "world_size": 3}):
-        found = both(of({**KINDS[kind], "num_fewshot": shots}), **chat, **place, system_instruction="Be brief.")
-        assert found[0]
-    assert said == []
+def test_requests_are_the_same(kind: str, chat: dict[str, Any], shots: int, reasons: list[str]) -> None:
+    for part in ({}, {"limit": 4}, {"samples": [1, 5, 6]}, {"rank": 1, "world_size": 3}):
+        built = both(of({**KINDS[kind], "num_fewshot": shots}), **chat, **part, system_instruction="Be brief.")
+        assert built[0]
+    assert reasons == []
 
 
-def test_a_task_is_built_again_from_where_its_generator_stands(said: list[str]) -> None:
+def test_a_task_is_built_again_from_where_its_generator_stands(reasons: list[str]) -> None:
     def twice(*, on: bool) -> Any:
         task = task_of(SHOTS, SPLITS, 3)
         return built(task, on=on), built(task, on=on, limit=3)
 
     assert equal(twice(on=False), twice(on=True))
-    assert said == []
+    assert reasons == []
 
 
-def test_rows_that_are_the_same_are_drawn_as_they_were(said: list[str]) -> None:
+def test_rows_that_are_the_same_are_drawn_as_they_were(reasons: list[str]) -> None:
     rows = [dict(ROWS[n % 3], f=float(n % 2)) for n in range(14)]
     splits = {"test": datasets.Dataset.from_list(rows), "train": datasets.Dataset.from_list(rows)}
     assert both(of({**SHOTS, "fewshot_split": "test"}, splits))[0]
     config = {**SHOTS, "fewshot_split": "test", "fewshot_config": {"sampler": "first_n"}}
     assert both(of(config, splits))[0]
-    assert said == []
+    assert reasons == []
 
 
-def test_what_requests_share_is_shared_and_what_not_is_not(said: list[str]) -> None:
+def test_what_requests_share_is_shared_and_what_not_is_not(reasons: list[str]) -> None:
     for config in ({**GENERATE, "generation_kwargs": SETTINGS}, {**BASE}):
         task = task_of(config, SPLITS, 1)
         assert not isinstance(built(task, on=True), str)
-        settings = [one.arguments[1] for one in task.instances]
+        settings = [instance.arguments[1] for instance in task.instances]
         if task.OUTPUT_TYPE == "generate_until":
-            assert len({id(one["until"]) for one in settings} | {id(task.config.generation_kwargs["until"])}) == 13
-        assert len({id(one.resps) for one in task.instances}) == len(task.instances)
-        assert all(type(one) is Instance for one in task.instances)
-    assert said == []
+            assert (
+                len({id(setting["until"]) for setting in settings} | {id(task.config.generation_kwargs["until"])}) == 13
+            )
+        assert len({id(instance.resps) for instance in task.instances}) == len(task.instances)
+        assert all(type(instance) is Instance for instance in task.instances)
+    assert reasons == []
 
 
 def test_settings_that_share_a_list_share_it_in_each_copy() -> None:
     stop = ["a"]
     task = task_of({**GENERATE, "generation_kwargs": {"until": stop, "more": stop}}, SPLITS, 1)
     built(task, on=True)
-    assert all(one.arguments[1]["until"] is one.arguments[1]["more"] for one in task.instances)
+    assert all(instance.arguments[1]["until"] is instance.arguments[1]["more"] for instance in task.instances)
 
 
 WRONG = {
@@ -143,7 +145,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_harness_s_cache_of_requests(cache: Path, said: list[str]) -> None:
+def test_the_harness_s_cache_of_requests(cache: Path, reasons: list[str]) -> None:
     kept = {"cache_requests": True, "tokenizer_name": "t"}
     whole = built(task_of(SHOTS, SPLITS, 5), on=False)
     # Written by one, read by the other; what is written is all documents.
@@ -154,7 +156,7 @@ def test_the_harness_s_cache_of_requests(cache: Path, said: list[str]) -> None:
         assert equal(first[0], whole[0][: len(first[0])])
         assert equal(again[0], whole[0])
         assert equal(built(task_of(SHOTS, SPLITS, 1), on=on, limit=2, **kept)[0], whole[0][:5])
-    assert said == []
+    assert reasons == []
 
 
 class Subclass(ConfigurableTask):
@@ -196,7 +198,7 @@ class Written(Task):
 
     def fewshot_context(self, doc: Any, num_fewshot: int, **_: Any) -> str:
         shots = self.fewshot_rnd.sample(ROWS, num_fewshot)
-        return "".join(one["q"] + one["a"] for one in shots) + doc["q"]
+        return "".join(shot["q"] + shot["a"] for shot in shots) + doc["q"]
 
     def construct_requests(self, doc: Any, ctx: str, **options: Any) -> Any:
         return Instance("loglikelihood", doc, (ctx, doc["a"]), 0, metadata=options["metadata"])
@@ -209,41 +211,41 @@ class OwnSampler(samplers.ContextSampler):
         return self.df[-n:]
 
 
-def test_subclasses_stay_with_the_harness(said: list[str]) -> None:
+def test_subclasses_stay_with_the_harness(reasons: list[str]) -> None:
     def subclass() -> Any:
         made = task_of(SHOTS, SPLITS, 5)
         made.__class__ = Subclass
         return made
 
     assert both(subclass)[0][0]["arguments"][0].count("!") == 4
-    assert said == ["Subclass is a class of its own"]
+    assert reasons == ["Subclass is a class of its own"]
 
 
-def test_class_tasks_stay_with_the_harness(said: list[str]) -> None:
+def test_class_tasks_stay_with_the_harness(reasons: list[str]) -> None:
     made = []
     for on in (False, True):
         task = Written()
         task.set_fewshot_seed(4)
         with quiet(), promptpress_lm_eval.backend() if on else quiet():
             task.build_all_requests()
-        made.append([vars(one) for one in task.instances])
+        made.append([vars(instance) for instance in task.instances])
     assert equal(*made)
-    assert said == ["Written is a class of its own"]
+    assert reasons == ["Written is a class of its own"]
 
 
-def test_samplers_of_one_s_own_stay_with_the_harness(said: list[str]) -> None:
+def test_custom_samplers_stay_with_the_harness(reasons: list[str]) -> None:
     config = {**SHOTS, "fewshot_config": {"sampler": OwnSampler}}
     assert both(of(config))[0]
-    assert said == ["the sampler OwnSampler isn't covered"]
+    assert reasons == ["the sampler OwnSampler isn't covered"]
 
 
-def test_images_stay_with_the_harness(said: list[str]) -> None:
-    found = both(of({**GENERATE, "doc_to_image": ["q"]}))
-    assert found[0][0]["arguments"][2]["visual"]
-    assert said == ["doc_to_image isn't covered"]
+def test_images_stay_with_the_harness(reasons: list[str]) -> None:
+    built = both(of({**GENERATE, "doc_to_image": ["q"]}))
+    assert built[0][0]["arguments"][2]["visual"]
+    assert reasons == ["doc_to_image isn't covered"]
 
 
-def test_prompts_of_promptsource_stay_with_the_harness(said: list[str]) -> None:
+def test_prompts_of_promptsource_stay_with_the_harness(reasons: list[str]) -> None:
     class Prompt:
         @staticmethod
         def apply(doc: Any) -> list[str]:
@@ -259,7 +261,7 @@ def test_prompts_of_promptsource_stay_with_the_harness(said: list[str]) -> None:
         return made
 
     assert both(prompted)[0]
-    assert said == ["use_prompt isn't covered"]
+    assert reasons == ["use_prompt isn't covered"]
 
 
 def shadowed(task: Any) -> Any:
@@ -267,20 +269,20 @@ def shadowed(task: Any) -> Any:
     return task
 
 
-@pytest.mark.parametrize("place", ["object", "class", "wrapper", "module", "sampler"])
+@pytest.mark.parametrize("changed", ["object", "class", "wrapper", "module", "sampler"])
 def test_what_was_changed_by_hand_stays_with_the_harness(
-    place: str, said: list[str], monkeypatch: pytest.MonkeyPatch
+    changed: str, reasons: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = of(SHOTS)
-    if place == "object":
+    if changed == "object":
         assert both(lambda: shadowed(make()))[0][0]["arguments"][0].endswith("shadow")
-        assert said == ["the ConfigurableTask has a doc_to_text of its own"]
-    elif place == "class":
-        own = ConfigurableTask.build_qa_turn
-        monkeypatch.setattr(ConfigurableTask, "build_qa_turn", lambda self, **rest: own(self, **rest)[:1])
+        assert reasons == ["the ConfigurableTask has a doc_to_text of its own"]
+    elif changed == "class":
+        original = ConfigurableTask.build_qa_turn
+        monkeypatch.setattr(ConfigurableTask, "build_qa_turn", lambda self, **rest: original(self, **rest)[:1])
         assert both(make)[0]
-        assert said == ["ConfigurableTask.build_qa_turn isn't that of lm_eval.api.task"]
-    elif place == "wrapper":
+        assert reasons == ["ConfigurableTask.build_qa_turn isn't that of lm_eval.api.task"]
+    elif changed == "wrapper":
         # It says that it wraps the harness's, as the harness's own decorator does.
         inner = ConfigurableTask.fewshot_context
 
@@ -290,32 +292,32 @@ def test_what_was_changed_by_hand_stays_with_the_harness(
 
         monkeypatch.setattr(ConfigurableTask, "fewshot_context", louder)
         assert both(make)[0][0]["arguments"][0].endswith("A:!")
-        assert said == ["ConfigurableTask.fewshot_context isn't that of lm_eval.api.task"]
-    elif place == "module":
+        assert reasons == ["ConfigurableTask.fewshot_context isn't that of lm_eval.api.task"]
+    elif changed == "module":
         monkeypatch.setattr(task_module, "maybe_delimit", lambda *_, **__: "Hm?")
         assert both(make)[0][0]["arguments"][0].startswith("Hm?")
-        assert said == ["maybe_delimit in lm_eval.api.task isn't that of lm_eval.api.utils"]
+        assert reasons == ["maybe_delimit in lm_eval.api.task isn't that of lm_eval.api.utils"]
     else:
         monkeypatch.setattr(samplers.ContextSampler, "sample", lambda self, n, **_: self.df[:n])
         assert both(make)[0]
-        assert said == ["ContextSampler.sample isn't that of lm_eval.api.samplers"]
+        assert reasons == ["ContextSampler.sample isn't that of lm_eval.api.samplers"]
 
 
 def test_a_first_document_that_differs_leaves_the_task(
-    said: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    reasons: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    own = contexts.Contexts.parts
+    original = contexts.ContextBuilder.parts
 
     def other(self: Any, doc: Any, prefix: Any) -> Any:
-        context, choices, target = own(self, doc, prefix)
+        context, choices, target = original(self, doc, prefix)
         return context + " ", choices, target
 
-    monkeypatch.setattr(contexts.Contexts, "parts", other)
+    monkeypatch.setattr(contexts.ContextBuilder, "parts", other)
     with caplog.at_level(logging.INFO, "promptpress.backend"):
         assert both(of(SHOTS))[0]
-    assert len(said) == 1
-    assert said[0].startswith("the first document's requests differ (at [0].arguments[0]: 'Q: ")
-    assert [one.getMessage().partition(":")[0] for one in caplog.records] == [
+    assert len(reasons) == 1
+    assert reasons[0].startswith("the first document's requests differ (at [0].arguments[0]: 'Q: ")
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         "promptpress leaves prompts to the harness",
         "promptpress",
     ]
@@ -327,29 +329,32 @@ def test_a_first_document_that_differs_leaves_the_task(
     ("size", "shots", "rows"),
     [
         (4, 4, 40),
-        *(pytest.param(*one, marks=pytest.mark.full) for one in product([1, 4, 100], [1, 4, 7], [9, 40, 200])),
+        *(
+            pytest.param(*arguments, marks=pytest.mark.full)
+            for arguments in product([1, 4, 100], [1, 4, 7], [9, 40, 200])
+        ),
     ],
 )
-def test_draws_in_blocks(size: int, shots: int, rows: int, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "BLOCK", size)
+def test_draws_in_blocks(size: int, shots: int, rows: int, reasons: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "BLOCK", size)
     # Some rows are there twice, and more.
     pool = datasets.Dataset.from_list([{**ROWS[n % 7 if n % 3 else 1], "n": n % 11 // 4} for n in range(rows)])
     for config in ({"fewshot_split": "test"}, {}, {"fewshot_split": "test", "fewshot_config": {"sampler": "first_n"}}):
         for options in ({}, {"samples": [2, 3, 7]}, {"rank": 2, "world_size": 3}):
             both(of({**SHOTS, "num_fewshot": shots, **config}, {"test": pool, "train": pool}), **options)
-    assert said == []
+    assert reasons == []
 
 
-def test_draws_that_differ_leave_the_task(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    own = contexts.Contexts._drawn
+def test_draws_that_differ_leave_the_task(reasons: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    original = contexts.ContextBuilder._draw_shots
 
     def twice(self: Any, doc: Any) -> Any:
         self._task.sampler.rnd.random()
-        return own(self, doc)
+        return original(self, doc)
 
-    monkeypatch.setattr(contexts.Contexts, "_drawn", twice)
+    monkeypatch.setattr(contexts.ContextBuilder, "_draw_shots", twice)
     assert both(of(SHOTS))[0]
-    assert said == ["other examples are drawn"]
+    assert reasons == ["other examples are drawn"]
 
 
 EXAMPLES = {
@@ -367,33 +372,33 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_examples_in_bulk(kind: str, split: str, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    known = []
-    own = contexts.Contexts.know
+def test_examples_in_bulk(kind: str, split: str, reasons: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = []
+    original = contexts.ContextBuilder.prepare_examples
 
     def know(self: Any, *arguments: Any) -> bool:
-        known.append(own(self, *arguments))
-        return known[-1]
+        prepared.append(original(self, *arguments))
+        return prepared[-1]
 
-    monkeypatch.setattr(contexts.Contexts, "know", know)
+    monkeypatch.setattr(contexts.ContextBuilder, "prepare_examples", know)
     assert both(of({**EXAMPLES[kind], "num_fewshot": 3, "fewshot_split": split}))[0]
-    assert known == [True]
-    assert said == []
+    assert prepared == [True]
+    assert reasons == []
 
 
-def test_examples_that_differ_are_made_by_the_harness(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    own = contexts.example_texts
-    monkeypatch.setattr(contexts, "example_texts", lambda *given: [text + "!" for text in own(*given) or ()])
+def test_examples_that_differ_are_made_by_the_harness(reasons: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    original = contexts.example_texts
+    monkeypatch.setattr(contexts, "example_texts", lambda *given: [text + "!" for text in original(*given) or ()])
     assert both(of({**GENERATE, "num_fewshot": 3}))[0]
-    assert len(said) == 1
-    assert said[0].startswith("an example's text is another (")
+    assert len(reasons) == 1
+    assert reasons[0].startswith("an example's text is another (")
 
 
 def test_only_rows_that_come_back_make_a_table() -> None:
     rows = [{"q": "a", "n": 1, "l": ["x"], "d": {"k": None}}, {"q": "b", "n": 2, "l": [], "d": {"k": 1.5}}]
     made = as_table(rows)
     assert made is not None
-    assert same(made.to_pylist(), rows)
+    assert not difference(made.to_pylist(), rows)
     others: list[dict[str, Any]] = [
         {"n": True},
         {"n": 1.0},
@@ -407,32 +412,32 @@ def test_only_rows_that_come_back_make_a_table() -> None:
     ]
     for other in others:
         made = as_table([*rows, {**rows[0], **other}])
-        assert made is None or same(made.to_pylist(), [*rows, {**rows[0], **other}])
+        assert made is None or not difference(made.to_pylist(), [*rows, {**rows[0], **other}])
     assert as_table([rows[0], dict(reversed(rows[1].items()))]) is None
     assert as_table([]) is None
 
 
 def test_a_first_document_that_only_bulk_raises_for_leaves_the_task(
-    said: list[str], monkeypatch: pytest.MonkeyPatch
+    reasons: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(self: Any, text: Any, choices: Any, prefix: Any) -> Any:  # noqa: ARG001
         raise RuntimeError("oh")
 
-    monkeypatch.setattr(contexts.Contexts, "_question", failing)
+    monkeypatch.setattr(contexts.ContextBuilder, "_question", failing)
     assert both(of({**SHOTS, "gen_prefix": "So"}))[0]
-    assert said == ["its objects are not as expected (RuntimeError('oh'))"]
+    assert reasons == ["its objects are not as expected (RuntimeError('oh'))"]
 
 
-def test_what_is_said_when_requests_are_built_in_bulk(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_if_requests_are_built_in_bulk(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "promptpress.backend"):
         built(task_of(BASE, SPLITS, 3), on=True)
-    assert [one.getMessage() for one in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "promptpress renders prompts in bulk (task own)",
         "promptpress: 36 prompts in bulk, 0 by the harness, in 1 task",
     ]
 
 
-def test_requests_with_a_text_by_jinja2_are_not_said_to_be_in_bulk(caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_with_a_text_by_jinja2_are_not_logged_as_bulk(caplog: pytest.LogCaptureFixture) -> None:
     partly = "{{ q }}{% if n % 2 %}{{ q|wordwrap(5) }}{% endif %}"
     for source, small in (("{{ q|wordwrap(5) }}", False), (partly, False), ("{{ q }}?", True)):
         splits = {name: rows.select(range(4)) for name, rows in SPLITS.items()} if small else SPLITS
@@ -442,10 +447,10 @@ def test_requests_with_a_text_by_jinja2_are_not_said_to_be_in_bulk(caplog: pytes
         assert caplog.records[-1].getMessage() == (
             f"promptpress: 0 prompts in bulk, {len(requests)} by the harness, in 1 task"
         )
-        assert not any("renders prompts in bulk" in one.getMessage() for one in caplog.records)
+        assert not any("renders prompts in bulk" in record.getMessage() for record in caplog.records)
 
 
-def test_datasets_that_decode_stay_with_the_harness(said: list[str]) -> None:
+def test_datasets_that_decode_stay_with_the_harness(reasons: list[str]) -> None:
     def formatted() -> Any:
         splits = {
             name: rows.with_format("numpy", columns=["g"], output_all_columns=True) for name, rows in SPLITS.items()
@@ -454,10 +459,12 @@ def test_datasets_that_decode_stay_with_the_harness(said: list[str]) -> None:
 
     for options in ({}, {"limit": 3}, {"samples": [2, 4]}, {"rank": 1, "world_size": 5}):
         off, on = (built(formatted(), on=on, **options) for on in (False, True))
-        assert [one["arguments"] for one in off[0]] == [one["arguments"] for one in on[0]]
-        assert [list(one["doc"].items())[3:5] for one in off[0]] == [list(one["doc"].items())[3:5] for one in on[0]]
+        assert [instance["arguments"] for instance in off[0]] == [instance["arguments"] for instance in on[0]]
+        assert [list(instance["doc"].items())[3:5] for instance in off[0]] == [
+            list(instance["doc"].items())[3:5] for instance in on[0]
+        ]
         assert type(on[0][0]["doc"]["g"]) is type(off[0][0]["doc"]["g"]) is not int
-    assert set(said) == {"the dataset has a format of its own ('numpy')"}
+    assert set(reasons) == {"the dataset has a format of its own ('numpy')"}
 
 
 def test_process_docs_is_called_as_often_as_it_was() -> None:

@@ -20,7 +20,7 @@ import pytest
 
 pytest.importorskip("lm_eval.evaluator")
 
-from jinja_engines.lm_eval_runs import RESULTS, datasets, equal, evaluated, quiet, said_of, switched
+from jinja_engines.lm_eval_runs import RESULTS, datasets, equal, evaluated, quiet, reasons_of, switched
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.tasks import TaskManager
 
@@ -40,7 +40,7 @@ RUNS: list[dict[str, Any]] = [
 
 @cache
 def tool() -> ModuleType:
-    """What reads the recorded cases."""
+    """Load the module that reads the recorded cases."""
     spec = importlib.util.spec_from_file_location("lm_eval_cases", TOOL)
     assert spec is not None
     assert spec.loader is not None
@@ -68,20 +68,20 @@ def splits_of(case: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
 
 def check_recorded(wanted: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Build what is recorded with the backend on, and count."""
-    said = said_of(monkeypatch)
-    found: Counter[str] = Counter()
+    reasons = reasons_of(monkeypatch)
+    counts: Counter[str] = Counter()
     for case in wanted:
         config = tool().decode(case["config"])
         splits = splits_of(case, config)
         for run in case["runs"]:
-            said.clear()
+            reasons.clear()
             with quiet(), switched(on=True):
                 made, error = _reference().requests(case["config"], splits, run["options"])
             assert error == run["error"], (case["id"], run["options"])
             if not error:
                 assert made == tool().expected(case, run), (case["id"], run["options"])
-            found["bulk" if not said else said[0]] += 1
-    return found
+            counts["bulk" if not reasons else reasons[0]] += 1
+    return counts
 
 
 @cache
@@ -93,31 +93,31 @@ def _reference() -> Any:
 
 @needs_recorded
 def test_recorded_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = check_recorded(cases()[::25], monkeypatch)
-    assert set(found) == {"bulk"}
+    counts = check_recorded(cases()[::25], monkeypatch)
+    assert set(counts) == {"bulk"}
 
 
 @needs_recorded
 @pytest.mark.full
 def test_all_recorded_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = check_recorded(cases(), monkeypatch)
-    print(dict(found))
-    assert found["bulk"] > 0.98 * found.total()
+    counts = check_recorded(cases(), monkeypatch)
+    print(dict(counts))
+    assert counts["bulk"] > 0.98 * counts.total()
 
 
 def check_evaluations(wanted: list[dict[str, Any]], manager: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Evaluate shipped tasks by their own YAML, off and on, and count."""
-    said = said_of(monkeypatch)
-    found: Counter[str] = Counter()
+    reasons = reasons_of(monkeypatch)
+    counts: Counter[str] = Counter()
     for number, case in enumerate(wanted):
         name = case["config"]["task"]
-        said.clear()
+        reasons.clear()
         try:
             whole: dict[str, Any] = manager._factory._load_full_config(manager.task_index[name])
         except (Exception, SystemExit):
             # Its functions are in a module that imports what isn't here; what is recorded has none.
             whole = tool().decode(case["config"])
-            found["without its functions"] += 1
+            counts["without its functions"] += 1
         splits = splits_of(case, whole)
         if case.get("note"):
             # The documents are those that its function gave.
@@ -135,17 +135,17 @@ def check_evaluations(wanted: list[dict[str, Any]], manager: Any, monkeypatch: p
                 assert equal(off[key], on[key]), (name, key)
             if "error" not in off:
                 break
-        found["error" if "error" in off else "evaluated"] += 1
-        found["left" if said else "bulk"] += 1
+        counts["error" if "error" in off else "evaluated"] += 1
+        counts["left" if reasons else "bulk"] += 1
         if "error" not in off:
             assert set(off) == {"asked", *RESULTS}
             assert off["asked"]
-    return found
+    return counts
 
 
 def _evaluated(config: dict[str, Any], **options: Any) -> Any:
-    own = dict(config, **{name: json.loads(json.dumps(value)) for name, value in config.items() if _is_json(value)})
-    return evaluated(lambda: ConfigurableTask(config=own), log_samples=True, confirm_run_unsafe_code=True, **options)
+    copied = dict(config, **{name: json.loads(json.dumps(value)) for name, value in config.items() if _is_json(value)})
+    return evaluated(lambda: ConfigurableTask(config=copied), log_samples=True, confirm_run_unsafe_code=True, **options)
 
 
 def _is_json(value: Any) -> bool:
@@ -172,14 +172,14 @@ def test_evaluations_of_a_few_shipped_tasks(monkeypatch: pytest.MonkeyPatch) -> 
             paths.append(family)
     manager = TaskManager(include_defaults=False, include_path=paths)
     wanted = [case for case in wanted if case["config"]["task"] in manager.task_index]
-    found = check_evaluations(wanted, manager, monkeypatch)
-    assert found["evaluated"] >= 5
+    counts = check_evaluations(wanted, manager, monkeypatch)
+    assert counts["evaluated"] >= 5
 
 
 @needs_recorded
 @pytest.mark.full
 def test_evaluations_of_shipped_tasks_of_all_families(monkeypatch: pytest.MonkeyPatch) -> None:
     manager = TaskManager()
-    found = check_evaluations(shipped(), manager, monkeypatch)
-    print(dict(found), len({case["id"].split("/")[1] for case in shipped()}), "families")
-    assert found["evaluated"] >= 200
+    counts = check_evaluations(shipped(), manager, monkeypatch)
+    print(dict(counts), len({case["id"].split("/")[1] for case in shipped()}), "families")
+    assert counts["evaluated"] >= 200

@@ -21,21 +21,21 @@ from promptpress import lm_eval as promptpress_lm_eval
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROOT = Path(__file__).resolve().parents[2]
-OWN = utils.apply_template
+ORIGINAL = utils.apply_template
 
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The templates that Jinja2 compiles."""
-    found: list[str] = []
-    own = jinja2.Environment.from_string
+    sources: list[str] = []
+    original = jinja2.Environment.from_string
 
     def from_string(self: Any, source: Any, *rest: Any) -> Any:
-        found.append(source)
-        return own(self, source, *rest)
+        sources.append(source)
+        return original(self, source, *rest)
 
     monkeypatch.setattr(jinja2.Environment, "from_string", from_string)
-    return found
+    return sources
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_what_stays_with_the_harness_is_compiled_once(compiled: list[str]) -> No
 )
 def test_what_raises_raises_what_it_raised(source: Any) -> None:
     raised = []
-    for function in (OWN, utils.apply_template, utils.apply_template):
+    for function in (ORIGINAL, utils.apply_template, utils.apply_template):
         try:
             function(source, {"a": "x"})
         except Exception as error:
@@ -91,7 +91,7 @@ def test_documents_that_are_none(doc: Any) -> None:
     with pytest.raises(TypeError) as ours:
         utils.apply_template("{{a}}", doc)
     with pytest.raises(TypeError) as theirs:
-        OWN("{{a}}", doc)
+        ORIGINAL("{{a}}", doc)
     assert str(ours.value) == str(theirs.value)
 
 
@@ -100,22 +100,22 @@ def test_an_environment_that_changes_compiles_anew(monkeypatch: pytest.MonkeyPat
     source = "{% if 1 %}\n{{ 'a'|upper }}{{ 3 is odd }}{% endif %}"
     assert utils.apply_template(source, {}) == "\nATrue"
     monkeypatch.setitem(utils.env.filters, "upper", lambda text: text * 2)
-    assert utils.apply_template(source, {}) == "\naaTrue" == OWN(source, {})
+    assert utils.apply_template(source, {}) == "\naaTrue" == ORIGINAL(source, {})
     monkeypatch.setitem(utils.env.tests, "odd", lambda _: "?")
-    assert utils.apply_template(source, {}) == "\naa?" == OWN(source, {})
+    assert utils.apply_template(source, {}) == "\naa?" == ORIGINAL(source, {})
     monkeypatch.setattr(utils.env, "trim_blocks", True)
-    assert utils.apply_template(source, {}) == "aa?" == OWN(source, {})
+    assert utils.apply_template(source, {}) == "aa?" == ORIGINAL(source, {})
     monkeypatch.setattr(utils, "env", jinja2.Environment())
-    assert utils.apply_template("{{ gone }}", {}) == "" == OWN("{{ gone }}", {})
+    assert utils.apply_template("{{ gone }}", {}) == "" == ORIGINAL("{{ gone }}", {})
     monkeypatch.setitem(utils.env.globals, "gone", "here")
-    assert utils.apply_template("{{ gone }}", {}) == "here" == OWN("{{ gone }}", {})
+    assert utils.apply_template("{{ gone }}", {}) == "here" == ORIGINAL("{{ gone }}", {})
 
 
 @pytest.mark.usefixtures("on")
 def test_a_template_keeps_nothing_between_documents() -> None:
     source = "{% set x = [] %}{{ x.append(a) }}{{ x }}{% set ns = namespace(n=0) %}{% set ns.n = ns.n + 1 %}{{ ns.n }}"
     for n in range(3):
-        assert utils.apply_template(source, {"a": n}) == OWN(source, {"a": n}) == f"None[{n}]1"
+        assert utils.apply_template(source, {"a": n}) == ORIGINAL(source, {"a": n}) == f"None[{n}]1"
 
 
 def test_a_function_of_another_kind_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,31 +131,34 @@ def test_a_function_of_another_kind_is_left(monkeypatch: pytest.MonkeyPatch) -> 
 def test_off_puts_everything_back() -> None:
     from lm_eval.api.task import Task
 
-    own = Task.build_all_requests
+    original = Task.build_all_requests
     with promptpress_lm_eval.backend():
-        assert utils.apply_template is not OWN
-        assert Task.build_all_requests is not own
+        assert utils.apply_template is not ORIGINAL
+        assert Task.build_all_requests is not original
         promptpress_lm_eval.enable()
-    assert utils.apply_template is OWN
-    assert Task.build_all_requests is own
+    assert utils.apply_template is ORIGINAL
+    assert Task.build_all_requests is original
     promptpress_lm_eval.enable()
     promptpress_lm_eval.disable()
     promptpress_lm_eval.disable()
-    assert utils.apply_template is OWN
+    assert utils.apply_template is ORIGINAL
 
 
-SHOWN = "from lm_eval.utils import apply_template as f; print(hasattr(f, '__wrapped__'))"
+IS_WRAPPED = "from lm_eval.utils import apply_template as f; print(hasattr(f, '__wrapped__'))"
 
 
-@pytest.mark.parametrize(("asked", "shown"), [("lm_eval", True), ("opencompass,lm_eval", True), ("opencompass", False)])
-def test_the_variable_switches_it_on(asked: str, shown: bool) -> None:
-    code = f"import site; site.addsitedir({str(ROOT / 'startup' / 'purelib')!r})\n{SHOWN}"
-    environment = {**os.environ, "PROMPTPRESS_BACKEND": asked}
+@pytest.mark.parametrize(
+    ("value", "is_wrapped"), [("lm_eval", True), ("opencompass,lm_eval", True), ("opencompass", False)]
+)
+def test_the_variable_switches_it_on(value: str, is_wrapped: bool) -> None:
+    code = f"import site; site.addsitedir({str(ROOT / 'startup' / 'purelib')!r})\n{IS_WRAPPED}"
+    environment = {**os.environ, "PROMPTPRESS_BACKEND": value}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(shown)], done.stderr
+    assert done.stdout.split() == [str(is_wrapped)], done.stderr
 
 
 def test_before_the_harness_is_imported() -> None:
-    code = f"from promptpress import lm_eval\nlm_eval.enable()\nimport sys\nassert 'jinja2' not in sys.modules\n{SHOWN}"
+    enabled = "from promptpress import lm_eval\nlm_eval.enable()\nimport sys\nassert 'jinja2' not in sys.modules"
+    code = f"{enabled}\n{IS_WRAPPED}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True"], done.stderr

@@ -58,8 +58,8 @@ PREFIXES = [None, None, None, "", "The answer is", "{{q}}", "q", "maybe", "So: "
 
 
 def chat(messages, add_generation_prompt=True):
-    said = "".join(f"<{message['role']}>{message['content']}" for message in messages)
-    return said + ("</>" if add_generation_prompt else "")
+    turns = "".join(f"<{message['role']}>{message['content']}" for message in messages)
+    return turns + ("</>" if add_generation_prompt else "")
 
 
 def documents(draw: random.Random, rows: int) -> pa.Table:
@@ -122,11 +122,14 @@ def task_config(draw: random.Random) -> dict:
     ):
         if draw.random() < 0.4:
             config[key] = draw.choice(values)
-    own = {}
+    shot_config = {}
     if draw.random() < 0.3:
-        own["sampler"] = draw.choice(["first_n", "default"])
+        shot_config["sampler"] = draw.choice(["first_n", "default"])
     if draw.random() < 0.1:
-        own["samples"] = [{"q": "s1", "n": 0, "lists": ["l"], "maybe": "m"}, {"q": "s2", "n": 1, "lists": ["l", "k"]}]
+        shot_config["samples"] = [
+            {"q": "s1", "n": 0, "lists": ["l"], "maybe": "m"},
+            {"q": "s2", "n": 1, "lists": ["l", "k"]},
+        ]
     for key, values in (
         ("doc_to_text", [*TEMPLATES, "q"]),
         ("doc_to_target", ["n", "q", "{{q}}", *TARGETS]),
@@ -136,9 +139,9 @@ def task_config(draw: random.Random) -> dict:
         ("target_delimiter", DELIMITERS),
     ):
         if draw.random() < 0.08:
-            own[key] = draw.choice(values)
-    if own or draw.random() < 0.1:
-        config["fewshot_config"] = own
+            shot_config[key] = draw.choice(values)
+    if shot_config or draw.random() < 0.1:
+        config["fewshot_config"] = shot_config
     if draw.random() < 0.4:
         config["generation_kwargs"] = draw.choice(
             [{}, {"temperature": "0.5"}, {"until": ["\n"], "do_sample": True}, {"temperature": 1, "max_gen_toks": 5}]
@@ -149,7 +152,7 @@ def task_config(draw: random.Random) -> dict:
 
 
 def options(draw: random.Random) -> dict:
-    own = {
+    chosen = {
         "num_fewshot": draw.choice([0, 0, 1, 2, 3, 6]),
         "seed": draw.choice([1234, 0, 7, "s", 2.5]),
         "system_instruction": draw.choice([None, None, "", "System.", "System.\n"]),
@@ -157,33 +160,33 @@ def options(draw: random.Random) -> dict:
         "chat_template": draw.choice([None, None, chat]),
     }
     if draw.random() < 0.2:
-        own["limit"] = draw.choice([1, 3, 100])
+        chosen["limit"] = draw.choice([1, 3, 100])
     if draw.random() < 0.1:
-        own["samples"] = [0, 2]
+        chosen["samples"] = [0, 2]
     if draw.random() < 0.1:
-        own |= {"rank": draw.choice([0, 1]), "world_size": 2}
-    return own
+        chosen |= {"rank": draw.choice([0, 1]), "world_size": 2}
+    return chosen
 
 
-def of_harness(config, docs, few, own):
+def of_harness(config, docs, few, given):
     """Return (instances, None), or (None, the exception)."""
-    own = dict(own)
+    given = dict(given)
     names = ("training_split", "validation_split", "test_split", "fewshot_split")
     splits = {config[name]: datasets.Dataset(few) for name in names if config.get(name)}
     splits[config.get("test_split") or config.get("validation_split")] = datasets.Dataset(docs)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            config = {**copy.deepcopy(config), "num_fewshot": own.pop("num_fewshot")}
+            config = {**copy.deepcopy(config), "num_fewshot": given.pop("num_fewshot")}
             task = lm_eval_task.ConfigurableTask(config={**config, "custom_dataset": lambda **_: splits})
-            task.set_fewshot_seed(own.pop("seed"))
-            task.build_all_requests(**own, apply_chat_template=own["chat_template"] is not None)
+            task.set_fewshot_seed(given.pop("seed"))
+            task.build_all_requests(**given, apply_chat_template=given["chat_template"] is not None)
     except Exception as error:
         return None, error
     return [(i.request_type, i.arguments, i.idx, i.doc_id, i.metadata) for i in task.instances], None
 
 
-def of_table(config, docs, few, own):
-    table = requests(config, docs, few, **own)
+def of_table(config, docs, few, given):
+    table = requests(config, docs, few, **given)
     assert table.column_names == ["request_type", "arguments", "idx", "doc_id", "metadata"]
     table.validate(full=True)
     return [tuple(row.values()) for row in table.to_pylist()]
@@ -199,20 +202,20 @@ def _quiet():
 def run(seed: int, null_delimiters: bool = False) -> str:
     draw = random.Random(seed)
     docs, few = documents(draw, draw.choice([1, 3, 8, 30])), documents(draw, draw.choice([1, 4, 25]))
-    config, own = task_config(draw), options(draw)
+    config, given = task_config(draw), options(draw)
     if null_delimiters:
         for settings in (config, config.get("fewshot_config", {})):
             settings.update(dict.fromkeys(draw.choice(NULLED)))
         if draw.random() < 0.7:
             config.pop("doc_to_choice", None)
             config["output_type"] = draw.choice(["generate_until", "loglikelihood"])
-    want, error = of_harness(config, docs, few, own)
+    want, error = of_harness(config, docs, few, given)
     if error is not None:
         with pytest.raises((pp.RenderError, pp.TemplateError)) as refused:
-            of_table(config, docs, few, own)
+            of_table(config, docs, few, given)
         return "named" if type(error).__name__ in str(refused.value) else "unnamed"
-    got = of_table(config, docs, few, own)
-    assert repr(got) == repr(want), (seed, config, own)
+    got = of_table(config, docs, few, given)
+    assert repr(got) == repr(want), (seed, config, given)
     return "equal"
 
 

@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("lm_eval.evaluator")
 
-from jinja_engines.lm_eval_runs import Scripted, evaluator, no_tasks, quiet, said_of, task_of
+from jinja_engines.lm_eval_runs import Scripted, evaluator, no_tasks, quiet, reasons_of, task_of
 from jinja_engines.test_lm_eval_backend import BASE, GENERATE, KINDS, SPLITS
 from lm_eval.loggers import EvaluationTracker
 from promptpress import lm_eval as promptpress_lm_eval
 from promptpress._cli import main
-from promptpress._cli.errors import ExitCode
+from promptpress._cli.shell.errors import ExitCode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TASK = """\
@@ -60,12 +60,12 @@ def test_a_task_with_local_data(task: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.startswith("equal: 4 requests of 2 rows (")
 
 
-def test_the_harness_s_side_is_its_own(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("promptpress._lm_eval.backend.contexts.Contexts.parts", None)
-    said = said_of(monkeypatch)
+def test_the_side_of_the_harness_is_unchanged(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptpress._harnesses.lm_eval.backend.contexts.ContextBuilder.parts", None)
+    reasons = reasons_of(monkeypatch)
     promptpress_lm_eval.enable()
     assert verify(task) == ExitCode.OK
-    assert said == []
+    assert reasons == []
 
 
 def test_a_task_that_includes_another(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +75,7 @@ def test_a_task_that_includes_another(task: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.startswith("equal: 12 requests")
 
 
-def test_rows_of_one_s_own(task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_the_user_gives(task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = written(tmp_path, ROWS[4:], "own.jsonl")
     assert verify(task, "--data", data) == ExitCode.USAGE
     assert "--examples" in capsys.readouterr().err
@@ -84,10 +84,10 @@ def test_rows_of_one_s_own(task: Path, tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_a_difference(task: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    own = promptpress_lm_eval.requests
+    original = promptpress_lm_eval.requests
 
     def other(config: Any, docs: Any, *rest: Any, **options: Any) -> Any:
-        return own(
+        return original(
             {**config, "doc_to_choice": "{{[a, b]|reverse|list if q == ' Which 4?' else [a, b]}}"},
             docs,
             *rest,
@@ -160,11 +160,11 @@ def finished(folder: Path, config: dict[str, Any], **options: Any) -> Path:
     tracker = EvaluationTracker(output_path=str(folder))
     with quiet():
         task = task_of(config, SPLITS)
-        found = evaluator.simple_evaluate(
+        results = evaluator.simple_evaluate(
             Scripted(), tasks=[task], task_manager=no_tasks(), evaluation_tracker=tracker, bootstrap_iters=0, **options
         )
-        samples = found.pop("samples")
-        tracker.save_results_aggregated(results=found, samples=samples)
+        samples = results.pop("samples")
+        tracker.save_results_aggregated(results=results, samples=samples)
         tracker.save_results_samples(task_name="own", samples=samples["own"])
     (path,) = folder.rglob("samples_own_*.jsonl")
     return path
@@ -197,8 +197,8 @@ def test_a_finished_run_that_differs(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert verify(path) == ExitCode.OK
     assert capsys.readouterr().out.startswith("equal: 36 requests of 12 rows (the run, promptpress ")
     lines = path.read_text(encoding="utf-8").splitlines()
-    for at in (3, 7):
-        lines[at] = lines[at].replace("Q: Which", "Q:  Which")
+    for number in (3, 7):
+        lines[number] = lines[number].replace("Q: Which", "Q:  Which")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert verify(path) == ExitCode.DIFFERENT
     out = capsys.readouterr().out.splitlines()
@@ -255,7 +255,7 @@ def test_a_finished_run_of_chats(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def rendered(self: Any, chat_history: Any, add_generation_prompt: bool = True) -> str:  # noqa: ARG001
-        text = "".join(f"<|{one['role']}|>{one['content']}<|end|>" for one in chat_history)
+        text = "".join(f"<|{message['role']}|>{message['content']}<|end|>" for message in chat_history)
         return text + "<|assistant|>" if add_generation_prompt else text.removesuffix("<|end|>")
 
     monkeypatch.setattr(Scripted, "apply_chat_template", rendered)
@@ -276,7 +276,10 @@ def test_a_chat_template_without_a_place_for_the_system(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def rendered(self: Any, chat_history: Any, add_generation_prompt: bool = True) -> str:  # noqa: ARG001
-        return "".join(f"<|{one['role']}|>{one['content']}<|end|>" for one in chat_history[1:]) + "<|assistant|>"
+        return (
+            "".join(f"<|{message['role']}|>{message['content']}<|end|>" for message in chat_history[1:])
+            + "<|assistant|>"
+        )
 
     refuses = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
     monkeypatch.setattr(Scripted, "apply_chat_template", rendered)

@@ -22,7 +22,7 @@ import pytest
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 TEMPLATES = 25
-"""Of each corpus."""
+"""The number of templates of each corpus."""
 ODD = [
     "",
     " ",
@@ -44,7 +44,7 @@ ODD = [
     "[INST]",
     "0",
 ]
-"""What texts are put together of, beside the recorded ones."""
+"""Pieces of texts, in addition to the recorded ones."""
 
 
 @pytest.fixture(autouse=True)
@@ -76,17 +76,17 @@ def changed(random: Random, value: Any, pool: list[str]) -> Any:
     if isinstance(value, str):
         return text(random, pool)
     if isinstance(value, list):
-        return [changed(random, one, pool) for one in value]
+        return [changed(random, item, pool) for item in value]
     if isinstance(value, dict):
-        return {key: changed(random, one, pool) for key, one in value.items()}
+        return {key: changed(random, item, pool) for key, item in value.items()}
     return value
 
 
 def compare(render: Any, rows: list[Any], expected: list[str | Exception], what: str) -> Counter[str]:
     """Rows that the engine renders come out the same, all in one call."""
     good = [number for number, text in enumerate(expected) if isinstance(text, str)]
-    found = render([rows[number] for number in good]) if good else []
-    for number, text in zip(good, found, strict=True):
+    rendered = render([rows[number] for number in good]) if good else []
+    for number, text in zip(good, rendered, strict=True):
         assert text == expected[number], (what, rows[number])
     for number in [number for number in range(len(rows)) if not isinstance(expected[number], str)][:3]:
         with pytest.raises(pp.RenderError):
@@ -103,7 +103,7 @@ def check_lm_eval(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: Counter[str] = Counter()
     for case in random.sample(recorded, TEMPLATES):
         table = case["tables"][0]
-        pool = [one for doc in table["docs"] for one in texts_of(doc)] or ["a"]
+        pool = [text for doc in table["docs"] for text in texts_of(doc)] or ["a"]
         rows = [
             {name: changed(random, random.choice(table["docs"])[name], pool) for name in table["schema"]}
             for _ in range(count)
@@ -126,7 +126,7 @@ def texts_of(value: Any) -> list[str]:
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
-    return [one for item in value for one in texts_of(item)] if isinstance(value, list) else []
+    return [text for item in value for text in texts_of(item)] if isinstance(value, list) else []
 
 
 def rendered(render: Any, names: dict[str, Any]) -> str | Exception:
@@ -141,7 +141,7 @@ def check_chats(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")
     random = Random(16)
     folder = SHARED / "chat_templates"
-    templates = [one for one in tools.lines(folder / "templates.jsonl.gz") if one["kind"] == "model"]
+    templates = [line for line in tools.lines(folder / "templates.jsonl.gz") if line["kind"] == "model"]
     pool = next(line for line in tools.lines(folder / "cases.jsonl.gz") if line["record"] == "contents")["contents"]
     roles = [
         ["user"],

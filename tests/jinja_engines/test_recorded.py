@@ -1,6 +1,6 @@
 """The recorded cases of chat templates and of lm-eval, where they are at hand, through our environments.
 
-They are no part of the project: see tests/test_recorded_cases.py.
+They are no part of the project: see tests/rendering/test_recorded_cases.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def runner(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class Compiled:
-    """What transformers calls where it would call its own compiled template."""
+    """A stand-in that transformers calls in place of its compiled template."""
 
     def __init__(self, source: str, clock: str) -> None:
         self.reference = Reference(source, "transformers", datetime.fromisoformat(clock))
@@ -102,7 +102,7 @@ def shape_of(chat: list[dict[str, Any]]) -> str:
 
 
 def share_compiled(cases: Any, path: Path, sample: int) -> tuple[int, int]:
-    """Of the templates with the shapes that they are rendered with: how many programs render, and all."""
+    """Return the number of shapes that programs render, and the number of all shapes of the templates."""
     compiled = total = 0
     for number, (template, _, talk, kwargs, expect, _) in enumerate(cases.blocks(str(path))):
         if number % sample:

@@ -1,4 +1,4 @@
-"""How inputs become case files: by name, with what the models make of them, as readable JSON."""
+"""Writes inputs as case files: named cases with the results of the models, as readable JSON."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def render_error(
     **settings: Any,
 ) -> Input:
     """A case whose data is wrong at that place."""
-    places = {key: place for key, place in (("row", row), ("column", column)) if place is not None}
-    return Input(settings, samples, examples, refused={"kind": "render", **places})
+    location = {key: value for key, value in (("row", row), ("column", column)) if value is not None}
+    return Input(settings, samples, examples, refused={"kind": "render", **location})
 
 
 def text_of(name: str, file: File) -> str:
     """A case file's text."""
     made = {"about": file.about, "settings": encoded(file.settings), **tables(file.samples, file.examples)}
-    made["cases"] = {key: finished(f"{name}: {key}", file, one) for key, one in file.cases.items()}
+    made["cases"] = {key: finished(f"{name}: {key}", file, case) for key, case in file.cases.items()}
     return pretty({key: value for key, value in made.items() if value not in ({}, None)}) + "\n"
 
 
@@ -77,25 +77,25 @@ def tables(samples: Columns | None, examples: Columns | None) -> dict[str, Any]:
     return {key: table for key, table in (("samples", samples), ("examples", examples)) if table is not None}
 
 
-def finished(name: str, file: File, one: Input) -> dict[str, Any]:
-    settings = {**file.settings, **one.settings}
+def finished(name: str, file: File, case: Input) -> dict[str, Any]:
+    settings = {**file.settings, **case.settings}
     samples, examples = (
-        own if own is not None else shared
-        for own, shared in ((one.samples, file.samples), (one.examples, file.examples))
+        of_case if of_case is not None else shared
+        for of_case, shared in ((case.samples, file.samples), (case.examples, file.examples))
     )
     assert samples is not None, f"{name} has no samples"
-    made = {"settings": encoded(one.settings), **tables(one.samples, one.examples)}
-    if one.replies is not None:
-        made["replies"] = one.replies
+    made = {"settings": encoded(case.settings), **tables(case.samples, case.examples)}
+    if case.replies is not None:
+        made["replies"] = case.replies
     # What the models read is what the file says: the settings as they come back out of it.
     settings = value_of(json.loads(json.dumps(encoded(settings))))
     rows, train = ([] if columns is None else table_of(columns).to_pylist() for columns in (samples, examples))
     refusal = None
     try:
-        made["expected"] = columns_of(settings, rows, train, one.replies)
+        made["expected"] = columns_of(settings, rows, train, case.replies)
     except Refused as error:
-        refusal, made["expected"] = error, {"error": one.refused}
-    assert (refusal is None) == (one.refused is None), f"{name}: the model's refusal is {refusal}"
+        refusal, made["expected"] = error, {"error": case.refused}
+    assert (refusal is None) == (case.refused is None), f"{name}: the model's refusal is {refusal}"
     return {key: value for key, value in made.items() if value != {}}
 
 
@@ -103,9 +103,9 @@ def encoded(value: Any) -> Any:
     """A value of the settings as JSON can hold it."""
     if isinstance(value, dict):
         if all(isinstance(key, str) for key in value):
-            return {key: encoded(one) for key, one in value.items()}
-        return {"$dict": [[key, encoded(one)] for key, one in value.items()]}
-    return [encoded(one) for one in value] if isinstance(value, (list, tuple)) else value
+            return {key: encoded(item) for key, item in value.items()}
+        return {"$dict": [[key, encoded(item)] for key, item in value.items()]}
+    return [encoded(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def pretty(value: Any, indent: int = 0, before: int = 0) -> str:
@@ -115,10 +115,10 @@ def pretty(value: Any, indent: int = 0, before: int = 0) -> str:
         return line
     inner = " " * (indent + 1)
     if isinstance(value, list):
-        items = [pretty(one, indent + 1) for one in value]
+        items = [pretty(item, indent + 1) for item in value]
         return "[\n" + ",\n".join(inner + item for item in items) + "\n" + " " * indent + "]"
     items = [
-        f"{(key_ := json.dumps(key, ensure_ascii=False))}: {pretty(one, indent + 1, len(key_) + 2)}"
-        for key, one in value.items()
+        f"{(key_ := json.dumps(key, ensure_ascii=False))}: {pretty(item, indent + 1, len(key_) + 2)}"
+        for key, item in value.items()
     ]
     return "{\n" + ",\n".join(inner + item for item in items) + "\n" + " " * indent + "}"

@@ -31,32 +31,32 @@ def drawn_files() -> dict[str, File]:
         ("chats", 12, chat),
         ("media", 12, media_case),
     ):
-        inputs = found(folder, count, draw_one)
+        inputs = accepted(folder, count, draw_one)
         for n in range(0, count, PER_FILE):
-            cases = {f"drawn {n + at}": one for at, one in enumerate(inputs[n : n + PER_FILE])}
+            cases = {f"drawn {n + index}": case for index, case in enumerate(inputs[n : n + PER_FILE])}
             files[f"{folder}/drawn_{n // PER_FILE}"] = File("Drawn at random", cases=cases)
     return files
 
 
-def found(kind: str, count: int, draw_one: Callable[[Draw], Input]) -> list[Input]:
+def accepted(kind: str, count: int, draw_one: Callable[[Draw], Input]) -> list[Input]:
     """The first cases of a seed that hold some text and that one Arrow type can hold; refused ones are left out."""
-    inputs, at = [], 0
+    inputs, number = [], 0
     while len(inputs) < count:
-        one = draw_one(Draw.of(SEED, at, kind))
-        at += 1
-        settings = value_of(encoded(one.settings))
-        rows, train = ([] if table is None else table_of(table).to_pylist() for table in (one.samples, one.examples))
+        case = draw_one(Draw.of(SEED, number, kind))
+        number += 1
+        settings = value_of(encoded(case.settings))
+        rows, train = ([] if table is None else table_of(table).to_pylist() for table in (case.samples, case.examples))
         try:
-            prompts = columns_of(settings, rows, train, one.replies)["prompts"]
+            prompts = columns_of(settings, rows, train, case.replies)["prompts"]
         except Refused:
             continue
         if any(prompts) and one_type(prompts):
-            inputs.append(one)
+            inputs.append(case)
     return inputs
 
 
 def one_type(prompts: list[Any]) -> bool:
-    """Whether all are texts, or lists of messages whose keys hold texts."""
+    """Return true if all are texts, or lists of messages whose keys hold texts."""
     if all(isinstance(prompt, str) for prompt in prompts):
         return True
     items = [item for prompt in prompts if isinstance(prompt, list) for item in prompt]
@@ -169,18 +169,20 @@ def as_columns(table: Any) -> Columns:
     made: Columns = []
     for name in table.column_names:
         kind = str(table.schema.field(name).type).replace("large_list", "list")
-        own: Any = kind if kind in ("int64", "string", "large_string", "string_view") else "string"
+        kind_of_column: Any = kind if kind in ("int64", "string", "large_string", "string_view") else "string"
         if kind.startswith("list<"):
-            own = {"list": {"struct": [["role", "string"], ["content", "string"]]} if "struct" in kind else "string"}
-        made.append((name, own, table.column(name).to_pylist()[:4]))
+            kind_of_column = {
+                "list": {"struct": [["role", "string"], ["content", "string"]]} if "struct" in kind else "string"
+            }
+        made.append((name, kind_of_column, table.column(name).to_pylist()[:4]))
     return made
 
 
 def chat(draw: Draw) -> Input:
-    one = chats.case_of(draw)
-    return Input(one.config, as_columns(one.samples))
+    case = chats.case_of(draw)
+    return Input(case.config, as_columns(case.samples))
 
 
 def media_case(draw: Draw) -> Input:
-    one = media.case_of(draw)
-    return Input(one.config, as_columns(one.samples))
+    case = media.case_of(draw)
+    return Input(case.config, as_columns(case.samples))

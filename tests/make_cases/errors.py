@@ -1,4 +1,4 @@
-"""What is refused, and the place that the error names. The models know that; the places are written here.
+"""Inputs that are refused, and the path that the error names. The models know the first; this file has the paths.
 
 What no model knows of (the settings' own words, Arrow's types) stands in a file that isn't made, `unmodelled.json`.
 """

@@ -1,16 +1,11 @@
-"""What a case gives by the models in plain Python."""
+"""Expected columns of a case, computed by the models in plain Python."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-import chat_model
-import media_model
-import openai_model
-import openicl_model
-import plain_model
-import turns_model
+from models import chat_model, media_model, openai_model, openicl_model, plain_model, turns_model
 
 Rows = list[dict[str, Any]]
 Refused = (plain_model.ModelError, openicl_model.RefusedError, media_model.RefusedError)
@@ -47,20 +42,20 @@ def columns_of(settings: dict[str, Any], samples: Rows, train: Rows, replies: An
         settings = {**settings, "output": "messages"}
     columns: dict[str, list[Any]] = {}
     if model in (chat_model, turns_model):
-        asked = conversation(model, settings, samples, replies)
-        columns = {"prompts": [request for *_, request in asked], "samples": [sample for sample, _, _ in asked]}
-        if any(turn is not None for _, turn, _ in asked) or not asked:
-            columns["turns"] = [turn for _, turn, _ in asked]
+        requests = conversation(model, settings, samples, replies)
+        columns = {"prompts": [request for *_, request in requests], "samples": [sample for sample, _, _ in requests]}
+        if any(turn is not None for _, turn, _ in requests) or not requests:
+            columns["turns"] = [turn for _, turn, _ in requests]
     elif model is media_model:
         columns["prompts"] = [model.request(settings, row) for row in samples]
     else:
         columns["prompts"] = model.render(settings, samples, train)
         columns.update(labels_of(model, settings, samples))
     if is_openai:
-        sent = [openai_model.messages(settings, one) for one in columns["prompts"]]
+        sent = [openai_model.messages(settings, request) for request in columns["prompts"]]
         columns["prompts"] = openai_model.in_one_type(sent)
     if is_json:
-        columns["prompts"] = [json.dumps(one, ensure_ascii=False) for one in columns["prompts"]]
+        columns["prompts"] = [json.dumps(request, ensure_ascii=False) for request in columns["prompts"]]
     return columns
 
 
@@ -71,7 +66,7 @@ def conversation(model: Any, settings: dict[str, Any], samples: Rows, replies: A
     return [
         request
         for turn in turns
-        for request in model.requests(settings, samples, [own[:turn] for own in replies])
+        for request in model.requests(settings, samples, [texts[:turn] for texts in replies])
         if request[1] == turn
     ]
 
@@ -91,7 +86,7 @@ def labels_of(model: Any, settings: dict[str, Any], samples: Rows) -> dict[str, 
         if read.mode != "ppl":
             return {}
         index = read.retriever.get("column")
-        labels = read.labels_of([{name: one for name, one in row.items() if name != index} for row in samples])
+        labels = read.labels_of([{name: value for name, value in row.items() if name != index} for row in samples])
     if len({type(label) for label in labels} - {type(None)}) > 1:
         labels = [str(label) for label in labels]
     return {"labels": labels * len(samples)}

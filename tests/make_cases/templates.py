@@ -63,6 +63,7 @@ FILES = {
     ),
     "column order": File(
         "One replacement a column in the order of the columns: later ones look into the values of earlier ones",
+        settings={"substitution": "harness"},
         samples=BRACES,
         cases={
             **{

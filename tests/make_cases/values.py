@@ -83,7 +83,7 @@ FILES = {
     ),
     "values with placeholders": File(
         "Placeholders inside the texts of values that are no strings",
-        settings={"prompt_template": "{v}|{w}"},
+        settings={"prompt_template": "{v}|{w}", "substitution": "harness"},
         cases={
             "a list": case(samples=[("v", {"list": "string"}, [["{w}"]]), ("w", "int64", [7])]),
             "a struct that looks like one": case(

@@ -16,7 +16,7 @@ ROWS = 60
 
 @dataclass
 class Agreement:
-    """What was compared."""
+    """Counts of what was compared, and the differences."""
 
     threads: int
     renderers: int
@@ -27,9 +27,9 @@ class Agreement:
 
 def cases(seed: int, count: int) -> list[tuple[pp.Renderer, pa.Table, pa.Table]]:
     """Renderers with their samples, and what they render alone."""
-    found: list[tuple[pp.Renderer, pa.Table, pa.Table]] = []
+    drawn: list[tuple[pp.Renderer, pa.Table, pa.Table]] = []
     number = 0
-    while len(found) < count:
+    while len(drawn) < count:
         case = configurations.case_of(Draw.of(seed, number, "agreement"), ROWS)
         number += 1
         try:
@@ -37,41 +37,41 @@ def cases(seed: int, count: int) -> list[tuple[pp.Renderer, pa.Table, pa.Table]]
             want = renderer.render(case.samples)
         except (pp.TemplateError, pp.RenderError):
             continue
-        found.append((renderer, case.samples, want))
-    return found
+        drawn.append((renderer, case.samples, want))
+    return drawn
 
 
 def compare(seed: int, renderers: int, threads: int, each: int) -> Agreement:
     """Let every thread render `each` times."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cases(seed, renderers)
+        drawn = cases(seed, renderers)
     agreement, lock, start = Agreement(threads, renderers), threading.Lock(), threading.Barrier(threads)
 
-    def work(own: int) -> None:
-        draw = Draw.of(seed, own, "thread")
+    def work(number: int) -> None:
+        draw = Draw.of(seed, number, "thread")
         rows, wrong = 0, []
         start.wait()
         for n in range(each):
-            place = draw.randrange(len(found))
-            renderer, samples, want = found[place]
+            index = draw.randrange(len(drawn))
+            renderer, samples, want = drawn[index]
             try:
                 got = pa.Table.from_batches(renderer.stream(samples)) if draw.chance(8) else renderer.render(samples)
                 same = got.equals(want)
             except Exception as error:  # a thread's would be lost
                 if "labels=" in str(error):
                     continue  # a stream, whose labels have to be given
-                wrong.append(f"case {place}: {error!r}")
+                wrong.append(f"case {index}: {error!r}")
                 continue
             rows += len(want)
             if not same:
-                wrong.append(f"thread {own}, render {n}, case {place}: another result")
+                wrong.append(f"thread {number}, render {n}, case {index}: another result")
         with lock:
             agreement.renders += each
             agreement.rows += rows
             agreement.different += wrong
 
-    team = [threading.Thread(target=work, args=(own,)) for own in range(threads)]
+    team = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for thread in team:

@@ -32,11 +32,11 @@ def refused() -> None:
 
 
 def verbs() -> dict[str, Callable[[], object]]:
-    """What is called, by name; Jinja's where Jinja2 is installed."""
+    """Return the calls by name; those of Jinja need Jinja2."""
     (batch,) = SAMPLES.to_batches()
     renderer = pp.Renderer("{q}={a}")
     ppl = pp.Renderer(TEMPLATE, output="messages", mode="ppl", labels=["A", "B"])
-    found: dict[str, Callable[[], object]] = {
+    by_name: dict[str, Callable[[], object]] = {
         "render": lambda: renderer.render(SAMPLES),
         "render-ppl": lambda: ppl.render(SAMPLES, keep=["q"]),
         "call": lambda: renderer(batch),
@@ -47,15 +47,15 @@ def verbs() -> dict[str, Callable[[], object]]:
         "refused": refused,
     }
     if hasattr(renderer, "audit"):
-        found["audit"] = lambda: renderer.audit(SAMPLES)
+        by_name["audit"] = lambda: renderer.audit(SAMPLES)
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        return found
+        return by_name
     template, chat = pp.JinjaTemplate("{{ q.strip() }}={{ a }}"), pp.ChatTemplate(PAGE)
-    found["jinja-template"] = lambda: template.render(SAMPLES)
-    found["chat-template"] = lambda: chat.render(CHATS)
-    return found
+    by_name["jinja-template"] = lambda: template.render(SAMPLES)
+    by_name["chat-template"] = lambda: chat.render(CHATS)
+    return by_name
 
 
 def resident() -> int:
@@ -64,13 +64,13 @@ def resident() -> int:
 
 
 def main(verb: str, *counts: str) -> None:
-    call, done, found = verbs()[verb], 0, {}
+    call, done, resident_after = verbs()[verb], 0, {}
     for count in map(int, counts):
         for _ in range(count - done):
             call()
         done = count
-        found[count] = resident()
-    print(json.dumps(found))
+        resident_after[count] = resident()
+    print(json.dumps(resident_after))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class _AsyncSide:
 
 
 class Queue:
-    """What AISBench asks of `janus.Queue`, which it names in annotations too."""
+    """A stand-in for `janus.Queue`, which AISBench names in annotations too."""
 
     sync_q: queue.Queue[Any]
     async_q: Any = None

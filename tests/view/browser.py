@@ -80,8 +80,8 @@ class Browser:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
-                if found := condition():
-                    return found
+                if value := condition():
+                    return value
             except (NoSuchElementException, StaleElementReferenceException, IndexError):
                 pass
             time.sleep(0.02)
@@ -93,11 +93,11 @@ class Browser:
 
     def texts(self, selector: str) -> list[str]:
         """Give what each such element says, at one moment."""
-        found = "return [...document.querySelectorAll(arguments[0])]"
-        said = self.web.execute_script(
-            f"{found}.map(one => one.checkVisibility() ? (one.innerText ?? one.textContent).trim() : '')", selector
+        elements = "return [...document.querySelectorAll(arguments[0])]"
+        texts = self.web.execute_script(
+            f"{elements}.map(one => one.checkVisibility() ? (one.innerText ?? one.textContent).trim() : '')", selector
         )
-        return list(said)
+        return list(texts)
 
     def prompt(self) -> str:
         """Give what the right side says."""
@@ -105,7 +105,7 @@ class Browser:
 
     def lines(self) -> list[str]:
         """Give the lines of the list that are shown, without those that are being fetched."""
-        return [said for said in self.texts(".pp-grid .ag-center-cols-container .ag-row") if said]
+        return [line for line in self.texts(".pp-grid .ag-center-cols-container .ag-row") if line]
 
     def keys(self, *keys: str) -> None:
         """Press keys, wherever the focus is."""
@@ -129,10 +129,10 @@ class Browser:
         """Click on the one of some elements that says this, when it is there."""
 
         def clicked() -> bool:
-            places = [at for at, said in enumerate(self.texts(selector)) if said == text]
-            for place in places[:1]:
-                self.web.find_elements(By.CSS_SELECTOR, selector)[place].click()
-            return bool(places)
+            positions = [position for position, caption in enumerate(self.texts(selector)) if caption == text]
+            for position in positions[:1]:
+                self.web.find_elements(By.CSS_SELECTOR, selector)[position].click()
+            return bool(positions)
 
         self.until(clicked)
 

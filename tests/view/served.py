@@ -24,13 +24,13 @@ class Served:
     Attributes:
         process: the command.
         address: where it is, with its token.
-        said: what it has written to standard error.
+        error_lines: what it has written to standard error.
 
     """
 
     process: subprocess.Popen[str]
     address: str = ""
-    said: list[str] = field(default_factory=list)
+    error_lines: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -42,22 +42,22 @@ def served(folder: Path, *arguments: str, is_open: bool = False, **environment: 
         command, cwd=folder, env={**os.environ, "PYTHONPATH": paths, **environment}, stderr=subprocess.PIPE, text=True
     )
     page = Served(process)
-    told = threading.Event()
+    is_ready = threading.Event()
 
     def listen() -> None:
         assert process.stderr is not None
         for line in process.stderr:
-            page.said.append(line)
-            if found := re.search(r"http://\S+", line):
-                page.address = found.group()
-                told.set()
-        told.set()
+            page.error_lines.append(line)
+            if match := re.search(r"http://\S+", line):
+                page.address = match.group()
+                is_ready.set()
+        is_ready.set()
 
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
     try:
-        told.wait(60)
-        assert page.address, "".join(page.said)
+        is_ready.wait(60)
+        assert page.address, "".join(page.error_lines)
         yield page
     finally:
         process.terminate()

@@ -19,13 +19,13 @@ SAMPLES = pa.table(
 
 def test_a_finding_leads_to_its_row(serve: Callable[..., str], chromium: Browser, files: Path) -> None:
     pq.write_table(SAMPLES, files / "odd.parquet")
-    chromium.open(serve("--template", "Q: {q}", "--data", "odd.parquet"))
+    chromium.open(serve("--template", "Q: {q}", "--substitution", "harness", "--data", "odd.parquet"))
     chromium.click_text(".q-tab", "Audit")
     chromium.until(lambda: "placeholder_filled" in chromium.text(".pp-plots"))
-    said = chromium.text(".pp-plots")
-    assert "error: placeholder_filled" in said
-    assert "warning: control_character" in said
-    assert "(1 row)" in said
+    plots = chromium.text(".pp-plots")
+    assert "error: placeholder_filled" in plots
+    assert "warning: control_character" in plots
+    assert "(1 row)" in plots
     chromium.click(".pp-of-error .pp-row")
     chromium.until(lambda: "row 40 " in chromium.prompt())
     assert "see x" in chromium.prompt()

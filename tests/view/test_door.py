@@ -1,4 +1,4 @@
-"""Who is let in, asked over plain HTTP and with plain sockets: the token, the Host and Origin headers, the policy."""
+"""Access control, over plain HTTP and with plain sockets: the token, the Host and Origin headers, the policy."""
 
 from __future__ import annotations
 
@@ -175,13 +175,13 @@ def test_the_port_is_loopbacks_alone(client: Client) -> None:
     assert f"00000000:{client.port:04X}" not in listening
 
 
-def test_a_port_that_is_taken_is_said(files: Path, client: Client) -> None:
-    taken = served(files, *FEW, "--port", str(client.port))
-    with pytest.raises(AssertionError, match=r"--port \d+: Address already in use"), taken:
+def test_a_port_in_use_is_an_error(files: Path, client: Client) -> None:
+    second = served(files, *FEW, "--port", str(client.port))
+    with pytest.raises(AssertionError, match=r"--port \d+: Address already in use"), second:
         pass
 
 
-def test_no_port_is_said(files: Path) -> None:
+def test_a_missing_port_is_an_error(files: Path) -> None:
     with (
         pytest.raises(AssertionError, match="--port 65536: ports go up to 65535"),
         served(files, *FEW, "--port", "65536"),
@@ -191,20 +191,22 @@ def test_no_port_is_said(files: Path) -> None:
 
 def test_the_browsers_command_line_does_not_hold_the_token(files: Path, tmp_path: Path) -> None:
     # Every user of the machine can read it.
-    told = tmp_path / "told"
+    received = tmp_path / "told"
     browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}.part && mv {told}.part {told}\nexec sleep 10 2>&-\n')
+    browser.write_text(
+        f'#!/bin/sh\nprintf %s "$1" > {received}.part && mv {received}.part {received}\nexec sleep 10 2>&-\n'
+    )
     browser.chmod(0o700)
     with served(files, *FEW, is_open=True, BROWSER=str(browser)) as page:
         client = Client(page.address)
         for _ in range(500):
-            if told.exists():
+            if received.exists():
                 break
             time.sleep(0.02)
         start = time.monotonic()
         assert client.get(client.path)[0] == 200
         assert time.monotonic() - start < 5  # which doesn't wait for the browser to be closed
-        address = urlsplit(told.read_text())
+        address = urlsplit(received.read_text())
         assert (address.hostname, address.port) == (client.host, client.port)
         assert client.token not in address.path
         assert client.get(address.path, Host="evil.example")[0] == 403
@@ -227,11 +229,11 @@ def test_nothing_is_left_on_disk(
         client.json("lines", view=client.view(), start=0, stop=3)
     assert page.process.returncode == 143
     assert list(tmp_path.iterdir()) == []
-    assert "Traceback" not in "".join(page.said)
+    assert "Traceback" not in "".join(page.error_lines)
 
 
 def test_ctrl_c_is_how_it_ends(files: Path) -> None:
     with served(files, *FEW) as page:
         page.process.send_signal(signal.SIGINT)
         assert page.process.wait(30) == 0
-    assert len(page.said) == 1  # the address
+    assert len(page.error_lines) == 1  # the address

@@ -10,7 +10,7 @@ from view.view_files import HARMFUL_NAME
 if TYPE_CHECKING:
     from view.browser import Browser
 
-MILLION = ("zero.json", "--data", "million.parquet", "--model", "models.json")
+MILLION = ("zero.json", "--data", "million.parquet", "--model", "models.json", "--model-abbr", "chat-api")
 HARM = ("harm.json", "--data", HARMFUL_NAME, "--model", "harm-models.json")
 
 
@@ -57,10 +57,14 @@ def test_values_are_text_and_nothing_leaves_the_machine(serve: Callable[..., str
     chromium.click(".pp-show-all")
     chromium.until(lambda: chromium.run("return document.querySelector('#pp-place').textContent.includes(' the end.')"))
     assert chromium.log() == []
-    asked = [one for one in chromium.addresses() if not one.startswith(("data:", "about:"))]
-    own = (address, address.replace("http://", "ws://"))
-    assert asked
-    assert [one for one in asked if not one.startswith(own)] == []
+    requested = [
+        requested_address
+        for requested_address in chromium.addresses()
+        if not requested_address.startswith(("data:", "about:"))
+    ]
+    allowed = (address, address.replace("http://", "ws://"))
+    assert requested
+    assert [requested_address for requested_address in requested if not requested_address.startswith(allowed)] == []
 
 
 def test_without_the_token_nothing_is_shown(serve: Callable[..., str], chromium: Browser) -> None:

@@ -17,17 +17,28 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.full
 
-MILLION = ("zero.json", "--data", "million.parquet", "--model", "models.json")
+MILLION = ("zero.json", "--data", "million.parquet", "--model", "models.json", "--model-abbr", "chat-api")
 SHOTS = ("shots.json", "--data", "few.parquet", "--examples", "few.parquet")
 LABELS = ("labels.json", "--data", "few.parquet")
-SEVERAL = ("zero.json", "shots.json", "--data", "few.parquet", "--examples", "few.parquet", "--model", "models.json")
+SEVERAL = (
+    "zero.json",
+    "shots.json",
+    "--data",
+    "few.parquet",
+    "--examples",
+    "few.parquet",
+    "--model",
+    "models.json",
+    "--model-abbr",
+    "chat-api",
+)
 
 
 def test_search_in_a_million_prompts(serve: Callable[..., str], chromium: Browser) -> None:
     chromium.open(serve(*MILLION))
     chromium.type(".pp-search input", "SQUARE 999999")
-    said = chromium.until(lambda: (said := chromium.text(".pp-says")).endswith("rows") and said)
-    assert said == "1 found in 1,000,000 rows"
+    status = chromium.until(lambda: (status := chromium.text(".pp-says")).endswith("rows") and status)
+    assert status == "1 found in 1,000,000 rows"
     chromium.until(lambda: "row 999999 " in chromium.prompt())
     chromium.until(lambda: ["square 999999" in line for line in chromium.lines()] == [True])
     assert chromium.run("return [...CSS.highlights.get('pp-found')].map(String)") == ["square 999999"]
@@ -53,8 +64,8 @@ def test_a_search_can_be_stopped(serve: Callable[..., str], chromium: Browser) -
     )
     chromium.run(press)
     chromium.type(".pp-search input", "e")
-    said = chromium.until(lambda: "so far" not in (said := chromium.text(".pp-says")) and said)
-    assert said.endswith(", stopped") or said == "1,000,000 found in 1,000,000 rows"  # it was quicker
+    status = chromium.until(lambda: "so far" not in (status := chromium.text(".pp-says")) and status)
+    assert status.endswith(", stopped") or status == "1,000,000 found in 1,000,000 rows"  # it was quicker
 
 
 def test_model_output_and_substitution_switch_live(serve: Callable[..., str], chromium: Browser) -> None:
@@ -83,7 +94,7 @@ def test_substitution_shows_what_a_value_brought_in(serve: Callable[..., str], c
     assert "Q: see {answer}" not in harness
 
 
-def test_a_choice_that_makes_no_sense_is_told(serve: Callable[..., str], chromium: Browser) -> None:
+def test_the_page_reports_a_choice_that_makes_no_sense(serve: Callable[..., str], chromium: Browser) -> None:
     chromium.open(serve("plain.json", "--data", "few.parquet"))
     chromium.choose(".pp-mode", "ppl")
     chromium.until(lambda: "ppl mode needs labels" in chromium.text(".pp-error"))
@@ -118,11 +129,11 @@ def test_where_a_piece_comes_from(serve: Callable[..., str], chromium: Browser) 
     chromium.hover("#pp-place .pp-column")
     chromium.until(lambda: chromium.text("#pp-origin").startswith("from: column question"))
     chromium.run("document.querySelector('#pp-place').focus()")
-    said = []
+    origins = []
     for _ in range(4):  # and by keyboard
         chromium.keys("\ue004")
-        said.append(chromium.text("#pp-origin"))
-    assert said[:2] == ["from: example template, example 0", "from: column question, example 0"]
+        origins.append(chromium.text("#pp-origin"))
+    assert origins[:2] == ["from: example template, example 0", "from: column question, example 0"]
     assert "masked answer" in chromium.text("#pp-colours")
 
 
@@ -180,7 +191,7 @@ def test_a_rendered_file(files: Path, serve: Callable[..., str], chromium: Brows
     out = str(files / "rendered.parquet")
     arguments = ["render", str(files / "labels.json"), "--data", str(files / "few.parquet"), "--out", out, "--quiet"]
     assert main(arguments) == 0
-    chromium.open(serve("--data", "rendered.parquet"))
+    chromium.open(serve("rendered.parquet"))
     assert "row 0 · label A" in chromium.prompt()
     chromium.until(lambda: len(chromium.lines()) == 3)
     assert chromium.texts(".pp-model") == []
@@ -214,12 +225,13 @@ def test_compare_two_configurations(serve: Callable[..., str], chromium: Browser
     chromium.until(lambda: len(chromium.lines()) == 1)
     chromium.until(lambda: "row 4 " in chromium.prompt())
     sides = chromium.texts(".pp-side")
-    assert "{answer}" in sides[1]
-    assert sides[0] != sides[1]
+    assert "{answer}" not in sides[2]
+    assert "{answer}" in sides[3]
+    assert [side.partition(" · ")[0] for side in sides[:2]] == ["substitution as configured", "single_pass"]
     assert "{answer}" in chromium.texts(".pp-side .pp-added")
     assert chromium.text(".pp-differs").startswith("differs: byte 7, character 7")
-    boxes = [one.rect for one in chromium.web.find_elements("css selector", ".pp-side")]
-    assert boxes[0]["y"] == boxes[1]["y"]  # side by side
+    boxes = [element.rect for element in chromium.web.find_elements("css selector", ".pp-side")]
+    assert [box["y"] for box in boxes[::2]] == [box["y"] for box in boxes[1::2]]  # side by side
     chromium.click(".pp-all")
     chromium.until(lambda: len(chromium.lines()) == 7)
     chromium.until(lambda: chromium.text(".pp-differs") == "the same on both sides")
@@ -232,8 +244,56 @@ def test_compare_two_files(serve: Callable[..., str], chromium: Browser) -> None
     chromium.open(serve(*SEVERAL))
     chromium.click_text(".q-tab", "Compare")
     chromium.until(lambda: chromium.text(".pp-says") == "3 differ in 3 rows")
-    assert "Answer the question" in chromium.texts(".pp-side")[0]
-    assert "A: B" in chromium.texts(".pp-side")[1]
+    chromium.until(lambda: "Answer the question" in chromium.texts(".pp-side")[2])
+    assert "A: B" in chromium.texts(".pp-side")[3]
+
+
+def test_two_models_stand_side_by_side_at_first(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve("quiz.json", "--data", "few.parquet", "--examples", "train.parquet", "--model", "models.json"))
+    chromium.until(lambda: chromium.text(".pp-says") == "3 differ in 3 rows")
+    chromium.until(lambda: len(chromium.texts(".pp-side")) == 4)  # the headings, and a text beside messages
+    sides = chromium.texts(".pp-side")
+    assert [side.partition(" · ")[0] for side in sides[:2]] == ["chat-api", "tags"]
+    assert "<|user|>" in sides[3]
+    assert "<|user|>\n" in chromium.texts(".pp-side .pp-added")[0] + "\n"
+    chromium.choose(".pp-output", "prompt_list")
+    chromium.choose(".pp-other .pp-output", "prompt_list")
+    chromium.until(lambda: chromium.text(".pp-says") == "0 differ in 3 rows")
+    chromium.click_text(".q-tab", "Prompts")
+    chromium.until(lambda: not chromium.texts(".pp-side") and len(chromium.lines()) == 3)
+
+
+def test_the_list_starts_at_what_differs(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve("shots.json", "--data", "million.parquet", "--examples", "few.parquet"))
+    beginning = "Q: One?\nA: A\n\nQ: Two?\nA: B\n\nQ: where is the library of the old town "
+    chromium.until(lambda: chromium.lines()[0].splitlines()[-1].startswith("…0 and who"))
+    assert str(len(beginning)) in chromium.text("#pp-shared summary")
+    assert chromium.text("#pp-shared-text") == ""
+    chromium.click("#pp-shared summary")
+    chromium.until(lambda: chromium.text("#pp-shared-text") == beginning.strip())
+    chromium.type(".pp-search input", "town 9000 and")
+    chromium.until(lambda: chromium.text(".pp-says").endswith(" rows") and chromium.text("#pp-shared summary") == "")
+
+
+def test_the_other_columns_stand_next_to_the_prompt(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*MILLION))
+    chromium.type(".pp-goto input", "7")
+    chromium.until(lambda: "row 7 " in chromium.prompt())
+    assert chromium.text("#pp-values").split() == ["id", "7", "answer", "B"]
+    prompt, columns = (chromium.web.find_element("css selector", part).rect for part in ("#pp-place", "#pp-columns"))
+    assert columns["y"] == prompt["y"]
+    assert columns["x"] >= prompt["x"] + prompt["width"]
+
+
+def test_waiting_for_lengths_shows_how_far_it_is(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*MILLION))
+    chromium.until(lambda: "1,000,000 rows" in chromium.text(".pp-status"))
+    chromium.click_text(".q-tab", "Lengths")
+    chromium.until(lambda: chromium.texts(".pp-progress"))
+    assert "of 1,000,000 rows" in chromium.text(".pp-figures")
+    chromium.until(lambda: "1,000,000 prompts" in chromium.text(".pp-figures"), 60)
+    assert chromium.texts(".pp-progress") == []
+    assert chromium.log() == []
 
 
 def test_lengths_and_duplicates(serve: Callable[..., str], chromium: Browser) -> None:
@@ -303,7 +363,9 @@ def test_names_have_nothing_hidden_in_them(files: Path, serve: Callable[..., str
     chromium.choose(".pp-prompts", "other.json")
     chromium.until(lambda: chromium.text(".pp-error") or r"\u202e" in chromium.prompt())
     assert "\u202e" not in chromium.text("body")
-    heights = {one.rect["height"] for one in chromium.web.find_elements("css selector", ".pp-controls .pp-select")}
+    heights = {
+        element.rect["height"] for element in chromium.web.find_elements("css selector", ".pp-controls .pp-select")
+    }
     assert len(heights - {0}) == 1  # all fields look the same
 
 
@@ -337,7 +399,7 @@ def test_a_phone_has_room_for_the_prompts_of_the_list(serve: Callable[..., str],
     chromium.open(serve(*SEVERAL), 360, 740)
     chromium.until(lambda: chromium.web.find_element("css selector", ".pp-grid .pp-line").rect["width"] > 200)
     chromium.click_text(".q-tab", "Compare")
-    chromium.until(lambda: len(chromium.texts(".pp-side")) == 2)
+    chromium.until(lambda: len(chromium.texts(".pp-side")) == 4)
     assert chromium.web.find_element("css selector", ".pp-grid").rect["height"] >= 80
     assert chromium.run("return document.documentElement.scrollWidth") <= 360
 
@@ -346,9 +408,18 @@ def test_a_phone_has_room_for_the_prompts_of_the_list(serve: Callable[..., str],
 @pytest.mark.parametrize(("name", "width", "height"), [("view-desktop", 1280, 760), ("view-phone", 390, 844)])
 def test_screenshots(serve: Callable[..., str], chromium: Browser, name: str, width: int, height: int) -> None:
     folder = Path(os.environ["PROMPTPRESS_SCREENSHOTS"])
-    quiz = ("quiz.json", "--data", "million.parquet", "--examples", "train.parquet", "--model", "models.json")
+    quiz = (
+        "quiz.json",
+        "--data",
+        "million.parquet",
+        "--examples",
+        "train.parquet",
+        "--model",
+        "models.json",
+        "--model-abbr",
+        "tags",
+    )
     chromium.open(serve(*quiz), width, height, dark=name.endswith("phone"))
-    chromium.choose(".pp-model", "tags")
     chromium.until(lambda: "<|user|>" in chromium.prompt())
     chromium.type(".pp-search input", "town 9000")
     chromium.until(lambda: chromium.text(".pp-says").endswith(" rows"))

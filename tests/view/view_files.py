@@ -1,4 +1,4 @@
-"""What the tests look at: configurations, a million samples in one row group, and values that mean harm."""
+"""Files for the tests: configurations, a million samples in one row group, and malicious values."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def write_million(path: Path, rows: int = MILLION) -> None:
     numbers = pa.array(range(rows), pa.int64())
     texts = numbers.cast(pa.string())
     words = pa.array([" ".join(["where is the library of the old town"] * (1 + n % 8)) for n in range(64)])
-    said = words.take(pc.bit_wise_and(numbers, 63))
-    question = pc.binary_join_element_wise(said, texts, "and who has the key?", " ")
+    spoken = words.take(pc.bit_wise_and(numbers, 63))
+    question = pc.binary_join_element_wise(spoken, texts, "and who has the key?", " ")
     options = [pc.binary_join_element_wise(name, texts, " ") for name in ("street", "square")]
     answer = pa.array(["A", "B"]).take(pc.bit_wise_and(numbers, 1))
     table = pa.table({"id": numbers, "question": question, "A": options[0], "B": options[1], "answer": answer})

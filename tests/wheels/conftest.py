@@ -1,4 +1,4 @@
-"""What `make test-wheel` has built; without it these tests are skipped."""
+"""The wheels that `make test-wheel` has built; without them these tests are skipped."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def built() -> Path:
 @pytest.fixture(scope="session")
 def wheel(built: Path) -> Path:
     """The wheel that users get."""
-    (found,) = built.glob("promptpress-*.whl")
-    return found
+    (path,) = built.glob("promptpress-*.whl")
+    return path
 
 
 @pytest.fixture(scope="session")
 def sdist(built: Path) -> Path:
     """The source distribution; a sample does without, since building it takes minutes."""
-    found = list(built.glob("promptpress-*.tar.gz"))
-    if not found:
+    paths = list(built.glob("promptpress-*.tar.gz"))
+    if not paths:
         pytest.skip("no source distribution was built")
-    (one,) = found
-    return one
+    (path,) = paths
+    return path

@@ -21,14 +21,14 @@ def supported() -> list[str]:
 def at_hand() -> dict[str, str]:
     """Supported versions and their interpreters: those that PROMPTPRESS_PYTHONS names, else whatever is found."""
     chosen = os.environ.get("PROMPTPRESS_PYTHONS", "").split()
-    found: dict[str, str] = {}
+    by_version: dict[str, str] = {}
     for path in chosen or candidates():
-        answer = asked(path)
+        answer = version_of(path)
         if answer is None and chosen:
             raise ValueError(f"PROMPTPRESS_PYTHONS: {path} is no CPython")
         if answer is not None:
-            found.setdefault(*answer)
-    return {version: found[version] for version in supported() if version in found}
+            by_version.setdefault(*answer)
+    return {version: by_version[version] for version in supported() if version in by_version}
 
 
 def candidates() -> list[str]:
@@ -44,7 +44,7 @@ def candidates() -> list[str]:
     return on_path + [str(path) for home in homes for path in sorted(home.expanduser().glob("*/bin/python3"))]
 
 
-def asked(path: str) -> tuple[str, str] | None:
+def version_of(path: str) -> tuple[str, str] | None:
     """The version of an interpreter and where it is; None where it is no CPython, or doesn't start."""
     # A shim on PATH may stand for a version that isn't chosen: it says so and fails.
     try:

@@ -15,15 +15,15 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-PLACE = Path(sysconfig.get_path("purelib")).resolve()
-PLACES = {PLACE, Path(sysconfig.get_path("platlib")).resolve()}
+SITE_PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
+LIBRARY_FOLDERS = {SITE_PACKAGES, Path(sysconfig.get_path("platlib")).resolve()}
 SCRIPTS = sysconfig.get_path("scripts")
 
 
 def main() -> None:
     """Import, render, run the command, start with a backend asked for."""
     package = Path(pp.__file__).resolve().parent
-    assert package.parent in PLACES, package
+    assert package.parent in LIBRARY_FOLDERS, package
     assert pp.__version__ == importlib.metadata.version("promptpress")
     assert (package / "py.typed").exists()
     assert (package / "_core.pyi").exists()
@@ -45,7 +45,7 @@ def main() -> None:
     assert run([command, "--version"]).stdout.split() == ["promptpress", pp.__version__]
 
     # promptpress_backend.pth is read when Python starts; of a backend that there isn't it says so.
-    assert (PLACE / "promptpress_backend.pth").exists()
+    assert (SITE_PACKAGES / "promptpress_backend.pth").exists()
     started = run([sys.executable, "-c", "pass"], PROMPTPRESS_BACKEND="no_such")
     assert "no backend no_such" in started.stderr, started.stderr
     assert run([sys.executable, "-c", "pass"], PROMPTPRESS_BACKEND="").stderr == ""

@@ -33,13 +33,13 @@ def pip(python: Path | str, *arguments: str, folder: Path, **environment: str) -
 
 @pytest.fixture(scope="session")
 def wheel_of_sdist(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What pip builds of the source distribution, in a folder with nothing else; it is for all versions of Python."""
+    """Return the wheel that pip builds from the source distribution; it is for all versions of Python."""
     folder = tmp_path_factory.mktemp("from-sdist")
     target = os.environ.get("PROMPTPRESS_SDIST_TARGET") or str(folder / "target")
     # The crates may have been compiled before; promptpress is compiled from what the archive holds.
     pip(sys.executable, "wheel", "--no-deps", str(sdist), "-w", ".", folder=folder, CARGO_TARGET_DIR=target)
-    (found,) = folder.glob("*.whl")
-    return found
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.mark.parametrize("origin", ["wheel", "wheel_of_sdist"])
@@ -89,13 +89,13 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
 def test_what_the_wheel_says_of_itself(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-    said = Parser().parsestr(archive.read(name).decode())
-    assert said["Requires-Python"] == ">=3.10"
-    assert said["License-Expression"] == "Apache-2.0"
-    links = dict(link.split(", ") for link in said.get_all("Project-URL", []))
+    metadata = Parser().parsestr(archive.read(name).decode())
+    assert metadata["Requires-Python"] == ">=3.10"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    links = dict(link.split(", ") for link in metadata.get_all("Project-URL", []))
     assert {"Repository", "Documentation", "Issues", "Changelog"} <= links.keys()
-    assert said["Description-Content-Type"].startswith("text/markdown")
-    assert said.get_payload().strip() == (PROJECT / "README.md").read_text(encoding="utf-8").strip()
+    assert metadata["Description-Content-Type"].startswith("text/markdown")
+    assert metadata.get_payload().strip() == (PROJECT / "README.md").read_text(encoding="utf-8").strip()
 
 
 def test_the_source_distribution_needs_nothing_else(sdist: Path) -> None:

@@ -3,8 +3,8 @@
     python tools/docs_site [--out FOLDER] [--sources-only]
 
 Sphinx reads a folder of sources that is made anew here: README and docs/ (pages.py), the help of every command
-(command_help.py), and a page a public module, filled from docstrings (api.py, docstrings.py). A warning of Sphinx's is
-an error, and so is a page that would load anything from elsewhere (self_contained.py).
+(command_help.py), and a page for each public module, filled from docstrings (api.py). A warning of Sphinx is an error,
+and so are a public name that no page describes and a page that would load anything from elsewhere (self_contained.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from api import api_pages
+from api import api_pages, undocumented
 from command_help import command_page
 from pages import pages
 
@@ -44,12 +44,12 @@ def main() -> int:
     code = build_main(["-W", "--keep-going", "-q", "-c", str(HERE), "-b", "html", str(sources), str(html)])
     if code != 0:
         return int(code)
-    found = problems(html)
-    for problem in found:
+    faults = problems(html) + [f"{name}: not on any page; has it a docstring?" for name in undocumented(html)]
+    for problem in faults:
         print(problem, file=sys.stderr)
-    if not found:
+    if not faults:
         print(f"{sum(1 for _ in html.rglob('*.html'))} pages: {html / 'index.html'}")
-    return 1 if found else 0
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from unittest import mock
@@ -13,6 +14,7 @@ from promptpress._cli.arguments import parse
 from promptpress._cli.commands import COMMANDS
 
 WIDTH = 76
+OPTION = re.compile(r"--\w[\w-]*")
 
 
 def command_page() -> str:
@@ -43,7 +45,7 @@ def command_page() -> str:
 
 
 def overall_help() -> str:
-    """What `promptpress --help` prints."""
+    """Return what `promptpress --help` prints."""
     out = io.StringIO()
     with mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH + 2)}), redirect_stdout(out), suppress(SystemExit):
         parse(["--help"])
@@ -53,22 +55,27 @@ def overall_help() -> str:
 def described(parser: argparse.ArgumentParser, level: str) -> Iterator[str]:
     """A parser: how it is called, what it says, its options, and the same of the parsers below it."""
     yield from (f"{level} {parser.prog}", "", "```text", usage(parser), "```", "")
-    yield from told(parser.description)
+    yield from paragraphs(parser.description)
     for group in parser._action_groups:  # argparse has no public way to them
-        actions = [one for one in group._group_actions if one.help is not argparse.SUPPRESS]
-        actions = [one for one in actions if not isinstance(one, argparse._SubParsersAction)]
+        actions = [action for action in group._group_actions if action.help is not argparse.SUPPRESS]
+        actions = [action for action in actions if not isinstance(action, argparse._SubParsersAction)]
         if actions:
-            yield from (f"**{escaped(group.title or '').capitalize()}**", "", "| | |", "|---|---|")
-            yield from (f"| {called(one)} | {explained(one, parser)} |" for one in actions)
+            yield from (f"**{heading(group.title or '')}**", "", "| | |", "|---|---|")
+            yield from (f"| {called(action)} | {explained(action, parser)} |" for action in actions)
             yield ""
-    yield from told(parser.epilog)
+    yield from paragraphs(parser.epilog)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for below in dict.fromkeys(action.choices.values()):
                 yield from described(below, level + "#")
 
 
-def told(text: str | None) -> Iterator[str]:
+def heading(text: str) -> str:
+    """Return a group's title with a capital letter; the other letters stay, as in `instead of CONFIG`."""
+    return escaped(text[:1].upper() + text[1:])
+
+
+def paragraphs(text: str | None) -> Iterator[str]:
     """Paragraphs; what is set in columns stays so."""
     for paragraph in (text or "").strip("\n").split("\n\n"):
         is_set = any(line.startswith(" ") for line in paragraph.splitlines())
@@ -76,7 +83,7 @@ def told(text: str | None) -> Iterator[str]:
 
 
 def usage(parser: argparse.ArgumentParser) -> str:
-    """How it is called, on lines of one width, whatever the terminal's."""
+    """Return the usage on lines of a fixed width, which doesn't depend on the terminal."""
     parser.formatter_class = lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH)  # type: ignore[assignment]
     return parser.format_usage().rstrip()
 
@@ -91,7 +98,7 @@ def called(action: argparse.Action) -> str:
 
 
 def values(action: argparse.Action) -> str:
-    """What stands behind an option."""
+    """Return the text after the name of an option."""
     if action.nargs == 0:
         return ""
     metavar = action.metavar or (action.dest.upper() if action.choices is None else action.dest)
@@ -110,10 +117,10 @@ def explained(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
 
 
 def escaped(text: str) -> str:
-    """Help is plain text: nothing in it is Markdown."""
+    """Return plain text as Markdown, with its options as code, so that no typographic dash takes the place of `--`."""
     for mark in "\\`*_[]<>":
         text = text.replace(mark, f"\\{mark}")
-    return text.strip().replace("--", "\\-\\-")
+    return OPTION.sub(r"`\g<0>`", text.strip())
 
 
 def cell(text: str) -> str:

@@ -1,11 +1,6 @@
 """Sphinx's configuration of the site."""
 
-import sys
-from pathlib import Path
-
 import promptpress
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 project = "promptpress"
 version = release = promptpress.__version__
@@ -14,13 +9,21 @@ project_copyright = author
 html_show_copyright = False
 html_show_sphinx = False
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
 
 default_role = "literal"  # docstrings have code in single backticks
+smartquotes_action = "D"  # dashes only, because help has code in quotes: '{"temperature": 0}'
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "object, list, dict, BaseException, Exception, ValueError, UserWarning, Generic",
+    "special-members": "__call__",
+}
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = f"promptpress {release}"

@@ -7,9 +7,13 @@ import re
 from pathlib import Path
 
 # In the order in which they are to be read; what isn't named comes after these by itself.
-USE = ["start", "guide", "jinja", "jinja-compiled", "view", "command", "reproduce", "commands", "api/index"]
-HARNESS = ["backends", "scale", "fidelity"]
-ALSO = ["errors", "benchmarks", "reliability", "design"]
+LEARN = ["jobs", "start", "guide"]
+DO = [
+    *("messages", "conversations", "media", "harness-configurations", "jinja", "export", "command", "view", "origins"),
+    *("notes", "audit", "reproduce", "faults", "scale", "backends"),
+]
+LOOK_UP = ["commands", "api/index", "errors", "jinja-compiled", "fidelity", "glossary", "benchmarks", "reliability"]
+WHY = ["design"]
 PROJECT_PAGES = {
     "README.md": "index.md",
     "README.zh-CN.md": "zh-CN.md",
@@ -33,17 +37,18 @@ def pages(project: Path) -> dict[str, str | bytes]:
 
     """
     sources = {name: project / origin for origin, name in PROJECT_PAGES.items()}
-    sources |= {path.name: path for path in sorted((project / "docs").glob("*.md"))}
     docs = project / "docs"
+    sources |= {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.md"))}
     pictures = {path.relative_to(docs).as_posix(): path for form in PICTURES for path in docs.rglob(f"*.{form}")}
-    found: dict[str, str | bytes] = {name: path.read_bytes() for name, path in pictures.items()}
+    files: dict[str, str | bytes] = {name: path.read_bytes() for name, path in pictures.items()}
     links = _Links(project, {path: name for name, path in {**sources, **pictures}.items()})
     for name, path in sources.items():
-        text = links.of_the_site(path.read_text(encoding="utf-8"), path.parent)
-        found[name] = text.replace("```mermaid\n", "```text\n")  # what draws it would have to be loaded from elsewhere
-    others = [one.removesuffix(".md") for one in sources if one.removesuffix(".md") not in [*USE, *HARNESS, *ALSO]]
-    found["index.md"] = f"{found['index.md']}\n{_contents(others)}"
-    return found
+        text = links.of_the_site(path.read_text(encoding="utf-8"), path.parent, name)
+        files[name] = text.replace("```mermaid\n", "```text\n")  # what draws it would have to be loaded from elsewhere
+    listed = {*LEARN, *DO, *LOOK_UP, *WHY}
+    others = [page for page in (source.removesuffix(".md") for source in sources) if page not in listed]
+    files["index.md"] = f"{files['index.md']}\n{_contents(others)}"
+    return files
 
 
 class _Links:
@@ -57,9 +62,16 @@ class _Links:
         self._pages = f"{match[1]}/blob/main/"
         self._files = f"{match[1].replace('//github.com/', '//raw.githubusercontent.com/')}/main/"
 
-    def of_the_site(self, text: str, folder: Path) -> str:
-        """A page's text, whose links are from a folder of the project."""
-        return LINK.sub(lambda match: f"{match[1]}{self._of_the_site(match[2], folder)}{match[3]}", text)
+    def of_the_site(self, text: str, folder: Path, name: str) -> str:
+        """Return the text of the page `name`, whose links are from a folder of the project."""
+        up = "../" * name.count("/")
+
+        def link(match: re.Match[str]) -> str:
+            target = self._of_the_site(match[2], folder)
+            is_page = target.partition("#")[0] in self._named.values()
+            return f"{match[1]}{up if is_page else ''}{target}{match[3]}"
+
+        return LINK.sub(link, text)
 
     def _of_the_site(self, link: str, folder: Path) -> str:
         for prefix in (self._pages, self._files):
@@ -78,9 +90,16 @@ class _Links:
 
 def _contents(others: list[str]) -> str:
     """Tables of contents, for the side of each page."""
-    project = [one for one in others if f"{one}.md" in PROJECT_PAGES.values() and one not in ("index", "zh-CN")]
-    new = [one for one in others if f"{one}.md" not in PROJECT_PAGES.values()]
-    parts = {"Use": USE, "Harnesses": HARNESS, "More": [*new, *ALSO], "Project": ["中文 <zh-CN>", *project]}
+    project = [page for page in others if f"{page}.md" in PROJECT_PAGES.values() and page not in ("index", "zh-CN")]
+    reasons = [page for page in others if page.startswith("design/")]
+    new = [page for page in others if f"{page}.md" not in PROJECT_PAGES.values() and page not in reasons]
+    parts = {
+        "Learn": LEARN,
+        "Do": [*DO, *new],
+        "Look up": LOOK_UP,
+        "Reasons": [*WHY, *reasons],
+        "Project": ["中文 <zh-CN>", *project],
+    }
     lines = []
     for caption, names in parts.items():
         lines += ["```{toctree}", ":hidden:", ":maxdepth: 2", f":caption: {caption}", "", *names, "```", ""]

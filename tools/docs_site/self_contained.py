@@ -1,4 +1,4 @@
-"""That a site loads nothing from elsewhere: a link may lead out, a page's own parts may not."""
+"""Checks that a site loads nothing from elsewhere: a link may lead out, but the parts of a page may not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Loads(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.addresses: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Look at one tag."""
@@ -29,12 +29,12 @@ class _Loads(HTMLParser):
         names = LOADS.get(tag, ())
         if tag == "link" and RELATIONS & set((given.get("rel") or "").split()):
             names = ("href",)
-        self.found += [value for name in names if (value := given.get(name))]
-        self.found += STYLE.findall(given.get("style") or "")
+        self.addresses += [value for name in names if (value := given.get(name))]
+        self.addresses += STYLE.findall(given.get("style") or "")
 
 
 def problems(site: Path) -> list[str]:
-    """What a site would load from elsewhere.
+    """Return what a site would load from elsewhere.
 
     Args:
         site: the folder of the site.
@@ -43,17 +43,17 @@ def problems(site: Path) -> list[str]:
         A line for each, with the file's name.
 
     """
-    found = []
+    faults = []
     for path in sorted(site.rglob("*")):
         if path.suffix == ".html":
             page = _Loads()
             text = path.read_text(encoding="utf-8")
             page.feed(text)
-            loaded = page.found + STYLE.findall("".join(re.findall(r"<style.*?</style>", text, re.DOTALL)))
+            loaded = page.addresses + STYLE.findall("".join(re.findall(r"<style.*?</style>", text, re.DOTALL)))
         elif path.suffix in (".css", ".svg"):
             loaded = STYLE.findall(path.read_text(encoding="utf-8"))
         else:
             continue
-        outside = [one for one in loaded if re.match(r"(?:[a-z]+:)?//", one)]
-        found += [f"{path.relative_to(site)}: loads {one}" for one in outside]
-    return found
+        outside = [address for address in loaded if re.match(r"(?:[a-z]+:)?//", address)]
+        faults += [f"{path.relative_to(site)}: loads {address}" for address in outside]
+    return faults

@@ -15,13 +15,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import promptpress
+from promptpress._engine.table_renderer import engine_of
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import TablePrograms
 
 from examples import EXPRESSIONS, FILTERS, FUNCTIONS, METHODS, STATEMENTS, TABLE, TESTS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "jinja-compiled.md"
-PLACE = re.compile(r"(<!-- compiled: (\w+) -->\n).*?(<!-- /compiled -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- compiled: (\w+) -->\n).*?(<!-- /compiled -->)", re.DOTALL)
 NAME = re.compile(r"(?<=the method) `\w+`|(?<=the filter) `\w+`|(?<=the test) `\w+`")
 WIDTH = 120
 ENVIRONMENTS = ("jinja2", "transformers", "lm_eval")
@@ -56,7 +57,11 @@ def outcome(source: str) -> tuple[str, str | None]:
 
 
 def _reason(template: promptpress.JinjaTemplate, run: object) -> str:
-    reference = Reference(template._reference.source, template._arguments["environment"], template._arguments["now"])
+    reference = Reference(
+        engine_of(template).reference.source,
+        engine_of(template).arguments["environment"],
+        engine_of(template).arguments["now"],
+    )
     programs = TablePrograms(reference, TABLE.schema)
     programs.for_table(TABLE)
     for compiled in programs.compiled():
@@ -71,17 +76,17 @@ def _code(text: str) -> str:
 
 
 def _listed(sources: Iterable[str]) -> str:
-    """What is compiled, and a table of what isn't, by the reason."""
+    """Return what is compiled, and a table of what isn't, grouped by reason."""
     compiled, others = [], dict[str, list[str]]()
     for source in sources:
         whole = source if "%}" in source or "{#" in source else f"{{{{ {source} }}}}"
         environment, reason = outcome(whole)
-        shown = f"`{source}`" if reason is None else _code(source)
+        code = f"`{source}`" if reason is None else _code(source)
         where = "" if environment == "jinja2" else f" ({environment})"
         if reason is None:
-            compiled.append(f"- {shown}{where}" if whole == source else f"{shown}{where}")
+            compiled.append(f"- {code}{where}" if whole == source else f"{code}{where}")
         else:
-            others.setdefault(NAME.sub("", reason), []).append(f"{shown}{where}")
+            others.setdefault(NAME.sub("", reason), []).append(f"{code}{where}")
     is_list = bool(compiled) and compiled[0].startswith("- ")
     text = "\n".join(compiled) if is_list else _filled("Compiled:", compiled)
     lines = [text if compiled else "None is compiled.", "", "| Jinja2 renders | because of |", "|---|---|"]
@@ -120,7 +125,7 @@ def main(arguments: list[str]) -> int:
     """Write the page, or look whether it would be the same."""
     made = tables()
     text = PAGE.read_text(encoding="utf-8")
-    new = PLACE.sub(lambda match: f"{match[1]}{made[match[2]]}{match[3]}", text)
+    new = BLOCK.sub(lambda match: f"{match[1]}{made[match[2]]}{match[3]}", text)
     if new == text:
         return 0
     if "--check" in arguments:

@@ -13,8 +13,10 @@ import os
 import platform
 import subprocess
 import sys
+import tarfile
 import tempfile
 from dataclasses import asdict
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ FULL = {"valgrind": 200, "core": 120, "calls": 1_000_000}
 """Numbers of cases besides those of `fuzz.kinds`."""
 SLOWER = {"audit": 50}
 """Verbs that are called so many times less often: each call takes as much longer."""
-FAULT_TESTS = ("tests/test_resume.py", "tests/test_killed_runs.py")
+FAULT_TESTS = ("tests/cli/test_resume.py", "tests/cli/test_killed_runs.py")
 
 
 def run(command: list[str], **more: str) -> int:
@@ -52,11 +54,12 @@ def fuzzed(python: str, sizes: dict[str, int], out: Path, *, quick: bool) -> lis
     return json.loads(out.read_text()) if out.exists() else []
 
 
-def known(folder: Path) -> dict[str, Any]:
-    """What is known of the crates."""
-    out = folder / "advisories.json"
-    run([sys.executable, "tools/advisories", "--json", str(out)])
-    return dict(json.loads(out.read_text()))
+def advisories() -> dict[str, Any]:
+    """Check the crates, and return the date of the advisories and whether the check passed."""
+    passed = run(["make", "advisories"]) == 0
+    with tarfile.open(PROJECT / "tools" / "advisory-db.tar.gz") as archive:
+        date = datetime.fromtimestamp(archive.getmember("crates").mtime, timezone.utc).date()
+    return {"date": str(date), "passed": passed}
 
 
 def memory(calls: int) -> dict[str, dict[str, int]]:
@@ -64,36 +67,38 @@ def memory(calls: int) -> dict[str, dict[str, int]]:
     sys.path[:0] = [str(PROJECT / "tests"), str(PROJECT / "python")]
     from soak import growth  # noqa: PLC0415 - its folder is named here
 
-    found = {}
+    growths = {}
     for verb in growth.verbs():
         path = os.pathsep.join(sys.path[:2])
-        own = max(10_000, calls // SLOWER.get(verb, 1))
-        command = [sys.executable, "-m", "soak.growth", verb, "1", "1000", str(own)]
+        count = max(10_000, calls // SLOWER.get(verb, 1))
+        command = [sys.executable, "-m", "soak.growth", verb, "1", "1000", str(count)]
         done = subprocess.run(
             command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
         )
         if done.returncode == 0:
-            found[verb] = json.loads(done.stdout)
-            print(f"{verb}: {found[verb]}", flush=True)
+            growths[verb] = json.loads(done.stdout)
+            print(f"{verb}: {growths[verb]}", flush=True)
         else:
             print(f"{verb}: {done.stderr[-500:]}", file=sys.stderr)
-    return found
+    return growths
 
 
 def agreement(quick: bool) -> dict[str, Any]:
     """Threads beside one thread."""
-    from soak import agreement as own  # noqa: PLC0415 - as above
+    from soak import agreement as threads_against_one  # noqa: PLC0415 - as above
 
-    return asdict(own.compare(seed=3, renderers=20 if quick else 100, threads=8, each=50 if quick else 5_000))
+    return asdict(
+        threads_against_one.compare(seed=3, renderers=20 if quick else 100, threads=8, each=50 if quick else 5_000)
+    )
 
 
 def machine() -> str:
-    """What the figures were measured on."""
+    """Return a description of the machine that the figures were measured on."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
 def faults(folder: Path) -> dict[str, Any] | None:
-    """What the tests of interrupted runs tried, where there are such tests."""
+    """Return what the tests of interrupted runs tried, if there are such tests."""
     here = [name for name in FAULT_TESTS if (PROJECT / name).exists()]
     out = folder / "faults.json"
     if here and (PROJECT / "tests" / "faults.py").exists():
@@ -109,31 +114,31 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="keep what was measured here")
     parser.add_argument("--parts", type=Path, help="what was measured before, at this commit")
     options = parser.parse_args(argv)
-    found: dict[str, Any] = {"quick": options.quick, "machine": machine()}
+    results: dict[str, Any] = {"quick": options.quick, "machine": machine()}
     if options.parts is not None:
-        found |= json.loads(options.parts.read_text())
+        results |= json.loads(options.parts.read_text())
     sizes = SHORT if options.quick else FULL
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         tried = {
-            "advisories": lambda: known(folder),
+            "advisories": advisories,
             "fuzzed": lambda: fuzzed(options.harness, sizes, folder / "fuzzed.json", quick=options.quick),
             "memory": lambda: memory(sizes["calls"]),
             "agreement": lambda: agreement(options.quick),
             "faults": lambda: faults(folder),
         }
         for part, measure in tried.items():
-            if part not in found:
-                found[part] = measure()
+            if part not in results:
+                results[part] = measure()
     if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
-    text = written(found)
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    text = written(results)
     if options.quick:
         print(text)
     else:
         PAGE.write_text(text, encoding="utf-8")
-    failed = any(one["failures"] for one in found["fuzzed"]) or found["agreement"]["different"]
-    return int(bool(failed or found["advisories"]["faults"]))
+    failed = any(run["failures"] for run in results["fuzzed"]) or results["agreement"]["different"]
+    return int(bool(failed or not results["advisories"]["passed"]))
 
 
 if __name__ == "__main__":

@@ -37,21 +37,23 @@ VERBS = (
     "render", "render-ppl", "call", "stream", "explain", "divergence", "audit", "construct", "refused",
     "jinja-template", "chat-template",
 )  # fmt: skip
-"""What is called again and again, as `tests/soak/growth.py` names it."""
+"""Calls that are repeated, by their names in `tests/soak/growth.py`."""
 MEGABYTE = 1 << 20
 NOT_RUN = "not run for this page"
 
 
-def written(found: dict[str, Any]) -> str:
+def written(results: dict[str, Any]) -> str:
     """The page."""
     parts = [
-        HEAD.format(machine=found["machine"], how="make reliability QUICK=1" if found["quick"] else "make reliability"),
-        fuzzed(found["fuzzed"]),
-        faults(found["faults"]),
-        memory(found["memory"]),
-        agreement(found["agreement"]),
-        unsafe(found["fuzzed"]),
-        advisories(found["advisories"]),
+        HEAD.format(
+            machine=results["machine"], how="make reliability QUICK=1" if results["quick"] else "make reliability"
+        ),
+        fuzzed(results["fuzzed"]),
+        faults(results["faults"]),
+        memory(results["memory"]),
+        agreement(results["agreement"]),
+        unsafe(results["fuzzed"]),
+        advisories(results["advisories"]),
     ]
     return "\n".join(parts)
 
@@ -59,7 +61,7 @@ def written(found: dict[str, Any]) -> str:
 HEAD = """# Reliability
 
 What was tried to make promptpress crash, hang, lose a row, grow, or give a wrong text; and what came of it. This page
-is written by `{how}`; each figure was measured by the command beside it, on {machine}.
+is written by `{how}`; each figure was measured by the command next to it, on {machine}.
 """
 
 
@@ -73,7 +75,7 @@ RIGHT = {"how many", "failures", "seconds", "after 1", "after 1,000", "at the en
 
 
 def fuzzed(runs: list[dict[str, Any]]) -> str:
-    """What was fuzzed."""
+    """Return the section about fuzzing."""
     by_kind = {run["kind"] + (", valgrind" if run.get("valgrind") else ""): run for run in runs if run["count"]}
     rows = []
     for kind, what in KINDS.items():
@@ -90,21 +92,21 @@ that looks at each access. Inputs that once failed are kept in `tests/fuzz/corpu
 {table(["what", "how many", "failures", "seconds", "again"], rows)}"""
 
 
-def faults(found: dict[str, Any] | None) -> str:
-    """What happened to long runs."""
+def faults(results: dict[str, Any] | None) -> str:
+    """Return the section about interrupted runs."""
     text = "## Faults\n\nRuns of `promptpress render` that are killed, that meet a full disk or files that change.\n\n"
-    if found is None:
+    if results is None:
         return text + f"They were {NOT_RUN}.\n"
-    rows = [[name, f"{count:,}"] for name, count in found["tried"].items()]
-    rows.append(["tests that failed: a row lost, or a byte that differs", f"{found['failed tests']:,}"])
+    rows = [[name, f"{count:,}"] for name, count in results["tried"].items()]
+    rows.append(["tests that failed: a row lost, or a byte that differs", f"{results['failed tests']:,}"])
     return text + table(["fault", "tried"], rows)
 
 
-def memory(found: dict[str, dict[str, int]]) -> str:
-    """What a process takes."""
+def memory(growths: dict[str, dict[str, int]]) -> str:
+    """Return the section about memory of a process."""
     rows = []
     for verb in VERBS:
-        after = found.get(verb)
+        after = growths.get(verb)
         if after is None:
             rows.append([f"`{verb}`", NOT_RUN, "-", "-", "-"])
             continue
@@ -118,21 +120,22 @@ in `tests/`.
 {table(["verb", "calls", "after 1", "after 1,000", "at the end"], rows)}"""
 
 
-def agreement(found: dict[str, Any]) -> str:
-    """What threads did at once."""
+def agreement(result: dict[str, Any]) -> str:
+    """Return the section about threads that render at once."""
     return f"""## Threads
 
-{found["threads"]} threads rendered {found["renders"]:,} times by {found["renderers"]} renderers of random
-configurations, each on a table of its own: {found["rows"]:,} requests, compared with what one thread renders alone.
-{len(found["different"]):,} differ.
+{result["threads"]} threads rendered {result["renders"]:,} times by {result["renderers"]} renderers of random
+configurations, each on a table of its own: {result["rows"]:,} requests, compared with what one thread renders alone.
+{len(result["different"]):,} differ.
 
-After a fork, and with forks while other threads render, `tests/test_processes.py` has children render the same bytes.
+After a fork, and with forks while other threads render, `tests/engine/test_processes.py` has children render the same
+bytes.
 Python without its lock (free-threaded) isn't tried: wheels are for the stable ABI, which such builds don't take.
 """
 
 
 def unsafe(runs: list[dict[str, Any]]) -> str:
-    """What looks at unsafe code."""
+    """Return the section about checks of unsafe code."""
     core = sum(run["count"] for run in runs if run["kind"].startswith("core"))
     looked = f"{core:,} inputs of this run" if core else "0 inputs of this run"
     return f"""## Unsafe code
@@ -145,11 +148,10 @@ C interface. Miri isn't used: it needs a nightly compiler's own component.
 """
 
 
-def advisories(found: dict[str, Any]) -> str:
-    """What is known of the crates."""
+def advisories(result: dict[str, Any]) -> str:
+    """Return the section about the crates."""
     return f"""## What it is built of
 
-{found["crates"]} crates, held against a kept copy of RustSec's advisories of {found["date"]}
-({found["advisories"]} about these crates, most of other versions), their licences, and versions that come twice:
-{len(found["faults"])} faults. Again: `make advisories`.
+cargo-deny checks the crates against RustSec's advisories of {result["date"]}. It also checks licences, sources and
+duplicate versions. {"It found no fault." if result["passed"] else "It found faults."} Run it with `make advisories`.
 """

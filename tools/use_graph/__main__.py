@@ -1,4 +1,4 @@
-"""Who uses whom in a crate, and whether the rules of the house hold.
+"""Shows who uses whom in a crate and checks the rules of the house.
 
 python tools/use_graph [SRC] [--draw mermaid|dot] [--files] [--list FOLDER] [--write PAGE] [--check PAGE]
 
@@ -64,8 +64,8 @@ def run(house: House, arguments: argparse.Namespace) -> int:
         return 1
     rooms = set(house.rooms.values())
     print(f"{len(house.files)} files in {len(rooms)} folders: no circle, and nothing uses what is above it")
-    for found in house.file_circles().values():
-        for circle in found:
+    for circles in house.file_circles().values():
+        for circle in circles:
             print(f"  honest recursion: {', '.join(house.relative(file) for file in circle)}")
     return 0
 

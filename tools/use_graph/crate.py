@@ -76,7 +76,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Outside:
-    """What another crate defines, under a name of this one."""
+    """A name that another crate defines."""
 
 
 Target = Item | Module | Outside | None
@@ -114,10 +114,10 @@ class Crate:
         """
         return self._follow(path, module, blocks, wants_module=False, seen=set())
 
-    def resolve_import(self, one: Import, module: Module, blocks: list[Scope]) -> tuple[Target, tuple[str, ...]]:
+    def resolve_import(self, imported: Import, module: Module, blocks: list[Scope]) -> tuple[Target, tuple[str, ...]]:
         """Follow an import, which can't mean itself; the arguments are as for `resolve`."""
         scope = blocks[-1] if blocks else module
-        return self._follow(one.path, module, blocks, wants_module=False, seen={(scope, one.name, False)})
+        return self._follow(imported.path, module, blocks, wants_module=False, seen={(scope, imported.name, False)})
 
     def _follow(
         self,
@@ -128,30 +128,30 @@ class Crate:
         wants_module: bool,
         seen: set[tuple[Scope, str, bool]],
     ) -> tuple[Target, tuple[str, ...]]:
-        at: Target
+        target: Target
         if path[0] in CRATE_PREFIXES:
-            at, rest = (self.root if path[0] == "crate" else module), path[1:]
+            target, rest = (self.root if path[0] == "crate" else module), path[1:]
             steps = [*path[: len(path) - len(rest)], *rest]
             while steps and steps[0] in CRATE_PREFIXES:
                 if steps.pop(0) == "super":
-                    if at.parent is None:
+                    if target.parent is None:
                         raise UnreadableError(f"{module.file}: {'::'.join(path)} leads out of the crate")
-                    at = at.parent
+                    target = target.parent
             rest = tuple(steps)
         else:
             first_is_module = len(path) > 1 or wants_module
-            at = None
+            target = None
             for scope in [*reversed(blocks), module]:
-                at = self._lookup(scope, module, path[0], first_is_module, seen)
-                if at is not None:
+                target = self._lookup(scope, module, path[0], first_is_module, seen)
+                if target is not None:
                     break
             rest = path[1:]
-        while rest and isinstance(at, Module):
-            found = self._lookup(at, at, rest[0], len(rest) > 1 or wants_module, seen)
+        while rest and isinstance(target, Module):
+            member = self._lookup(target, target, rest[0], len(rest) > 1 or wants_module, seen)
             # Nobody here knows what a glob of another crate brings.
-            brings = any(one.name == "*" and one.path[0] not in CRATE_PREFIXES for one in at.imports)
-            at, rest = found or (Outside() if brings else None), rest[1:]
-        return at, rest
+            brings = any(imported.name == "*" and imported.path[0] not in CRATE_PREFIXES for imported in target.imports)
+            target, rest = member or (Outside() if brings else None), rest[1:]
+        return target, rest
 
     def _lookup(
         self, scope: Scope, module: Module, name: str, wants_module: bool, seen: set[tuple[Scope, str, bool]]
@@ -160,30 +160,30 @@ class Crate:
         if (scope, name, wants_module) in seen:
             return None
         seen = seen | {(scope, name, wants_module)}
-        found: list[Target] = []
+        targets: list[Target] = []
         if isinstance(scope, Module):
-            found += [scope.children.get(name), scope.items.get(name)]
-        for one in scope.imports:
-            if one.name == name:
-                target = self._import(one, scope, module, wants_module, seen)
-                found.append(Outside() if target is None and one.path[0] not in CRATE_PREFIXES else target)
-        if not any(isinstance(one, Module if wants_module else Item) for one in found):
-            for one in scope.imports:
-                if one.name == "*":
-                    target = self._import(one, scope, module, True, seen)
-                    if isinstance(target, Module) and target is not scope:
-                        found.append(self._lookup(target, target, name, wants_module, seen))
-        if not any(found) and isinstance(scope, Module):
-            found.append(scope.made.get(name))
-        found.sort(key=lambda one: (isinstance(one, Outside), isinstance(one, Module) != wants_module))
-        return next((one for one in found if one is not None), None)
+            targets += [scope.children.get(name), scope.items.get(name)]
+        for imported in scope.imports:
+            if imported.name == name:
+                leads_to = self._import(imported, scope, module, wants_module, seen)
+                targets.append(Outside() if leads_to is None and imported.path[0] not in CRATE_PREFIXES else leads_to)
+        if not any(isinstance(target, Module if wants_module else Item) for target in targets):
+            for imported in scope.imports:
+                if imported.name == "*":
+                    leads_to = self._import(imported, scope, module, True, seen)
+                    if isinstance(leads_to, Module) and leads_to is not scope:
+                        targets.append(self._lookup(leads_to, leads_to, name, wants_module, seen))
+        if not any(targets) and isinstance(scope, Module):
+            targets.append(scope.made.get(name))
+        targets.sort(key=lambda target: (isinstance(target, Outside), isinstance(target, Module) != wants_module))
+        return next((target for target in targets if target is not None), None)
 
     def _import(
-        self, one: Import, scope: Scope, module: Module, wants_module: bool, seen: set[tuple[Scope, str, bool]]
+        self, imported: Import, scope: Scope, module: Module, wants_module: bool, seen: set[tuple[Scope, str, bool]]
     ) -> Target:
         blocks = [] if scope is module else [scope]
         # `use DataType as T` in a block means what is outside of it, which `seen` sees to.
-        return self._follow(one.path, module, blocks, wants_module=wants_module, seen=seen)[0]
+        return self._follow(imported.path, module, blocks, wants_module=wants_module, seen=seen)[0]
 
     def _read(self, module: Module, folder: Path) -> None:
         source = Source(module.file, module, tokens(module.file.read_text(encoding="utf-8")))
@@ -191,69 +191,69 @@ class Crate:
         self._items(source, module, folder, 0, len(source.tokens))
 
     def _items(self, source: Source, module: Module, folder: Path, start: int, end: int) -> None:
-        found = source.tokens
-        at = start
-        while at < end:
-            text, after = found[at].text, found[at + 1] if at + 1 < end else found[at]
+        all_tokens = source.tokens
+        index = start
+        while index < end:
+            text, after = all_tokens[index].text, all_tokens[index + 1] if index + 1 < end else all_tokens[index]
             if text == "use" and after.text != "<":
-                at = self._use(source, module, at)
-            elif text == "pub" and is_restricted(found, at):
-                at = source.skipped.setdefault(at, closing(found, at + 1))
+                index = self._use(source, module, index)
+            elif text == "pub" and is_restricted(all_tokens, index):
+                index = source.skipped.setdefault(index, closing(all_tokens, index + 1))
             elif text == "mod" and after.is_name:
-                at = self._module(source, module, folder, at)
+                index = self._module(source, module, folder, index)
             elif text == "macro_rules" and after.text == "!":
-                name = found[at + 2].text
+                name = all_tokens[index + 2].text
                 module.items[name] = Item(name, source.file)
-                at = closing(found, at + 3)
+                index = closing(all_tokens, index + 3)
             elif text == "!" and after.text in BRACKETS:
-                end_of_call = closing(found, at + 1)
-                names = (token.text for token in found[at + 2 : end_of_call] if token.is_name)
+                end_of_call = closing(all_tokens, index + 1)
+                names = (token.text for token in all_tokens[index + 2 : end_of_call] if token.is_name)
                 module.made.update((name, Item(name, source.file)) for name in names)
-                at = end_of_call
-            elif text in NAMED_ITEMS and found[at - 1].text not in ("<", ",", "*"):
-                name = found[at + 2].text if after.text == "mut" else after.text
+                index = end_of_call
+            elif text in NAMED_ITEMS and all_tokens[index - 1].text not in ("<", ",", "*"):
+                name = all_tokens[index + 2].text if after.text == "mut" else after.text
                 if after.is_name and name not in NAMED_ITEMS and name != "unsafe":
                     module.items[name] = Item(name, source.file)
             elif text == "{":
-                close = closing(found, at)
-                self._block(source, at, close)
-                at = close
-            at += 1
+                close = closing(all_tokens, index)
+                self._block(source, index, close)
+                index = close
+            index += 1
 
     def _block(self, source: Source, start: int, end: int) -> None:
-        """What stands in a function or an impl is no module's item, but its imports count."""
+        """Read the imports of a function or an impl; its other contents are no items of the module."""
         open_braces = [start]
-        at = start + 1
-        while at < end:
-            text = source.tokens[at].text
+        index = start + 1
+        while index < end:
+            text = source.tokens[index].text
             if text == "{":
-                open_braces.append(at)
+                open_braces.append(index)
             elif text == "}":
                 open_braces.pop()
-            elif text == "pub" and is_restricted(source.tokens, at):
-                at = source.skipped.setdefault(at, closing(source.tokens, at + 1))
-            elif text == "use" and source.tokens[at + 1].text != "<":
-                at = self._use(source, source.blocks.setdefault(open_braces[-1], Scope()), at)
-            at += 1
+            elif text == "pub" and is_restricted(source.tokens, index):
+                index = source.skipped.setdefault(index, closing(source.tokens, index + 1))
+            elif text == "use" and source.tokens[index + 1].text != "<":
+                index = self._use(source, source.blocks.setdefault(open_braces[-1], Scope()), index)
+            index += 1
 
-    def _use(self, source: Source, scope: Scope, at: int) -> int:
-        found = source.tokens
-        end = at
-        while found[end].text != ";":
-            end = closing(found, end) + 1 if found[end].text == "{" else end + 1
-        is_public = found[at - 1].text in ("pub", ")")
-        scope.imports.extend(imports(found[at + 1 : end], (), is_public))
-        source.skipped[at] = end
+    def _use(self, source: Source, scope: Scope, index: int) -> int:
+        all_tokens = source.tokens
+        end = index
+        while all_tokens[end].text != ";":
+            end = closing(all_tokens, end) + 1 if all_tokens[end].text == "{" else end + 1
+        is_public = all_tokens[index - 1].text in ("pub", ")")
+        scope.imports.extend(imports(all_tokens[index + 1 : end], (), is_public))
+        source.skipped[index] = end
         return end
 
-    def _module(self, source: Source, parent: Module, folder: Path, at: int) -> int:
-        name, line = source.tokens[at + 1].text, source.tokens[at].line
+    def _module(self, source: Source, parent: Module, folder: Path, index: int) -> int:
+        name, line = source.tokens[index + 1].text, source.tokens[index].line
         child = Module(path=(*parent.path, name), file=source.file, parent=parent)
         parent.children[name] = child
-        if source.tokens[at + 2].text == "{":
-            end = closing(source.tokens, at + 2)
-            source.modules[at + 2] = child
-            self._items(source, child, folder / name, at + 3, end)
+        if source.tokens[index + 2].text == "{":
+            end = closing(source.tokens, index + 2)
+            source.modules[index + 2] = child
+            self._items(source, child, folder / name, index + 3, end)
             return end
         files = [folder / f"{name}.rs", folder / name / "mod.rs"]
         file = next((file for file in files if file.exists()), None)
@@ -261,44 +261,44 @@ class Crate:
             raise UnreadableError(f"{source.file}:{line}: mod {name} has no file; looked for {files[0]} and {files[1]}")
         child.file = file
         self._read(child, folder / name)
-        return at + 2
+        return index + 2
 
 
-def is_restricted(found: list[Token], at: int) -> bool:
-    """Whether a `pub` is a `pub(crate)` or the like, and not one before a tuple."""
-    return found[at + 1].text == "(" and found[at + 2].text in ("crate", "self", "super", "in")
+def is_restricted(all_tokens: list[Token], index: int) -> bool:
+    """Return true if a `pub` is restricted, like `pub(crate)`, and doesn't stand before a tuple."""
+    return all_tokens[index + 1].text == "(" and all_tokens[index + 2].text in ("crate", "self", "super", "in")
 
 
-def imports(found: list[Token], prefix: tuple[str, ...], is_public: bool) -> Iterator[Import]:
+def imports(tokens_of_use: list[Token], prefix: tuple[str, ...], is_public: bool) -> Iterator[Import]:
     """The names of a use tree, each with its whole path."""
-    path, at = prefix, 0
-    while at < len(found):
-        text, line = found[at].text, found[at].line
+    path, index = prefix, 0
+    while index < len(tokens_of_use):
+        text, line = tokens_of_use[index].text, tokens_of_use[index].line
         if text == "{":
-            for part in parts(found[at + 1 : closing(found, at)]):
+            for part in parts(tokens_of_use[index + 1 : closing(tokens_of_use, index)]):
                 yield from imports(part, path, is_public)
             return
         if text == "*":
             yield Import(path, "*", line, is_public)
             return
         if text == "as":
-            yield Import(path, found[at + 1].text, line, is_public)
+            yield Import(path, tokens_of_use[index + 1].text, line, is_public)
             return
         if text == "self" and path:
             pass  # `a::{self}` is `a`
-        elif text == "::" and at == 0 and not prefix:
+        elif text == "::" and index == 0 and not prefix:
             return  # another crate, by force
-        elif found[at].is_name:
+        elif tokens_of_use[index].is_name:
             path = (*path, text)
-        at += 1
+        index += 1
     if path:
-        yield Import(path, path[-1], found[-1].line, is_public)
+        yield Import(path, path[-1], tokens_of_use[-1].line, is_public)
 
 
-def parts(found: list[Token]) -> Iterator[list[Token]]:
-    """What stands between a use tree's commas."""
+def parts(tokens_of_use: list[Token]) -> Iterator[list[Token]]:
+    """Yield the parts between the commas of a use tree."""
     depth, part = 0, list[Token]()
-    for token in found:
+    for token in tokens_of_use:
         depth += (token.text == "{") - (token.text == "}")
         if token.text == "," and depth == 0:
             yield part

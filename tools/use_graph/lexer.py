@@ -53,106 +53,106 @@ def tokens(source: str) -> list[Token]:
 
 def read(source: str) -> Iterator[Token]:
     """All tokens of a file."""
-    at, line = 0, 1
-    while at < len(source):
-        raw = RAW.match(source, at)
-        found = TOKEN.match(source, at)
-        assert found is not None  # `sign` takes any character
+    position, line = 0, 1
+    while position < len(source):
+        raw = RAW.match(source, position)
+        match = TOKEN.match(source, position)
+        assert match is not None  # `sign` takes any character
         if raw is not None:
             end = source.index('"' + raw[1], raw.end()) + 1 + len(raw[1])
             yield Token('""', line)
-        elif found["text"] is not None:
-            end = end_of_text(source, found.end())
+        elif match["text"] is not None:
+            end = end_of_text(source, match.end())
             yield Token('""', line)
-        elif found["block"] is not None:
-            end = end_of_comment(source, at)
+        elif match["block"] is not None:
+            end = end_of_comment(source, position)
         else:
-            end = found.end()
-            if found["name"] is not None:
-                yield Token(found["name"].removeprefix("r#"), line, is_name=True)
-            elif found["space"] is None:
-                yield Token(found[0], line)
-        line += source.count("\n", at, end)
-        at = end
+            end = match.end()
+            if match["name"] is not None:
+                yield Token(match["name"].removeprefix("r#"), line, is_name=True)
+            elif match["space"] is None:
+                yield Token(match[0], line)
+        line += source.count("\n", position, end)
+        position = end
 
 
-def end_of_text(source: str, at: int) -> int:
-    """The place behind a string that has begun before `at`."""
-    while source[at] != '"':
-        at += 2 if source[at] == "\\" else 1
-    return at + 1
+def end_of_text(source: str, position: int) -> int:
+    """Return the position after a string that began before `position`."""
+    while source[position] != '"':
+        position += 2 if source[position] == "\\" else 1
+    return position + 1
 
 
-def end_of_comment(source: str, at: int) -> int:
-    """The place behind a block comment, in which others may lie."""
+def end_of_comment(source: str, position: int) -> int:
+    """Return the position after a block comment, which may hold other comments."""
     depth = 0
-    for sign in re.compile(r"/\*|\*/").finditer(source, at):
+    for sign in re.compile(r"/\*|\*/").finditer(source, position):
         depth += 1 if sign[0] == "/*" else -1
         if depth == 0:
             return sign.end()
     raise ValueError("a comment has no end")
 
 
-def closing(found: list[Token], at: int) -> int:
-    """The place of the bracket that closes the one at `at`."""
+def closing(of_file: list[Token], position: int) -> int:
+    """Return the position of the bracket that closes the bracket at `position`."""
     depth = 0
-    for place in range(at, len(found)):
-        text = found[place].text
+    for index in range(position, len(of_file)):
+        text = of_file[index].text
         if text in BRACKETS:
             depth += 1
         elif text in BRACKETS.values():
             depth -= 1
             if depth == 0:
-                return place
-    raise ValueError(f"the bracket of line {found[at].line} is never closed")
+                return index
+    raise ValueError(f"the bracket of line {of_file[position].line} is never closed")
 
 
-def without_tests(found: list[Token]) -> list[Token]:
+def without_tests(of_file: list[Token]) -> list[Token]:
     """The tokens that are compiled without `cfg(test)` too."""
     out: list[Token] = []
-    at = 0
-    while at < len(found):
-        if not is_attribute(found, at):
-            out.append(found[at])
-            at += 1
+    position = 0
+    while position < len(of_file):
+        if not is_attribute(of_file, position):
+            out.append(of_file[position])
+            position += 1
             continue
-        end = closing(found, at + 1) + 1
-        attribute = [token.text for token in found[at + 2 : end - 1]]
+        end = closing(of_file, position + 1) + 1
+        attribute = [token.text for token in of_file[position + 2 : end - 1]]
         is_test = attribute == ["test"] or attribute[:3] == ["cfg", "(", "test"]
         if is_test or attribute[:5] == ["cfg", "(", "all", "(", "test"]:
-            at = end_of_item(found, end)
+            position = end_of_item(of_file, end)
         else:
-            out.extend(found[at:end])
-            at = end
+            out.extend(of_file[position:end])
+            position = end
     return out
 
 
-def is_attribute(found: list[Token], at: int) -> bool:
-    """Whether an outer attribute begins here."""
-    return [token.text for token in found[at : at + 2]] == ["#", "["]
+def is_attribute(of_file: list[Token], position: int) -> bool:
+    """Return true if an outer attribute begins here."""
+    return [token.text for token in of_file[position : position + 2]] == ["#", "["]
 
 
-def end_of_item(found: list[Token], at: int) -> int:
-    """The place behind an item, a statement, a field, a variant or an arm."""
-    while is_attribute(found, at):
-        at = closing(found, at + 1) + 1
-    if found[at].text == "pub":
-        at += 1
-        if found[at].text == "(":
-            at = closing(found, at) + 1
-    first = found[at].text
-    until_semicolon = first in STATEMENT_KEYWORDS and found[at + 1].text not in ITEM_KEYWORDS
+def end_of_item(of_file: list[Token], position: int) -> int:
+    """Return the position after an item, a statement, a field, a variant or an arm."""
+    while is_attribute(of_file, position):
+        position = closing(of_file, position + 1) + 1
+    if of_file[position].text == "pub":
+        position += 1
+        if of_file[position].text == "(":
+            position = closing(of_file, position) + 1
+    first = of_file[position].text
+    until_semicolon = first in STATEMENT_KEYWORDS and of_file[position + 1].text not in ITEM_KEYWORDS
     is_item = first in ITEM_KEYWORDS | STATEMENT_KEYWORDS
-    while at < len(found):
-        text = found[at].text
+    while position < len(of_file):
+        text = of_file[position].text
         if text in BRACKETS:
-            at = closing(found, at) + 1
+            position = closing(of_file, position) + 1
             if text == "{" and not until_semicolon:
-                return at
+                return position
         elif text in BRACKETS.values():
-            return at
+            return position
         elif text == ";" or (text == "," and not is_item):
-            return at + 1
+            return position + 1
         else:
-            at += 1
-    return at
+            position += 1
+    return position

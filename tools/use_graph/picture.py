@@ -30,14 +30,14 @@ DRAWINGS = {"mermaid": mermaid, "dot": dot}
 
 
 def has_block(page: str) -> bool:
-    """Whether a page has a place for the picture."""
+    """Return true if a page has a block for the picture."""
     return BLOCK.search(page) is not None
 
 
 def placed(page: str, house: House) -> str:
     """The page with the picture of the folders in its place."""
     drawn = f"```mermaid\n{mermaid(house)}\n```\n"
-    return BLOCK.sub(lambda found: found[1] + drawn + found[2], page)
+    return BLOCK.sub(lambda match: match[1] + drawn + match[2], page)
 
 
 def key(*parts: str) -> str:
@@ -56,8 +56,8 @@ def nested(house: House, room: Room, shapes: tuple[str, str, str], *, files: boo
                 yield indent + box.format(key=key(*inside.parts), name=inside.name)
     elif room:
         yield indent + box.format(key=key(*room), name=room[-1])
-    for inner in sorted({one[: len(room) + 1] for one in house.rooms.values() if one[: len(room)] == room} - {room}):
-        is_frame = inner in house.heads() if files else any(one[:-1] == inner for one in house.rooms.values())
+    for inner in sorted({path[: len(room) + 1] for path in house.rooms.values() if path[: len(room)] == room} - {room}):
+        is_frame = inner in house.heads() if files else any(path[:-1] == inner for path in house.rooms.values())
         if is_frame:
             yield indent + opening.format(key=key("in", *inner), name=inner[-1])
             yield from nested(house, inner, shapes, files=files)
@@ -69,7 +69,7 @@ def nested(house: House, room: Room, shapes: tuple[str, str, str], *, files: boo
 
 
 def arrows(house: House, *, files: bool) -> list[tuple[str, str]]:
-    """Who uses whom; what follows from other arrows is left out, unless there are circles."""
+    """Yield an arrow for each use; arrows that follow from others are left out, unless there are circles."""
     pairs: Pairs = set()
     for use in house.uses:
         if files:

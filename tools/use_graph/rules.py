@@ -50,11 +50,11 @@ class House:
         inside = file.relative_to(self.folder)
         if inside.name == "mod.rs":
             return inside.parent.parts
-        own = inside.with_suffix("")
-        if len(own.parts) == 1:
-            return () if inside.name in ROOT_FILES else own.parts
-        has_rooms = any(other.is_relative_to(self.folder / own) for other in self.files)
-        return own.parts if has_rooms else inside.parent.parts
+        module = inside.with_suffix("")
+        if len(module.parts) == 1:
+            return () if inside.name in ROOT_FILES else module.parts
+        has_rooms = any(other.is_relative_to(self.folder / module) for other in self.files)
+        return module.parts if has_rooms else inside.parent.parts
 
     def name(self, room: Room) -> str:
         """A room as it is called in messages and pictures."""
@@ -70,7 +70,7 @@ class House:
         return file.relative_to(self.folder.parent).as_posix()
 
     def broken(self) -> Iterator[str]:
-        """What breaks the rules, a message each."""
+        """Return a message for each use that breaks the rules."""
         yield from self.upward()
         yield from self.out_of_rooms()
         yield from self.circles_of_rooms()
@@ -125,10 +125,10 @@ class House:
     def circles_of_files(self) -> Iterator[str]:
         """Rule 4."""
         honest = {head: list(self.honest(head)) for head in self.heads().values()}
-        for room, found in self.file_circles().items():
+        for room, circles in self.file_circles().items():
             head = self.heads().get(room)
             named = honest[head] if head is not None else []
-            for circle in found:
+            for circle in circles:
                 if frozenset(circle) in named:
                     named.remove(frozenset(circle))
                     continue
@@ -145,20 +145,22 @@ class House:
 
     def heads(self) -> dict[Room, Path]:
         """The file of each folder that declares the others."""
-        own = {file: file.relative_to(self.folder).with_suffix("").parts for file in self.files}
+        modules = {file: file.relative_to(self.folder).with_suffix("").parts for file in self.files}
         return {
-            room: file for file, room in self.rooms.items() if file.name in ("mod.rs", *ROOT_FILES) or own[file] == room
+            room: file
+            for file, room in self.rooms.items()
+            if file.name in ("mod.rs", *ROOT_FILES) or modules[file] == room
         }
 
     def honest(self, head: Path) -> Iterator[frozenset[Path]]:
         """The circles that a room's head names."""
         folder = self.folder.joinpath(*self.rooms[head])
-        for found in HONEST.finditer(docs(head)):
-            files = re.findall(r"`([^`]+)`", found[1])
+        for match in HONEST.finditer(docs(head)):
+            files = re.findall(r"`([^`]+)`", match[1])
             yield frozenset(head if name == head.name else folder / name for name in files)
 
     def levels(self) -> dict[Room, dict[tuple[Room, Room], list[Use]]]:
-        """By folder, the uses between those that stand in it, with all that is inside of them."""
+        """Return, for each folder, the uses between its entries, including all that is inside of them."""
         levels: dict[Room, dict[tuple[Room, Room], list[Use]]] = defaultdict(lambda: defaultdict(list))
         for use in self.uses:
             user, used = self.rooms[use.user], self.rooms[use.used]
@@ -169,27 +171,27 @@ class House:
 
     def between_files(self, room: Room) -> dict[tuple[Path, Path], list[Use]]:
         """The uses between the files of a room."""
-        found: dict[tuple[Path, Path], list[Use]] = defaultdict(list)
+        uses: dict[tuple[Path, Path], list[Use]] = defaultdict(list)
         for use in self.uses:
             if self.rooms[use.user] == self.rooms[use.used] == room:
-                found[use.user, use.used].append(use)
-        return found
+                uses[use.user, use.used].append(use)
+        return uses
 
     def file_circles(self) -> dict[Room, list[list[Path]]]:
-        """By room, its files that use each other in a circle, honest ones too."""
+        """Return, for each room, the files that use each other in a circle, honest recursion included."""
         rooms = sorted(set(self.rooms.values()))
-        return {room: found for room in rooms if (found := list(circles(self.between_files(room))))}
+        return {room: circles_of_room for room in rooms if (circles_of_room := list(circles(self.between_files(room))))}
 
     def way_round(self, uses: Mapping[tuple[Node, Node], list[Use]], circle: list[Node]) -> Iterator[str]:
         """A shortest way round a circle, a use for each step."""
         inside = {pair for pair in uses if set(pair) <= set(circle)}
-        way = min((shortest(inside, one) for one in circle), key=len)
+        way = min((shortest(inside, node) for node in circle), key=len)
         for pair in pairwise(way):
             yield f"  {self.described(uses[pair][0])}{and_more(uses[pair])}"
 
 
 def and_more(uses: list[Use]) -> str:
-    """How many uses there are beside the first."""
+    """Return a phrase with the number of uses besides the first."""
     return f", and {len(uses) - 1} more" if len(uses) > 1 else ""
 
 
@@ -206,18 +208,18 @@ def docs(file: Path) -> str:
 
 
 def reached(pairs: Iterable[tuple[Node, Node]], start: Node) -> dict[Node, Node]:
-    """What a node leads to, nearest first, each with the one before it."""
+    """Return each node that a node leads to, closest first, with the node before it."""
     after = defaultdict[Node, list[Node]](list)
     for user, used in sorted(pairs):
         after[user].append(used)
-    found: dict[Node, Node] = {}
+    before: dict[Node, Node] = {}
     queue = [start]
     for node in queue:
-        for one in after[node]:
-            if one not in found:
-                found[one] = node
-                queue.append(one)
-    return found
+        for neighbour in after[node]:
+            if neighbour not in before:
+                before[neighbour] = node
+                queue.append(neighbour)
+    return before
 
 
 def shortest(pairs: Iterable[tuple[Node, Node]], start: Node) -> list[Node]:
@@ -235,7 +237,7 @@ def circles(pairs: Iterable[tuple[Node, Node]]) -> Iterator[list[Node]]:
     leads = {node: set(reached(pairs, node)) for pair in pairs for node in pair}
     done = set[Node]()
     for node in sorted(leads):
-        group = [one for one in sorted(leads) if one in leads[node] and node in leads[one]]
+        group = [other for other in sorted(leads) if other in leads[node] and node in leads[other]]
         if node not in done and len(group) > 1:
             done.update(group)
             yield group

@@ -1,4 +1,4 @@
-"""Which file uses what of which other file.
+"""Uses between the files of a crate.
 
 A file uses another if it names something that the other defines: in an import, or in a path where it stands. A module
 that re-exports a name isn't used by who takes the name from there. Methods that stand in another file than their type
@@ -61,8 +61,8 @@ def uses(crate: Crate) -> list[Use]:
         for impl in Walk(crate, source, methods).impls():
             for name in impl.methods:
                 methods.files[impl.item][name].add(source.file)
-    found = {use for source in crate.sources.values() for use in Walk(crate, source, methods).uses()}
-    return sorted(use for use in found if use.user != use.used)
+    every_use = {use for source in crate.sources.values() for use in Walk(crate, source, methods).uses()}
+    return sorted(use for use in every_use if use.user != use.used)
 
 
 @dataclass(frozen=True)
@@ -84,34 +84,34 @@ class Walk:
         self.tokens = source.tokens
         self.methods = methods
 
-    def places(self) -> Iterator[tuple[int, Module, list[Scope]]]:
+    def positions(self) -> Iterator[tuple[int, Module, list[Scope]]]:
         """Every token but those of imports, with the module and the blocks that it stands in."""
         modules, blocks, opened = [self.source.module], list[Scope](), list[int]()
-        at = 0
-        while at < len(self.tokens):
-            if at in self.source.skipped:
-                at = self.source.skipped[at] + 1
+        index = 0
+        while index < len(self.tokens):
+            if index in self.source.skipped:
+                index = self.source.skipped[index] + 1
                 continue
-            text = self.tokens[at].text
+            text = self.tokens[index].text
             if text == "{":
-                opened.append(at)
-                modules += [self.source.modules[at]] if at in self.source.modules else []
-                blocks += [self.source.blocks[at]] if at in self.source.blocks else []
+                opened.append(index)
+                modules += [self.source.modules[index]] if index in self.source.modules else []
+                blocks += [self.source.blocks[index]] if index in self.source.blocks else []
             elif text == "}":
                 start = opened.pop()
                 if start in self.source.modules:
                     modules.pop()
                 if start in self.source.blocks:
                     blocks.pop()
-            yield at, modules[-1], blocks
-            at += 1
+            yield index, modules[-1], blocks
+            index += 1
 
     def impls(self, *, inherent: bool = True) -> Iterator[Impl]:
         """The `impl` blocks of the crate's own types: those without a trait, or all."""
-        for at, module, blocks in self.places():
-            if self.tokens[at].text != "impl" or self.tokens[at - 1].text not in ("}", ";", "]", "{", "unsafe"):
+        for index, module, blocks in self.positions():
+            if self.tokens[index].text != "impl" or self.tokens[index - 1].text not in ("}", ";", "]", "{", "unsafe"):
                 continue
-            head, start = self.head(at)
+            head, start = self.head(index)
             is_inherent = "for" not in head
             if inherent and not is_inherent:
                 continue
@@ -121,27 +121,27 @@ class Walk:
                 end = closing(self.tokens, start)
                 yield Impl(item, start, end, frozenset(self.functions(start, end)))
 
-    def head(self, at: int) -> tuple[list[str], int]:
-        """What stands between `impl` and its brace, without generics and `where`."""
-        head, depth, at = list[str](), 0, at + 1
-        while self.tokens[at].text != "{":
-            text = self.tokens[at].text
+    def head(self, index: int) -> tuple[list[str], int]:
+        """Return the words between `impl` and its brace, without generics and `where`."""
+        head, depth, index = list[str](), 0, index + 1
+        while self.tokens[index].text != "{":
+            text = self.tokens[index].text
             depth -= text == ">"
             if depth == 0 and text not in (">", "&", "mut"):
                 head.append(text)
             depth += text == "<"
-            at += 1
+            index += 1
         head = [text for text in head if text != "<"]
-        return head[: head.index("where")] if "where" in head else head, at
+        return head[: head.index("where")] if "where" in head else head, index
 
     def functions(self, start: int, end: int) -> Iterator[str]:
         """The names of an `impl` block's own functions."""
         depth = 0
-        for at in range(start, end):
-            text = self.tokens[at].text
+        for index in range(start, end):
+            text = self.tokens[index].text
             depth += (text == "{") - (text == "}")
             if text == "fn" and depth == 1:
-                yield self.tokens[at + 1].text
+                yield self.tokens[index + 1].text
 
     def resolve(
         self, path: tuple[str, ...], module: Module, blocks: list[Scope], line: int
@@ -157,54 +157,62 @@ class Walk:
         yield from self.imported()
         impls = list(self.impls(inherent=False))
         receivers = dict(self.receivers())
-        for at, module, blocks in self.places():
-            token, before = self.tokens[at], self.tokens[at - 1].text if at else ""
+        for index, module, blocks in self.positions():
+            token, before = self.tokens[index], self.tokens[index - 1].text if index else ""
             if not token.is_name:
                 continue
-            around = [impl.item for impl in impls if impl.start < at < impl.end][-1:]
+            around = [impl.item for impl in impls if impl.start < index < impl.end][-1:]
             if before == ".":
-                owners = around if self.tokens[at - 2].text == "self" else receivers.get(self.tokens[at - 2].text, [])
-                if self.tokens[at + 1].text in ("(", "::"):
+                owners = (
+                    around if self.tokens[index - 2].text == "self" else receivers.get(self.tokens[index - 2].text, [])
+                )
+                if self.tokens[index + 1].text in ("(", "::"):
                     yield from (use for owner in owners for use in self.method(owner, token))
             elif before != "::":
-                yield from self.named(at, module, blocks, around)
+                yield from self.named(index, module, blocks, around)
 
     def imported(self) -> Iterator[Use]:
-        """What imports name; a re-export is no use by itself."""
+        """Yield the uses that imports make; a re-export is no use by itself."""
         inner = self.source.modules.values()
         scopes: list[tuple[Scope, Module]] = [(module, module) for module in (self.source.module, *inner)]
-        for at, module, _ in self.places():
-            if at in self.source.blocks:
-                scopes.append((self.source.blocks[at], module))
+        for index, module, _ in self.positions():
+            if index in self.source.blocks:
+                scopes.append((self.source.blocks[index], module))
         for scope, module in scopes:
-            for one in scope.imports:
-                if one.is_public or one.name == "*":
+            for imported in scope.imports:
+                if imported.is_public or imported.name == "*":
                     continue
                 blocks = [] if scope is module else [scope]
-                target, _ = self.crate.resolve_import(one, module, blocks)
-                if target is None and one.path[0] in CRATE_PREFIXES:
-                    raise UnreadableError(f"{self.source.file}:{one.line}: {'::'.join(one.path)} leads nowhere")
+                target, _ = self.crate.resolve_import(imported, module, blocks)
+                if target is None and imported.path[0] in CRATE_PREFIXES:
+                    raise UnreadableError(
+                        f"{self.source.file}:{imported.line}: {'::'.join(imported.path)} leads nowhere"
+                    )
                 if isinstance(target, Item):
-                    yield Use(self.source.file, target.file, one.line, target.name)
+                    yield Use(self.source.file, target.file, imported.line, target.name)
 
-    def named(self, at: int, module: Module, blocks: list[Scope], around: list[Item]) -> Iterator[Use]:
+    def named(self, index: int, module: Module, blocks: list[Scope], around: list[Item]) -> Iterator[Use]:
         """The use that a path makes where it stands."""
-        path = path_at([token.text for token in self.tokens[at : at + 24]])
-        token = self.tokens[at]
+        path = path_at([token.text for token in self.tokens[index : index + 24]])
+        token = self.tokens[index]
         if path[0] == "Self" and len(path) > 1:
-            yield from (use for owner in around for use in self.method(owner, self.tokens[at + 2]))
-        elif len(path) > 1 or self.is_taken_along(token.text, at, [module, *blocks]):
+            yield from (use for owner in around for use in self.method(owner, self.tokens[index + 2]))
+        elif len(path) > 1 or self.is_reexported(token.text, index, [module, *blocks]):
             target, rest = self.resolve(path, module, blocks, token.line)
             if isinstance(target, Item):
                 yield Use(self.source.file, target.file, token.line, target.name)
                 if rest:
                     yield from self.method(target, Token(rest[0], token.line))
 
-    def is_taken_along(self, name: str, at: int, scopes: list[Scope]) -> bool:
-        """Whether a single name comes from a re-export or a glob: other imports have been counted by themselves."""
-        if self.tokens[at - 1].text in KEYWORDS_BEFORE_NAME or self.tokens[at + 1].text == ":":
+    def is_reexported(self, name: str, index: int, scopes: list[Scope]) -> bool:
+        """Return true if a single name comes from a re-export or a glob; other imports are counted separately."""
+        if self.tokens[index - 1].text in KEYWORDS_BEFORE_NAME or self.tokens[index + 1].text == ":":
             return False
-        return any(one.name == "*" or (one.name == name and one.is_public) for s in scopes for one in s.imports)
+        return any(
+            imported.name == "*" or (imported.name == name and imported.is_public)
+            for s in scopes
+            for imported in s.imports
+        )
 
     def method(self, owner: Item, name: Token) -> Iterator[Use]:
         """The use of a method that stands in another file than its type."""
@@ -213,18 +221,22 @@ class Walk:
 
     def receivers(self) -> Iterator[tuple[str, list[Item]]]:
         """Fields and arguments whose written type is one with methods in other files."""
-        found = defaultdict[str, list[Item]](list)
-        for at, module, blocks in self.places():
-            if not self.tokens[at].is_name or self.tokens[at + 1 : at + 2] == [] or self.tokens[at + 1].text != ":":
+        items = defaultdict[str, list[Item]](list)
+        for index, module, blocks in self.positions():
+            if (
+                not self.tokens[index].is_name
+                or self.tokens[index + 1 : index + 2] == []
+                or self.tokens[index + 1].text != ":"
+            ):
                 continue
-            place = at + 2
-            while self.tokens[place].text in SIGNS_OF_TYPE or re.match(r"'\w", self.tokens[place].text):
-                place += 1
-            path = path_at([token.text for token in self.tokens[place : place + 12]])
+            start = index + 2
+            while self.tokens[start].text in SIGNS_OF_TYPE or re.match(r"'\w", self.tokens[start].text):
+                start += 1
+            path = path_at([token.text for token in self.tokens[start : start + 12]])
             item = self.crate.resolve(path, module, blocks)[0] if path and path[0] != "Self" else None
-            if isinstance(item, Item) and item in self.methods.files and item not in found[self.tokens[at].text]:
-                found[self.tokens[at].text].append(item)
-        yield from found.items()
+            if isinstance(item, Item) and item in self.methods.files and item not in items[self.tokens[index].text]:
+                items[self.tokens[index].text].append(item)
+        yield from items.items()
 
 
 def path_at(texts: list[str]) -> tuple[str, ...]:

@@ -1,13 +1,13 @@
-"""The audit: what is wrong, or odd, in a whole table's prompts.
+"""The audit: mistakes and oddities in the prompts of a whole table.
 
-| file | what it knows |
+| file | content |
 |---|---|
-| `codes` | which findings there are, how serious each is, what it means and what to do |
-| `finding` | one finding, its rows, and the table of all |
-| `subject` | what is known before any sample is seen |
-| `texts` | the texts within a column, or within requests, as arrays |
-| `batch` | some samples with their requests |
-| `collect` | goes over the batches, and asks each check |
-| `checks/` | a concern each |
-| `report` | findings as a page of text, and as plain data |
+| `codes` | the codes of findings, with their severities, meanings and remedies |
+| `finding` | one finding, its rows, and the table of all findings |
+| `subject` | the audited renderer, and what its configuration and the schema say |
+| `row_numbers`, `texts`, `batch` | row numbers, texts and samples with their requests, as the checks read them |
+| `example_rows`, `text_matches` | the rows of examples, and searches for texts in columns |
+| `checks/` | a file for each concern |
+| `collect` | renders batch by batch and runs the checks |
+| `report`, `html` | findings as a page of text, and as HTML for notebooks |
 """

@@ -1,261 +1,364 @@
-"""Some samples with their requests, and what several checks want to know of them."""
+"""Some samples with their requests, and values of both that several checks share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyarrow import types
 
-from promptpress import _compute as pc
-from promptpress import _core
-from promptpress._audit.shown import Shown
-from promptpress._audit.subject import Subject
-from promptpress._audit.texts import Texts, is_text, request_texts, texts_within
-from promptpress._core import Outcome, RenderError
-from promptpress._sample_numbers import sample_numbers
-from promptpress._shared_property import shared_property
+import promptpress._core as _core
+from promptpress._arrow.types import is_text
+from promptpress._audit.row_numbers import sorted_unique
+from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
+from promptpress._audit.texts import Texts, request_texts, texts_within
+from promptpress._core import RenderedRows, RenderError
+from promptpress._engine.sample_numbers import sample_numbers
+from promptpress._utils import lazy_compute as pc
+from promptpress._utils.shared_property import shared_property
 
-__all__ = ["Batch", "Columns", "Requests"]
+__all__ = ["Batch", "Columns", "ConfiguredBatch", "Requests", "TemplateBatch"]
 
 
 class Requests:
     """Requests of some samples.
 
     Args:
-        subject: What is audited.
-        part: What was rendered.
+        prompts: The requests.
+        samples: The number of each request's sample among all samples.
+        is_json: True if requests are messages written as JSON.
 
     """
 
-    def __init__(self, subject: Subject, part: Outcome) -> None:
-        self._subject = subject
-        self._times = 1 if subject.labels is None else len(subject.labels)
-        self.part = part
-
-    @property
-    def start(self) -> int:
-        """The first sample."""
-        return self.part.start
-
-    @property
-    def stop(self) -> int:
-        """The sample after the last."""
-        return self.part.start + self.part.rows
-
-    @shared_property
-    def prompts(self) -> pa.Array:
-        """The requests, as they come out."""
-        return self._subject.renderer._configuration.prompts(self.part, self._times)
-
-    @shared_property
-    def samples(self) -> pa.Array:
-        """The sample of each request, by its number among all."""
-        return sample_numbers(self.part, self._times)
+    def __init__(self, prompts: pa.Array, samples: pa.Array, *, is_json: bool = False) -> None:
+        self.prompts = prompts
+        self.samples = samples
+        self._is_json = is_json
 
     @shared_property
     def texts(self) -> list[Texts]:
-        """The texts of the requests, with the numbers of their requests among these."""
-        return request_texts(self.prompts, is_json=self._subject.is_json)
+        """The texts of `prompts`, whose rows are the numbers of the requests in this part."""
+        return request_texts(self.prompts, is_json=self._is_json)
+
+    @property
+    def message_texts(self) -> list[Texts]:
+        """The texts of the messages before a chat template, whose rows are the numbers of the requests."""
+        return self.texts
+
+
+class ConfiguredRequests(Requests):
+    """The requests of some samples, as a configuration renders them."""
+
+    def __init__(self, subject: ConfiguredSubject, part: RenderedRows) -> None:
+        self._subject = subject
+        self._is_json = subject.is_json
+        self.part = part
+
+    @shared_property
+    def prompts(self) -> pa.Array:
+        """The requests after a chat template."""
+        return self._subject.engine.prompts(self.part, self._subject.requests_per_sample)
+
+    @shared_property
+    def samples(self) -> pa.Array:
+        """The number of each request's sample among all samples."""
+        return sample_numbers(self.part, self._subject.requests_per_sample)
 
     @property
     def messages(self) -> pa.Array:
-        """The requests before a chat template makes texts of them."""
+        """The requests before a chat template."""
         return self.part.prompts
 
     @shared_property
     def message_texts(self) -> list[Texts]:
-        """Their texts, likewise."""
-        if self._subject.renderer._configuration.chat is None:
+        """The texts of `messages`, whose rows are the numbers of the requests in this part."""
+        if self._subject.engine.chat is None:
             return self.texts
         return request_texts(self.messages, is_json=False)
 
 
 class Columns:
-    """Rows, and the texts within their columns.
-
-    Args:
-        rows: The rows.
-
-    """
+    """Rows, and the texts within their columns; the base of samples and of the rows of examples."""
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self.samples = rows
         self._texts: dict[str, list[Texts]] = {}
+        self._reading = Lock()
 
     def column(self, name: str) -> pa.Array:
-        """The values of one column."""
+        """Return the values of a column."""
         return self.samples.column(self.samples.schema.get_field_index(name))
 
     def texts(self, name: str) -> list[Texts]:
-        """The texts within one column, with the numbers of their rows among these."""
-        if name not in self._texts:
-            self._texts[name] = list(texts_within(self.column(name)))
-        return self._texts[name]
+        """Return the texts within a column, with the numbers of their rows in this batch."""
+        with self._reading:  # checks of other threads wait for the finished list
+            if name not in self._texts:
+                self._texts[name] = self._read_texts(name)
+            return self._texts[name]
+
+    def _read_texts(self, name: str) -> list[Texts]:
+        return list(texts_within(self.column(name)))
 
     @property
     def names(self) -> list[str]:
-        """The columns whose values stand in requests."""
+        """The columns whose values requests show."""
         raise NotImplementedError
 
-    def visible(self, name: str, rows: pa.Array) -> pa.Array:
-        """Keep the rows in which the value of a column stands in a request.
-
-        Args:
-            name: One of `names`.
-            rows: Numbers of rows among these, ascending.
-
-        Returns:
-            Those of them.
-
-        """
+    def visible_rows(self, name: str, rows: pa.Array) -> pa.Array:
+        """Keep the rows of this batch, ascending, in which a request shows the value of a column of `names`."""
         raise NotImplementedError
 
-    def said(self, name: str, texts: Texts, places: pa.Array) -> pa.Array:
-        """Keep the texts within a column that stand in a request.
+    def visible_texts(self, name: str, texts: Texts, numbers: pa.Array) -> pa.Array:
+        """Keep the texts within a column of `names`, given by number and ascending, that a request shows."""
+        rows = texts.rows(numbers)
+        unique = pc.unique(rows)
+        kept = self.visible_rows(name, unique)
+        return numbers if len(kept) == len(unique) else numbers.filter(pc.is_in(rows, value_set=kept))
 
-        Args:
-            name: One of `names`.
-            texts: Texts within the column.
-            places: Numbers of such texts, ascending.
+    def matches(self, name: str, find: Callable[[pa.Array], pa.RecordBatch]) -> Iterator[tuple[Texts, pa.RecordBatch]]:
+        """Yield the texts of a column with what a function finds in those that a request shows.
 
-        Returns:
-            Those of them.
-
+        `find` returns a table whose first column has the numbers of the texts. Texts without any match are left out.
         """
-        rows = texts.rows(places).cast(pa.int64())
-        kept = self.visible(name, pc.unique(rows))
-        return places if len(kept) == len(pc.unique(rows)) else places.filter(pc.is_in(rows, value_set=kept))
+        for texts in self.texts(name):
+            matches = find(texts.array)
+            if len(matches):
+                numbers = pc.unique(matches.column(0))
+                visible = self.visible_texts(name, texts, numbers)
+                if len(visible) < len(numbers):
+                    matches = matches.filter(pc.is_in(matches.column(0), value_set=visible))
+            if len(matches):
+                yield texts, matches
 
     def is_flat(self, name: str) -> bool:
-        """Whether the values of a column are texts themselves, so that a place in one is a place in the value."""
+        """Return true if a column's values are texts themselves, so that bytes of a text are bytes of the value."""
         kind = self.samples.schema.field(name).type
-        return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
+        return is_text(kind.value_type if types.is_dictionary(kind) else kind)
 
-    def numbers(self, rows: pa.Array) -> pa.Array:
-        """Numbers of rows as users count them, each once and ascending, of numbers among these."""
-        unique = pc.unique(rows.cast(pa.int64()))
-        return unique.take(pc.sort_indices(unique))
+    def row_numbers(self, rows: pa.Array) -> pa.Array:
+        """Return the numbers of rows of this batch as users count them, ascending and each once."""
+        return sorted_unique(rows)
+
+
+class RequestContent(NamedTuple):
+    """The columns, examples and literals that the requests of some samples show, as the renderer's plans say."""
+
+    columns: dict[str, pa.Array | None]
+    """The samples' columns in the schema's order, each with a mask of the rows that show it; None for all rows."""
+    examples: pa.Array | None
+    """A mask of the rows that show examples; None for all rows."""
+    literals: list[str]
+    """The literals of each plan outside examples, with a NUL where anything else stands between two of them."""
+    plans: pa.Array | None
+    """The number of each request's plan; None if each label has one plan."""
 
 
 class Batch(Columns):
     """Some samples with their requests.
 
     Args:
-        subject: What is audited.
+        subject: The audited renderer.
         samples: The samples.
-        first: The number of the first.
-        parts: What was rendered of them.
-        taken: The samples as the core takes them, what gives the texts of columns that it has none for, and the place
-            of the first sample with the retriever's draws up to there.
+        first: The number of the first sample.
+        requests: The requests of the samples, in parts.
+
+    """
+
+    def __init__(self, subject: Subject, samples: pa.RecordBatch, first: int, requests: Sequence[Requests]) -> None:
+        super().__init__(samples)
+        self.subject = subject
+        self.first = first
+        self.requests = requests
+
+    @property
+    def unknown_rows(self) -> pa.Array:
+        """The numbers in this batch of the rows whose origins aren't known."""
+        return pa.array([], pa.int64())
+
+    @property
+    def content(self) -> RequestContent:
+        """The content of these samples' requests."""
+        raise NotImplementedError
+
+    @property
+    def spans(self) -> list[pa.Array]:
+        """The detailed spans of the requests of each part."""
+        raise NotImplementedError
+
+    def explained(self, row: int) -> list[dict[str, Any]]:
+        """Return the spans of a sample's first request before a chat template, as `Renderer.explain` does.
+
+        `row` is the sample's number among all. A row that can't be explained has no spans.
+        """
+        raise NotImplementedError
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.content.columns)
+
+    def _read_texts(self, name: str) -> list[Texts]:
+        """Read the texts of the rows whose requests show them, because those of other rows needn't be texts."""
+        mask = self.content.columns.get(name)
+        texts = super()._read_texts(name)
+        return texts if mask is None else [part.of_rows(mask) for part in texts]
+
+    def visible_rows(self, name: str, rows: pa.Array) -> pa.Array:
+        mask = self.content.columns[name]
+        return rows if mask is None or not len(rows) else rows.filter(mask.take(rows))
+
+    def visible_texts(self, name: str, texts: Texts, numbers: pa.Array) -> pa.Array:
+        numbers = super().visible_texts(name, texts, numbers)
+        if not len(numbers) or self.is_flat(name) or not self.subject.is_conversation:
+            return numbers
+        # Requests needn't show all turns of a conversation: the last answer, for example.
+        rows = texts.rows(numbers).to_pylist()
+        searched = pa.array(set(rows), pa.int64())
+        requests: dict[int, list[str]] = {row: [] for row in rows}
+        for part in self.requests:
+            samples = pc.subtract(part.samples, self.first)
+            for message_texts in part.message_texts:
+                parents = message_texts.spread(samples)
+                kept = pc.is_in(parents, value_set=searched)
+                pairs = zip(parents.filter(kept).to_pylist(), message_texts.array.filter(kept).to_pylist(), strict=True)
+                for row, text in pairs:
+                    requests[row].append(text or "")
+        # A chat template may trim a text.
+        values = pc.utf8_trim_whitespace(texts.array.take(numbers)).to_pylist()
+        is_shown = [any(value in text for text in requests[row]) for row, value in zip(rows, values, strict=True)]
+        return numbers.filter(pa.array(is_shown))
+
+    @shared_property
+    def answers(self) -> pa.Array:
+        """A hash of each sample's answer; null if there is no column of answers."""
+        name = self.subject.output_column
+        if name is None:
+            return pa.nulls(self.samples.num_rows, pa.binary())
+        return _core.content_hashes(pa.table({name: self.column(name)}), False).cast(pa.binary())
+
+    def row_numbers(self, rows: pa.Array) -> pa.Array:
+        return pc.add(super().row_numbers(rows), self.first)
+
+
+class ConfiguredBatch(Batch):
+    """Some samples with their requests, as a configuration renders them.
+
+    Args:
+        subject: The audited renderer.
+        samples: The samples.
+        first: The number of the first sample.
+        parts: The rendered samples.
+        core_table: The samples as the core reads them.
+        python_text: The function that gives the core the texts of columns that it can't print.
+        position: The position of the first sample in the stream. It isn't changed.
 
     """
 
     def __init__(
         self,
-        subject: Subject,
+        subject: ConfiguredSubject,
         samples: pa.RecordBatch,
         first: int,
-        parts: Sequence[Outcome],
-        taken: tuple[pa.Table, Callable[..., Any], _core.Position],
+        parts: Sequence[RenderedRows],
+        *,
+        core_table: pa.Table,
+        python_text: Callable[..., Any],
+        position: _core.StreamState,
     ) -> None:
-        super().__init__(samples)
-        self.subject = subject
-        self.first = first
-        self.core_table, self.lower, self._position = taken
-        self.requests = [Requests(subject, part) for part in parts]
-
-    @property
-    def stop(self) -> int:
-        """The number of the sample after the last."""
-        return self.first + len(self.core_table)
+        super().__init__(subject, samples, first, [ConfiguredRequests(subject, part) for part in parts])
+        self.subject: ConfiguredSubject = subject
+        self.requests: Sequence[ConfiguredRequests]
+        self.core_table, self.python_text, self._position = core_table, python_text, position
 
     @shared_property
     def divergence(self) -> tuple[pa.Array, pa.Array]:
-        """The samples whose prompt depends on braces in values, by numbers in this batch, and the columns of each."""
-        found = self.subject.core.divergence(self.core_table, self.subject.labels, self.lower)
-        return found.column(0), found.column(1)
+        """The numbers in this batch of the rows whose prompt depends on braces in values, and the columns of each."""
+        rows = self.subject.core.divergence(self.core_table, self.subject.labels, self.python_text)
+        return rows.column(0), rows.column(1)
 
     @shared_property
-    def shown(self) -> Shown:
-        """The columns that these samples' requests show."""
-        return Shown.of(self.subject, self.core_table, self._position, self.lower)
-
-    @property
-    def names(self) -> list[str]:
-        """The columns whose values stand in requests of these samples."""
-        return list(self.shown.columns)
-
-    def texts(self, name: str) -> list[Texts]:
-        """The texts within one column, of the rows whose requests show it: others needn't be texts at all."""
-        mask = self.shown.columns.get(name)
-        if mask is not None and name not in self._texts:
-            self._texts[name] = [texts.of_rows(mask) for texts in super().texts(name)]
-        return super().texts(name)
-
-    def visible(self, name: str, rows: pa.Array) -> pa.Array:
-        """Keep the rows in which the value of a column stands in a request."""
-        mask = self.shown.columns[name]
-        return rows if mask is None or not len(rows) else rows.filter(mask.take(rows))
-
-    def said(self, name: str, texts: Texts, places: pa.Array) -> pa.Array:
-        """Keep the texts within a column that stand in a request."""
-        places = super().said(name, texts, places)
-        if not len(places) or self.is_flat(name) or not self.subject.is_conversation:
-            return places
-        # A conversation doesn't show all turns of its columns: the last answer, for example.
-        rows = texts.rows(places).to_pylist()
-        wanted = pa.array(set(rows), pa.int64())
-        requests: dict[int, list[str]] = {row: [] for row in rows}
-        for part in self.requests:
-            numbers = pc.subtract(part.samples, self.first)
-            for said in part.message_texts:
-                of_rows = numbers if said.parents is None else numbers.take(said.parents)
-                here = pc.is_in(of_rows, value_set=wanted)
-                own = zip(of_rows.filter(here).to_pylist(), said.array.filter(here).to_pylist(), strict=True)
-                for row, text in own:
-                    requests[row].append(text or "")
-        values = texts.array.take(places).to_pylist()
-        kept = [any(value in text for text in requests[row]) for row, value in zip(rows, values, strict=True)]
-        return places.filter(pa.array(kept))
+    def content(self) -> RequestContent:
+        """The content of these samples' requests."""
+        # Values bring in other columns only if the core looks for placeholders in them.
+        copies = not self.subject.is_harness
+        columns, examples, literals, plans = _core.shown_columns(
+            self.subject.core, self.core_table, self.subject.labels, self._position.copy(), copies, self.python_text
+        )
+        masks = dict(columns)
+        in_order = {name: masks[name] for name in self.core_table.column_names if name in masks}
+        return RequestContent(in_order, examples, literals, plans)
 
     @shared_property
     def spans(self) -> list[pa.Array]:
-        """The spans of the requests of each part, in detail."""
+        """The detailed spans of the requests of each part."""
         parts = self.subject.core.render(
-            self.core_table, self.subject.labels, self._position.copy(), False, self.lower, True
+            self.core_table, self.subject.labels, self._position.copy(), False, self.python_text, True
         )
         return [part.spans for part in parts]
 
-    @shared_property
-    def answers(self) -> pa.Array:
-        """A hash of each sample's answer; null where there is no column of answers."""
-        name = self.subject.output_column
-        if name is None:
-            return pa.nulls(self.samples.num_rows, pa.binary())
-        return _core.content_hashes(pa.table(self._columns([name])), False).cast(pa.binary())
-
-    def _columns(self, names: Sequence[str]) -> dict[str, pa.Array]:
-        return {name: self.column(name) for name in names}
-
     def explained(self, row: int) -> list[dict[str, Any]]:
-        """Say where the bytes of a sample's first request come from, before a chat template.
+        """Return the spans of a sample's first request before a chat template, as `Renderer.explain` does.
 
-        Args:
-            row: The sample's number among all.
-
-        Returns:
-            The spans of `Renderer.explain`; none for a row that can't be explained.
-
+        `row` is the sample's number among all. A row that can't be explained has no spans.
         """
         core, labels = self.subject.core, self.subject.labels
         try:
-            found = core.explain(self.core_table, row - self.first, labels, None, None, self.lower, self.first)
+            spans = core.explain(self.core_table, row - self.first, labels, None, None, self.python_text, self.first)
         except RenderError:
             return []
-        spans: list[dict[str, Any]] = found.to_pylist()
-        return spans
+        return spans.to_pylist()  # type: ignore[no-any-return]
 
-    def numbers(self, rows: pa.Array) -> pa.Array:
-        """Numbers of rows among all samples, each once and ascending, of numbers in this batch."""
-        return pc.add(super().numbers(rows), self.first)
+
+class TemplateBatch(Batch):
+    """Some rows with the texts of a template.
+
+    Args:
+        subject: The audited template.
+        samples: The rows.
+        first: The number of the first row.
+        prompts: The texts.
+        spans: Their detailed spans.
+
+    """
+
+    def __init__(
+        self, subject: TemplateSubject, samples: pa.RecordBatch, first: int, prompts: pa.Array, spans: pa.Array
+    ) -> None:
+        numbers = _core.repeated_rows(first, len(prompts), 1)
+        super().__init__(subject, samples, first, [Requests(prompts, numbers)])
+        self.subject: TemplateSubject = subject
+        self._spans = spans
+
+    @property
+    def spans(self) -> list[pa.Array]:
+        """The detailed spans of the texts."""
+        return [self._spans]
+
+    @shared_property
+    def unknown_rows(self) -> pa.Array:
+        """The numbers in this batch of the rows that Jinja2 rendered, whose origins aren't known."""
+        return self._rows_with("source", "jinja2")
+
+    @shared_property
+    def content(self) -> RequestContent:
+        """The columns that the texts show; if a text may show any column that the template reads, all of them."""
+        every = pa.concat_arrays([self.unknown_rows, self._rows_with("source", "computed")])
+        columns: dict[str, pa.Array | None] = {}
+        rows = pa.array(range(self.samples.num_rows), pa.int64())
+        for name in self.subject.template_columns:
+            matches = pa.concat_arrays([every, self._rows_with("column", name)])
+            columns[name] = pc.is_in(rows, value_set=pc.unique(matches))
+        return RequestContent(columns, None, [self.subject.engine.source], None)
+
+    def _rows_with(self, name: str, value: str) -> pa.Array:
+        """Return the rows with a span one of whose fields has a value, ascending, maybe repeated."""
+        fields = pc.struct_field(self._spans.flatten(), name)
+        index = pc.index(fields.dictionary, pa.scalar(value, pa.string())).as_py()
+        matches = pc.indices_nonzero(pc.fill_null(pc.equal(fields.indices, index), False))
+        return pc.list_parent_indices(self._spans).cast(pa.int64()).take(matches)
+
+    def explained(self, row: int) -> list[dict[str, Any]]:
+        """Return the spans of a row's text. A row that Jinja2 rendered has none with a column."""
+        spans: list[dict[str, Any]] = self._spans[row - self.first].as_py()
+        return spans

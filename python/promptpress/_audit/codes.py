@@ -1,31 +1,24 @@
-"""Which findings there are: how serious each is, what it means, what to do."""
+"""The codes of findings, with their severities, meanings and remedies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from promptpress._model_classes import did_you_mean
+from promptpress._errors.suggestions import did_you_mean
 
-__all__ = ["CODES", "NOTES", "SEVERITIES", "Code", "Severity", "known_codes"]
+__all__ = ["CODES", "LIMITS", "NOTES", "SEVERITIES", "Code", "Limit", "Severity", "known_codes"]
 
 Severity = Literal["error", "warning", "info"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-"""How serious a finding is, the most serious first."""
+"""The severities, the most serious first."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """A kind of finding.
-
-    Args:
-        severity: How serious it is.
-        meaning: What is so, of the rows that it names.
-        remedy: What to do.
-
-    """
+    """A kind of finding: its severity, what is true of the rows that it lists, and what to do."""
 
     severity: Severity
     meaning: str
@@ -71,7 +64,7 @@ CODES: dict[str, Code] = {
         "one of the sample's examples has the same values but for case, spaces and punctuation",
         "leave the row out of the examples, or out of the samples",
     ),
-    # values that are taken for something else
+    # values that are treated as something else
     "placeholder_filled": Code(
         "error",
         "braces in a value are taken for a placeholder of the template, and change the prompt",
@@ -197,7 +190,7 @@ CODES: dict[str, Code] = {
     ),
     "generating_role_not_last": Code(
         "warning",
-        "something stands behind the turn in which the model is to speak, and so isn't in the prompt",
+        "something stands after the turn in which the model is to speak, and so isn't in the prompt",
         "put it before the model's turn, or leave it out",
     ),
     "ends_with_model": Code(
@@ -221,8 +214,14 @@ CODES: dict[str, Code] = {
         "the reader names an input column that no template shows",
         "show it, or leave it out of input_columns",
     ),
+    # templates
+    "unknown_origins": Code(
+        "info",
+        "no program is compiled for a row of a Jinja template, so the columns that it shows aren't known",
+        "nothing; findings about values of these rows may be about values that the text doesn't show",
+    ),
 }
-"""Findings about samples, their requests, and what can be told of neither alone."""
+"""Findings about samples and their requests."""
 
 NOTES: dict[str, str] = {
     "chosen_samples": "samples hold rows of a fixed choice of examples",
@@ -250,21 +249,37 @@ NOTES: dict[str, str] = {
     "unmasked_output_column": "the answer stands in a template that nothing masks",
     "unread_key": "a key of the configuration is read by nobody",
 }
-"""Findings about the configuration and the columns alone: those of `Renderer.notes`, with its severities."""
+"""Findings about the configuration and the columns alone: the notes of `Renderer.notes`, with their severities."""
+
+
+class Limit(NamedTuple):
+    """A limit that a user may set: the code of the finding beyond it, and the help of its option.
+
+    Args:
+        code: The code.
+        help: The help.
+        needs_tokenizer: True if a tokenizer counts what is limited.
+
+    """
+
+    code: str
+    help: str
+    needs_tokenizer: bool = False
+
+
+LIMITS = {
+    "bytes": Limit("prompt_too_long", "report prompts with more bytes"),
+    "tokens": Limit("prompt_too_many_tokens", "report prompts with more tokens of --tokenizer", needs_tokenizer=True),
+}
+"""The limits by the names of `limits=`, whose options are `--max-bytes` and so on."""
 
 
 def known_codes(codes: Iterable[str]) -> frozenset[str]:
-    """Check codes that a user gave.
-
-    Args:
-        codes: Which findings are known.
-
-    Returns:
-        Them.
+    """Check and return the codes of findings that a user allows.
 
     Raises:
-        TypeError: If they are one text, or hold something else than texts.
-        ValueError: For a code that there isn't.
+        TypeError: If `codes` is one text, or holds something other than texts.
+        ValueError: If there is no such code.
 
     >>> sorted(known_codes(["empty_prompt"]))
     ['empty_prompt']

@@ -1,101 +1,142 @@
-"""Goes over the samples batch by batch, renders them, and asks each check."""
+"""`audit` of the renderers: renders the samples batch by batch, and gives each batch to the checks."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _core
-from promptpress._audit.batch import Batch
+import promptpress._core as _core
+from promptpress._arrow.core_tables import for_core
+from promptpress._audit.batch import Batch, ConfiguredBatch, TemplateBatch
 from promptpress._audit.checks import CHECKS
-from promptpress._audit.codes import known_codes
+from promptpress._audit.checks.check import Check
+from promptpress._audit.codes import LIMITS, known_codes
 from promptpress._audit.finding import table_of
-from promptpress._audit.subject import Subject
-from promptpress._label_values import labels_of
-from promptpress._model_classes import did_you_mean
-from promptpress._render_options import RenderOptions
-from promptpress._tables import as_reader, as_table, for_core
-from promptpress._threads import Threads
-from promptpress._tokenizer import load_tokenizer
-
-if TYPE_CHECKING:
-    from promptpress._renderer import Renderer
+from promptpress._audit.html import findings_html
+from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
+from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._errors.errors import render_error
+from promptpress._errors.suggestions import did_you_mean
+from promptpress._io.as_table import as_reader, as_table
+from promptpress._io.tokenizer import load_tokenizer
+from promptpress._prompts.notebooks import show_table
+from promptpress._statistics.collect import sliced
+from promptpress._utils.threads import Threads
 
 __all__ = ["audit"]
 
-_BATCH_ROWS = 65_536
 _MAX_THREADS = 4
-"""More don't find enough to do beside the core's own."""
-_LIMITS = ("bytes", "tokens")
+"""More threads would have nothing to do, because the core has threads too."""
 
 
-def audit(renderer: Renderer, samples: Any, tokenizer: Any, limits: Mapping[str, int] | None, allow: Any) -> pa.Table:
-    """Make the table that `Renderer.audit` returns.
+def audit(
+    renderer: TableRenderer[Any],
+    samples: Any,
+    tokenizer: Any,
+    limits: Mapping[str, int] | None,
+    allow: Any,
+    *,
+    output_column: str | None = None,
+    row_number: Callable[[int], int] = int,
+) -> pa.Table:
+    """Return the table of findings; the arguments are those of `audit` of the renderers.
 
-    Args:
-        renderer: What renders.
-        samples: What it renders.
-        tokenizer: What counts tokens, and says which are special.
-        limits: How long a prompt may be.
-        allow: Codes of findings that are known.
-
-    Returns:
-        The findings.
-
+    `row_number` returns the number of a row in the findings, for its number among the samples.
     """
     allowed = known_codes(allow)
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
-    limits = _checked(limits, has_tokenizer=counter is not None)
-    core = renderer._core
-    renderer._configuration.refuse_replies()
-    table = as_table(samples) if core.label_column is not None else None
-    reader = as_reader(samples) if table is None else table.to_reader()
-    renderer._output_schemas.of(reader.schema, RenderOptions())  # refuses columns of one name, and the like
-    labels = core.labels if table is None else labels_of(core, table, for_core(table)[0])
-    subject = Subject(renderer, reader.schema, labels, limits, counter)
-    checks = [check for kind in CHECKS if (check := kind.of(subject)) is not None]
-    # Each check keeps what it has found to itself, and leaves Python for most of its time.
+    limits = _validate_limits(limits, has_tokenizer=counter is not None)
+    engine = engine_of(renderer)
+    engine.check_table()
+    subject: Subject
+    batches: Iterator[Batch]
+    if isinstance(engine, ConfiguredEngine):
+        table = as_table(samples) if engine.core.label_column is not None else None
+        reader = as_reader(samples) if table is None else table.to_reader()
+        engine.output_schema(reader.schema, RenderOptions())  # raises for duplicate columns and similar mistakes
+        labels = engine.core.labels if table is None else engine.labels_of_table(table)
+        subject = ConfiguredSubject(reader.schema, labels, limits, counter, engine=engine)
+        checks = [kind(subject) for kind in CHECKS if kind.applies_to(subject)]
+        batches = _configured_batches(subject, reader)
+    else:
+        reader = as_reader(samples)
+        engine.output_schema(reader.schema, RenderOptions())
+        _check_column(output_column, reader.schema)
+        subject = TemplateSubject(reader.schema, None, limits, counter, output_column, engine=engine)
+        kinds = [kind for kind in CHECKS if issubclass(kind, Check)]
+        checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
+        batches = _template_batches(subject, reader)
+    subject.row_number = row_number
+    # Checks share no state, and most of their time is spent outside of Python.
     with Threads(min(_core.threads(), _MAX_THREADS)) as threads:
-        for batch in _ahead(_batches(subject, reader), threads):
+        for batch in _rendered_ahead(batches, threads):
             for done in [threads.submit(check.add, batch) for check in checks]:
                 done.result()
-    found = [finding for check in checks for finding in check.findings()]
-    if any(finding.code == "answer_in_prompt" for finding in found):
-        allowed |= {"unmasked_output_column"}  # which says the same of the template
-    own = [(one.rows, one.first_rows) for one in found if one.code.startswith("own_example")]
-    if any(one.code == "answer_in_example" and (one.rows, one.first_rows) in own for one in found):
-        allowed |= {"answer_in_example"}  # of samples that are their own examples nothing else is to be expected
-    return table_of(finding for finding in found if finding.code not in allowed)
+    findings = [finding for check in checks for finding in check.findings()]
+    if any(finding.code == "answer_in_prompt" for finding in findings):
+        allowed |= {"unmasked_output_column"}  # this note says the same about the template
+    examples = [(item.rows, item.first_rows) for item in findings if item.code.startswith("own_example")]
+    if any(item.code == "answer_in_example" and (item.rows, item.first_rows) in examples for item in findings):
+        allowed |= {"answer_in_example"}  # which follows if samples are their own examples
+    kept = (finding for finding in findings if finding.code not in allowed)
+    table = table_of(
+        finding
+        if finding.first_rows is None
+        else replace(finding, first_rows=list(map(row_number, finding.first_rows)))
+        for finding in kept
+    )
+    show_table(table, findings_html)
+    return table
 
 
-def _batches(subject: Subject, reader: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
-    position, first = _core.Position(), 0
-    for whole in reader:
-        for start in range(0, whole.num_rows, _BATCH_ROWS):
-            samples = whole.slice(start, _BATCH_ROWS)
-            core_table, lower = for_core(pa.Table.from_batches([samples]), first)
-            begin = position.copy()
-            parts = subject.core.render(core_table, subject.labels, position, False, lower)
-            yield Batch(subject, samples, first, parts, (core_table, lower, begin))
-            first += samples.num_rows
+def _template_batches(subject: TemplateSubject, reader: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
+    options, first = RenderOptions(spans="detailed"), 0
+    run = subject.engine.begin(options, None)
+    for samples in sliced(reader):
+        parts = run.parts(pa.Table.from_batches([samples]), first, single=True)
+        (part,) = parts
+        yield TemplateBatch(subject, samples, first, part.prompts, part.spans)
+        first += samples.num_rows
 
 
-def _ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batch]:
-    """Render a batch while the one before is looked at."""
+def _check_column(name: str | None, schema: pa.Schema) -> None:
+    """Refuse a column of answers that the samples lack."""
+    if name is not None and name not in schema.names:
+        hint = did_you_mean(name, schema.names) or f"; there are {', '.join(map(repr, schema.names))}"
+        raise render_error("missing_column", f"output_column: the samples have no such column{hint}", column=name)
+
+
+def _configured_batches(subject: ConfiguredSubject, reader: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
+    position, first = _core.StreamState(), 0
+    for samples in sliced(reader):
+        core_table, python_text = for_core(pa.Table.from_batches([samples]), first)
+        begin = position.copy()
+        parts = subject.core.render(core_table, subject.labels, position, False, python_text)
+        yield ConfiguredBatch(
+            subject, samples, first, parts, core_table=core_table, python_text=python_text, position=begin
+        )
+        first += samples.num_rows
+
+
+def _rendered_ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batch]:
+    """Yield batches, each rendered while the one before is checked."""
     following = threads.submit(next, batches, None)
     while (batch := following.result()) is not None:
         following = threads.submit(next, batches, None)
         yield batch
 
 
-def _checked(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -> dict[str, int]:
+def _validate_limits(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -> dict[str, int]:
     out = {}
     for name, limit in (limits or {}).items():
-        if name not in _LIMITS:
-            hint = did_you_mean(name, _LIMITS) or f"; there are {' and '.join(map(repr, _LIMITS))}"
+        if name not in LIMITS:
+            hint = did_you_mean(name, LIMITS) or f"; there are {' and '.join(map(repr, LIMITS))}"
             message = f"limits: there is no limit of {name!r}{hint}"
             raise ValueError(message)
         try:
@@ -106,7 +147,7 @@ def _checked(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -> dict[s
         if out[name] < 0:
             message = f"limits: {name!r} is a number from 0 on, found {limit}"
             raise ValueError(message)
-    if "tokens" in out and not has_tokenizer:
+    if not has_tokenizer and any(LIMITS[name].needs_tokenizer for name in out):
         message = "limits: tokens are counted by a tokenizer; give tokenizer="
         raise ValueError(message)
     return out

@@ -1,10 +1,9 @@
-"""One finding, the rows that it is of, and the table of all findings."""
+"""One finding, the rows that it is about, and the table of all findings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
 
@@ -13,7 +12,7 @@ from promptpress._audit.codes import CODES, SEVERITIES, Severity
 __all__ = ["MAX_FIRST_ROWS", "SCHEMA", "Finding", "Rows", "finding_of", "table_of"]
 
 MAX_FIRST_ROWS = 10
-"""Of how many rows a finding says the numbers."""
+"""The number of rows that a finding lists."""
 
 SCHEMA = pa.schema(
     [
@@ -32,7 +31,7 @@ SCHEMA = pa.schema(
 
 @dataclass
 class Rows:
-    """Rows that have something in common: how many, the first ones, and the place in the first."""
+    """Rows with the same finding: their number, the first ones, and the bytes in the first row that it is about."""
 
     count: int = 0
     first: list[int] = field(default_factory=list)
@@ -40,12 +39,12 @@ class Rows:
     end: int | None = None
 
     def add(self, rows: pa.Array | Iterable[int], start: int | None = None, end: int | None = None) -> None:
-        """Add rows, each once, behind those that were added before.
+        """Add ascending row numbers, each once, after those that were added before.
 
         Args:
-            rows: Their numbers, ascending.
-            start: Where it begins in the first of these rows, in bytes.
-            end: Where it ends there.
+            rows: The row numbers.
+            start: The first byte in the first of these rows.
+            end: The byte after the last one.
 
         """
         numbers = rows if isinstance(rows, pa.Array) else pa.array(list(rows), pa.int64())
@@ -62,7 +61,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding, as a row of the table has it; `rows` is None for what isn't about rows."""
+    """One row of the table of findings; `rows` is None if the finding isn't about rows."""
 
     code: str
     severity: Severity
@@ -74,39 +73,23 @@ class Finding:
     start: int | None = None
     end: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as plain data, in the order of the table's columns."""
-        return {name: getattr(self, name) for name in SCHEMA.names}
-
 
 def finding_of(code: str, message: str, rows: Rows | None = None, column: str | None = None) -> Finding:
-    """Make a finding of a known code.
+    """Make a finding with the severity and the remedy of its code.
 
     Args:
         code: One of `CODES`.
-        message: What is so; without the rows.
-        rows: Which rows it is of.
-        column: The samples' column that it is of; where there is none, the place is one of the request.
-
-    Returns:
-        The finding, with its code's severity and remedy.
-
-    >>> finding_of("empty_prompt", "the prompt has no text").severity
-    'error'
-
+        message: A description without the rows.
+        rows: The rows with this finding.
+        column: The samples' column with this finding; None if bytes count within the request.
     """
-    known = CODES[code]
+    severity, remedy = CODES[code].severity, CODES[code].remedy
     if rows is None:
-        return Finding(code, known.severity, message, known.remedy, column=column)
-    return Finding(code, known.severity, message, known.remedy, rows.count, rows.first, column, rows.start, rows.end)
+        return Finding(code, severity, message, remedy, column=column)
+    return Finding(code, severity, message, remedy, rows.count, rows.first, column, rows.start, rows.end)
 
 
 def table_of(findings: Iterable[Finding]) -> pa.Table:
-    """Make the table of findings that users see, the most serious first.
-
-    >>> table_of([]).column_names[:4]
-    ['code', 'severity', 'rows', 'first_rows']
-
-    """
-    ordered = sorted(findings, key=lambda one: SEVERITIES.index(one.severity))
-    return pa.Table.from_pylist([one.to_dict() for one in ordered], schema=SCHEMA)
+    """Make the table of findings that users see, the most serious first."""
+    ordered = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    return pa.Table.from_pylist([asdict(finding) for finding in ordered], schema=SCHEMA)

@@ -2,60 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress._audit.codes import SEVERITIES
-from promptpress._view.lines import Fragment
-from promptpress._view.visible import printable
+from promptpress._prompts.layout import Line
+from promptpress._prompts.lines import Fragment
+from promptpress._utils.counted import counted
+from promptpress._utils.escapes import printable
 
-__all__ = ["report_lines", "summary"]
+__all__ = ["counted_severities", "report_lines", "rows_text", "summary"]
 
 _MARKS = {"error": frozenset({"removed"}), "warning": frozenset({"match"}), "info": frozenset[str]()}
-_ROWS_SHOWN = 6
-
-Line = list[Fragment]
+_MAX_ROWS = 6
 
 
 def report_lines(table: pa.Table, show: Callable[[int], str]) -> Iterator[Line]:
-    """Give the lines of a page: of each finding what it is, in which rows, what to do, and how to see the first.
+    """Yield the lines of each finding: code and rows, message, remedy, and the command that shows the first row.
 
-    Args:
-        table: The findings.
-        show: Makes the command that shows a row.
-
-    Yields:
-        Lines, with nothing in them that could steer a terminal.
-
+    `show` makes the command that shows a row. No line holds characters that control a terminal.
     """
-    for one in table.to_pylist():
-        severity = str(one["severity"])
-        rows = _rows(one)
+    for finding in table.to_pylist():
+        severity = str(finding["severity"])
+        rows = rows_text(finding)
         yield [
             Fragment(f"{severity:8}", "head", _MARKS[severity]),
-            Fragment(f" {one['code']}", "head"),
+            Fragment(f" {finding['code']}", "head"),
             Fragment(f"  {rows}" if rows else "", "text"),
         ]
-        yield [Fragment(f"  {printable(one['message'])}")]
-        yield [Fragment(f"  to do: {printable(one['remedy'])}", "text")]
-        if one["first_rows"]:
-            yield [Fragment(f"  {printable(show(one['first_rows'][0]))}", "text")]
+        yield [Fragment(f"  {printable(finding['message'])}")]
+        yield [Fragment(f"  to do: {printable(finding['remedy'])}", "text")]
+        if finding["first_rows"]:
+            yield [Fragment(f"  {printable(show(finding['first_rows'][0]))}", "text")]
         yield []
 
 
-def _rows(one: dict[str, Any]) -> str:
-    """Say which rows a finding is of."""
-    if one["rows"] is None:
+def rows_text(finding: Mapping[str, Any]) -> str:
+    """Return the number of a finding's rows and the first of them; nothing if it is about the configuration."""
+    count = finding["rows"]
+    if count is None:
         return ""
-    shown = ", ".join(f"{row}" for row in one["first_rows"][:_ROWS_SHOWN])
-    more = ", …" if one["rows"] > _ROWS_SHOWN else ""
-    return f"{one['rows']:,} row{'s' if one['rows'] != 1 else ''}: {shown}{more}"
+    numbers = ", ".join(map(str, finding["first_rows"][:_MAX_ROWS])) + (", …" if count > _MAX_ROWS else "")
+    return f"{counted(count, 'row')}: {numbers}"
 
 
 def summary(severities: Iterable[str], rows: int) -> str:
-    """Say in one line how many findings there are.
+    """Return the number of findings of each severity in one line.
 
     >>> summary(["error", "info", "info"], 24)
     '1 error, 2 infos in 24 rows'
@@ -63,6 +57,10 @@ def summary(severities: Iterable[str], rows: int) -> str:
     'no findings in 1 row'
 
     """
-    counted = list(severities)
-    parts = [f"{count:,} {name}{'s' if count != 1 else ''}" for name in SEVERITIES if (count := counted.count(name))]
-    return f"{', '.join(parts) or 'no findings'} in {rows:,} row{'s' if rows != 1 else ''}"
+    return f"{counted_severities(severities)} in {counted(rows, 'row')}"
+
+
+def counted_severities(severities: Iterable[str]) -> str:
+    """Return the number of findings of each severity."""
+    names = list(severities)
+    return ", ".join(counted(number, name) for name in SEVERITIES if (number := names.count(name))) or "no findings"

@@ -1,24 +1,24 @@
-"""What is known before any sample is seen."""
+"""The audited renderer, and facts about it that are known before any sample is read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _core
-from promptpress._configuration import Configuration
+import promptpress._core as _core
+from promptpress._arrow.core_tables import core_schema
+from promptpress._config.configuration import Configuration
 from promptpress._core import CompiledRenderer
-from promptpress._tables import core_schema
-from promptpress._tokenizer import TokenCounter
+from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.template_engine import TemplateEngine
+from promptpress._io.tokenizer import TokenCounter
+from promptpress._jinja.chat.settings import ChatSettings
 
-if TYPE_CHECKING:
-    from promptpress._renderer import Renderer
-
-__all__ = ["Subject", "strings_within"]
+__all__ = ["ConfiguredSubject", "Subject", "TemplateSubject", "strings_within"]
 
 _CONTENT = ("question", "answer", "content")
 """Columns that templates of conversations and of media read without a placeholder."""
@@ -26,128 +26,250 @@ _CONTENT = ("question", "answer", "content")
 
 @dataclass
 class Subject:
-    """The renderer, the schema of the samples, and what was asked for.
+    """The subject of an audit: any renderer. Its properties are those of a template, which has no configuration.
 
     Args:
-        renderer: What renders.
-        schema: The samples'.
+        schema: The samples' schema.
         labels: The labels of ppl; None for gen.
-        limits: How long a prompt may be, by `bytes` and `tokens`.
-        counter: What counts tokens, where a tokenizer is given.
+        limits: The most `bytes` and `tokens` of a prompt.
+        counter: Counts tokens; None without a tokenizer.
+        output_column: The column of the answers; None if the samples lack it.
+        row_number: Returns the number of a row in findings, for its number among the samples.
 
     """
 
-    renderer: Renderer
     schema: pa.Schema
     labels: list[Any] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     counter: TokenCounter | None = None
+    output_column: str | None = None
+    row_number: Callable[[int], int] = int
+
+    @property
+    def is_json(self) -> bool:
+        """True if requests are messages written as JSON."""
+        return False
+
+    @property
+    def is_harness(self) -> bool:
+        """True if placeholders in values are filled in too, as harnesses do."""
+        return False
+
+    @property
+    def is_gen(self) -> bool:
+        """True if each sample has one prompt for a model to answer."""
+        return True
+
+    @property
+    def is_conversation(self) -> bool:
+        """True if the samples' columns hold conversations, of which requests show some turns."""
+        return False
+
+    @property
+    def has_turns(self) -> bool:
+        """True if a sample has a request for each turn."""
+        return False
+
+    @property
+    def has_examples(self) -> bool:
+        """True if there are examples, and something chooses from them."""
+        return False
+
+    @property
+    def examples(self) -> pa.Table | None:
+        """The rows that examples are made of."""
+        return None
+
+    @property
+    def example_columns(self) -> Mapping[str, pa.Array]:
+        """The examples' columns that requests show, each with a mask of the examples whose value they show."""
+        return {}
+
+    @property
+    def family(self) -> str:
+        """The class name of the prompt template, without its module; empty if none is given."""
+        return ""
+
+    @property
+    def requests_per_sample(self) -> int:
+        """The number of requests of each sample; conversations have other numbers."""
+        return 1 if self.labels is None else len(self.labels)
+
+    @property
+    def template_columns(self) -> list[str]:
+        """The samples' columns that templates show, whatever the values are."""
+        raise NotImplementedError
+
+    @property
+    def control_texts(self) -> Iterator[str]:
+        """The texts of the configuration or template that may have control tokens of the model."""
+        raise NotImplementedError
+
+    @property
+    def chat_settings(self) -> ChatSettings | None:
+        """The settings of the chat template; None if there is none."""
+        return None
+
+
+@dataclass
+class TemplateSubject(Subject):
+    """A Jinja template or a chat template.
+
+    Args:
+        engine: Its engine.
+
+    """
+
+    engine: TemplateEngine = field(kw_only=True)
+
+    @property
+    def template_columns(self) -> list[str]:
+        """The samples' columns that the template reads."""
+        names = self.engine.required_columns
+        return [name for name in self.schema.names if name in names]
+
+    @property
+    def control_texts(self) -> Iterator[str]:
+        """The source of the template."""
+        yield self.engine.source
+
+    @property
+    def chat_settings(self) -> ChatSettings | None:
+        """The settings of the chat template; None for a Jinja template."""
+        return self.engine.chat_settings
+
+    @property
+    def is_conversation(self) -> bool:
+        """True for a chat template, which may show some messages only."""
+        return self.chat_settings is not None
+
+
+@dataclass
+class ConfiguredSubject(Subject):
+    """A renderer with a configuration.
+
+    Args:
+        engine: Its engine.
+
+    """
+
+    engine: ConfiguredEngine = field(kw_only=True)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """The renderer's arguments, as plain data."""
-        return self.renderer._configuration.settings
+        return self.engine.settings
 
     @property
     def core(self) -> CompiledRenderer:
-        """The configuration, compiled."""
-        return self.renderer._core
+        """The compiled configuration."""
+        return self.engine.core
 
     @property
     def is_json(self) -> bool:
-        """Whether requests are messages written as JSON."""
-        return bool(self.settings["output"] == "messages_json")
+        """True if requests are messages written as JSON."""
+        return self.engine.configuration.writes_json
 
     @property
     def is_harness(self) -> bool:
-        """Whether values are looked into for placeholders."""
+        """True if placeholders in values are filled in too, as harnesses do."""
         return bool(self.settings["substitution"] == "harness")
 
     @property
     def is_gen(self) -> bool:
-        """Whether each sample has one prompt for a model to answer."""
+        """True if each sample has one prompt for a model to answer."""
         return self.labels is None and self.core.label_column is None and self.settings["mode"] != "ppl"
 
     @cached_property
     def family(self) -> str:
-        """The class of the prompt template, by the last part of its name; `""` where none is said."""
-        return _family(self.settings["prompt_template"])
+        """The class name of the prompt template, without its module; empty if none is given."""
+        return _class_name(self.settings["prompt_template"])
 
-    @cached_property
-    def output_column(self) -> str | None:
-        """The column of the answers, where the samples have it."""
+    def __post_init__(self) -> None:
         name = (self.settings["reader"] or {}).get("output_column")
-        return name if isinstance(name, str) and name in self.schema.names else None
+        self.output_column = name if isinstance(name, str) and name in self.schema.names else None
 
     @cached_property
     def input_columns(self) -> list[str]:
-        """What the reader calls input columns."""
-        given = (self.settings["reader"] or {}).get("input_columns") or []
-        return given.split() if isinstance(given, str) else [name for name in given if isinstance(name, str)]
+        """The reader's input columns."""
+        names = (self.settings["reader"] or {}).get("input_columns") or []
+        return names.split() if isinstance(names, str) else [name for name in names if isinstance(name, str)]
 
     @cached_property
     def single_pass(self) -> Configuration:
-        """The same configuration with each placeholder of a template filled in once, and none of values."""
-        own = self.renderer._configuration
-        return Configuration({**own.settings, "substitution": "single_pass"}, own.examples, own.tokens)
+        """The same configuration, but placeholders in values aren't filled in."""
+        return self.engine.configuration.changed(substitution="single_pass")
 
     @property
     def is_conversation(self) -> bool:
-        """Return true if the samples' columns hold conversations, whose requests show some of their turns."""
+        """True if the samples' columns hold conversations, of which requests show some turns."""
         return self.core.has_turns or self.family == "MultiTurnPromptTemplate" or self._reads_chats
 
     @cached_property
     def template_columns(self) -> list[str]:
-        """The samples' columns that requests show by their templates, before any value is seen."""
-        # Where placeholders of templates alone are filled in, no example's value brings in a column.
+        """The samples' columns that templates show, whatever the values are."""
+        # If only the templates' placeholders are filled in, no value of an example brings in a column.
         core = self.single_pass.core if self.is_harness else self.core
-        names = set(_core.template_columns(core, self._core_schema, self.labels, _no_texts))
+        names = set(_core.template_columns(core, core_schema(self.schema), self.labels, _no_texts))
         if self.family in {"MultiTurnPromptTemplate", "MMPromptTemplate"}:
-            names |= {*self.renderer.required_columns, *_CONTENT} - {self.core.masked_column}
+            names |= {*self.engine.required_columns, *_CONTENT} - {self.core.masked_column}
         if self._reads_chats:
             names |= set(self.input_columns)
         return [name for name in self.schema.names if name in names and name != self.core.index_column]
 
     @cached_property
     def example_columns(self) -> dict[str, pa.Array]:
-        """The columns of the examples that requests show, each with a mask of the examples whose value is shown."""
-        examples = self.renderer._configuration.examples
+        """The examples' columns that requests show, each with a mask of the examples whose value they show."""
+        examples = self.examples
         if not self.has_examples or examples is None or not len(examples):
             return {}
-        masks = dict(_core.example_columns(self.core, self._core_schema, self.labels, _no_texts))
+        masks = dict(_core.example_columns(self.core, core_schema(self.schema), self.labels, _no_texts))
         return {name: masks[name] for name in examples.column_names if name in masks}
 
     @property
-    def _core_schema(self) -> pa.Schema:
-        return core_schema(self.schema)
+    def examples(self) -> pa.Table | None:
+        """The rows that examples are made of."""
+        return self.engine.configuration.examples
+
+    @property
+    def has_turns(self) -> bool:
+        """True if a sample has a request for each turn."""
+        return self.core.has_turns
+
+    @property
+    def control_texts(self) -> Iterator[str]:
+        """The texts of the meta template."""
+        return strings_within(self.settings["meta_template"])
+
+    @property
+    def chat_settings(self) -> ChatSettings | None:
+        """The settings of the chat template after the messages; None if there is none."""
+        return None if self.engine.chat is None else self.engine.chat.chat_settings
 
     @property
     def _reads_chats(self) -> bool:
-        return "Chat" in _family(self.settings["inferencer"])
+        return "Chat" in _class_name(self.settings["inferencer"])
 
     @cached_property
     def has_examples(self) -> bool:
-        """Whether there are examples that something chooses from, for a template of theirs."""
-        retriever = _family(self.settings["retriever"])
+        """True if there are examples, and something chooses from them."""
+        retriever = _class_name(self.settings["retriever"])
         chooses = self.core.index_column is not None or retriever not in {"", "ZeroRetriever"}
-        return chooses and self.renderer._configuration.examples is not None
+        return chooses and self.examples is not None
 
 
 def _no_texts(*_: Any) -> Any:
     raise AssertionError  # a schema alone has no values
 
 
-def _family(part: Any) -> str:
-    given = part.get("type") if isinstance(part, Mapping) else None
-    return str(given or "").rpartition(".")[2]
+def _class_name(part: Any) -> str:
+    """Return the class name of a part of the configuration, without its module; empty if none is given."""
+    name = part.get("type") if isinstance(part, Mapping) else None
+    return str(name or "").rpartition(".")[2]
 
 
 def strings_within(value: Any, keys: set[str] | None = None) -> Iterator[str]:
-    """Give the strings in a configuration's value.
-
-    Args:
-        value: Dicts, lists and scalars.
-        keys: Only those that stand directly under one of these keys; None: all.
+    """Yield the strings in a configuration's dicts and lists: those directly under one of some keys, or all.
 
     >>> list(strings_within({"begin": "<s>", "round": [{"role": "HUMAN"}]}, {"role"}))
     ['HUMAN']

@@ -1,5 +1,5 @@
-"""The command `promptpress`: prompts for whole files, from a configuration that stays as the harness has it."""
+"""The command `promptpress`, which renders, shows and compares the prompts of whole files."""
 
-from .command import main
+from promptpress._cli.process import main
 
 __all__ = ["main"]

@@ -1,29 +1,31 @@
-"""The command line: its options, and what they are turned into."""
+"""The parser of the command line, built from the table of commands."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import itertools
 import re
 import sys
 from typing import Any, NoReturn
 
 from promptpress._cli.commands import COMMANDS
-from promptpress._cli.commands.command import Command
-from promptpress._cli.meant import other_way, refuse_misplaced
-from promptpress._file_errors import UsageError
+from promptpress._cli.shell.misplaced import alternative, refuse_misplaced
+from promptpress._errors.file_errors import UsageError
+from promptpress._errors.suggestions import close_names
 
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that tells its errors as the rest of the command does, and what was probably meant."""
+    """A parser whose errors look like those of the whole program, and suggest what the user probably wanted."""
 
     max_operands: int | None = 1
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Look at the options first: one that is misspelt leaves another one missing, which isn't what is wrong."""
+        """Check the names of all options first.
+
+        If a required option is misspelt, argparse would report that it is missing instead of the wrong name.
+        """
         given = sys.argv[1:] if args is None else list(args)
         leading = list(itertools.takewhile(lambda text: text[:1] != "-", given))
         most = self.max_operands
@@ -32,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"{leading[most]}: {what} first; samples come with --data, examples with --examples")
         for text in given:
             if text == "--" or (self._subparsers is not None and text[:1] != "-"):
-                break  # what follows are no options, or those of a command
+                break  # the rest are operands, or options of a command
             self._check_option(text)
         return super().parse_known_args(given, namespace)
 
@@ -40,10 +42,10 @@ class _Parser(argparse.ArgumentParser):
         name = text.partition("=")[0]
         if name[:1] != "-" or name == "-" or " " in text or _NUMBER.match(text) or name in self._option_string_actions:
             return
-        meant = f"--{name.lstrip('-')}"
-        options = [meant] if meant in self._option_string_actions else list(self._option_string_actions)
-        close = difflib.get_close_matches(meant, options, 2, 0.75)
-        hint = other_way(self.prog.rpartition(" ")[2], meant) or (close and f"did you mean {' or '.join(close)}?")
+        long_name = f"--{name.lstrip('-')}"
+        options = [long_name] if long_name in self._option_string_actions else list(self._option_string_actions)
+        close = close_names(long_name, options, 2, 0.75)
+        hint = alternative(self.prog.rpartition(" ")[2], long_name) or (close and f"did you mean {' or '.join(close)}?")
         self.error(f"{name}: no such option" + (f"; {hint}" if hint else ""))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -51,8 +53,7 @@ class _Parser(argparse.ArgumentParser):
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
             choices = list(map(str, action.choices or ()))
-            begun = [choice for choice in choices if choice.startswith(f"{value}-")]
-            close = begun or difflib.get_close_matches(str(value), choices, 1)
+            close = [choice for choice in choices if choice.startswith(f"{value}-")] or close_names(str(value), choices)
             if close:
                 error.message += f"; did you mean {close[0]!r}?"
             elif action.dest == "command" and "." in str(value):
@@ -66,44 +67,24 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    """Read the command line.
-
-    Args:
-        argv: the arguments; those of the process when None.
-
-    Returns:
-        The options, by name.
-
-    Raises:
-        UsageError: when they make no sense.
-        SystemExit: after `--help` or `--version`.
-
-    Example:
-        >>> parse(["render", "job.json", "--data", "a.parquet", "--out", "b.jsonl", "--keep", "id,answer"]).keep
-        ['id', 'answer']
-
-    """
+    """Parse the command line; None is the command line of the process."""
     parser = _Parser(prog="promptpress", description="Bulk prompt rendering for LLM evaluation.")
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS.values():
-        _add(commands, command)
+        subparser = commands.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.description,
+            epilog=command.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        subparser.max_operands = command.max_operands
+        command.add_options(subparser)
     arguments = parser.parse_args(argv)
     if arguments.command is None and not arguments.version:
         *others, last = COMMANDS
         parser.error(f"a command is needed: {', '.join(others)} or {last}")
     refuse_misplaced(arguments)
     return arguments
-
-
-def _add(commands: argparse._SubParsersAction[_Parser], command: Command) -> None:
-    parser = commands.add_parser(
-        command.name,
-        help=command.summary,
-        description=command.description,
-        epilog=command.epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.max_operands = command.max_operands
-    command.add_options(parser)

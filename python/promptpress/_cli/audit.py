@@ -1,4 +1,4 @@
-"""`promptpress audit`: findings over all rows, for people and for machines."""
+"""`promptpress audit`: reports the findings over all rows as a table, or as JSON for programs."""
 
 from __future__ import annotations
 
@@ -7,69 +7,63 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
+from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 import pyarrow as pa
 
-import promptpress
-from promptpress._audit.codes import SEVERITIES, known_codes
+from promptpress._audit.codes import LIMITS, SEVERITIES, known_codes
+from promptpress._audit.collect import audit as audit_table
 from promptpress._audit.report import report_lines, summary
-from promptpress._cli.configured_renderer import configuration, renderer_of
-from promptpress._cli.errors import ExitCode
-from promptpress._cli.jinja_options import has_own_source
-from promptpress._cli.progress import Progress
-from promptpress._cli.prompt_stream import errors_of
-from promptpress._cli.terminal import Terminal
-from promptpress._cli.threads import set_threads
-from promptpress._cli.token_counter import token_counter
-from promptpress._config_files.config_file import Config, read_config
-from promptpress._config_files.selection import Selection
-from promptpress._file_errors import ConfigError, UsageError
-from promptpress._inputs.formats import STDIN
-from promptpress._inputs.samples import Samples, example_rows
-from promptpress._model_classes import did_you_mean
-from promptpress._outputs.output_file import output_file, standard_output
+from promptpress._cli.render.prompt_stream import reading_errors
+from promptpress._cli.shell.errors import ExitCode
+from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.option_words import in_options
+from promptpress._cli.shell.options import option_name, row_choice
+from promptpress._cli.shell.progress import Progress
+from promptpress._cli.shell.terminal import ColorChoice, Terminal
+from promptpress._cli.shell.threads import set_threads
+from promptpress._cli.sources.configured_renderer import renderer_and_selection
+from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
+from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.token_counter import token_counter
+from promptpress._config.files.config_file import Config, read_config
+from promptpress._config.files.selection import Selection
+from promptpress._errors.file_errors import ConfigError, UsageError
+from promptpress._errors.suggestions import did_you_mean
+from promptpress._io.read.samples import Samples
+from promptpress._io.write.output_file import output_file, standard_output
 
-_SHOWN = (
-    *("template", "system", "output_column", "shots", "model", "dataset", "model_abbr"),
-    *("data", "examples", "data_format", "chat_template"),
+_SHOW_OPTIONS = (
+    *("template", "system", "output_column", "shots", "shots_seed", "model", "dataset", "model_abbr"),
+    *("jinja", "chat_template", "column", "environment", "fallback"),
+    *("data", "examples", "data_format", "where"),
     *("output", "roles", "mode", "labels", "substitution", "dialect"),
 )
-"""Options that `show` takes to make the same prompts."""
+"""Options that `promptpress show` needs to make the same prompts."""
 
 
 def audit(arguments: Namespace) -> ExitCode:
-    """Do what the command line says.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-
-    Returns:
-        Whether something is found that is serious enough.
-
-    Raises:
-        FileError: when something is wrong, by kind.
-        promptpress.TemplateError: when the configuration is.
-        promptpress.RenderError: when the data don't fit it.
-
-    """
+    """Audit the prompts and report the findings; the exit code depends on `--fail-on`."""
     set_threads(arguments.threads)
-    if has_own_source(arguments):
-        option = "--jinja" if arguments.jinja is not None else "--chat-template"
-        raise UsageError(f"{option}: an audit is of a configuration: CONFIG, or --template TEXT")
-    if arguments.max_tokens is not None and arguments.tokenizer is None:
-        raise UsageError("--max-tokens: --tokenizer FILE says what counts them")
+    limits = {name: limit for name in LIMITS if (limit := getattr(arguments, f"max_{name}")) is not None}
+    for name in limits:
+        if LIMITS[name].needs_tokenizer and arguments.tokenizer is None:
+            raise UsageError(f"{option_name(f'max_{name}')}: --tokenizer FILE says what counts them")
     counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
     allow = list(arguments.allow or ())
     try:
         known_codes(allow)
     except ValueError as error:
         raise UsageError(f"--{error}") from None
-    renderer, of_config = _renderer(arguments)
-    samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
-    limits = {name: limit for name in ("bytes", "tokens") if (limit := getattr(arguments, f"max_{name}")) is not None}
+    template = template_of(arguments, ("output_column",))
+    renderer, allowed_by_file = _configured(arguments) if template is None else (template, [])
+    allow += allowed_by_file
+    samples = Samples(
+        arguments.data, arguments.data_format, arguments.batch_size, arguments.limit, choice=row_choice(arguments)
+    )
     rows = 0
 
     def count(more: int) -> None:
@@ -77,58 +71,46 @@ def audit(arguments: Namespace) -> ExitCode:
         rows += more
         progress.advance(more)
 
-    is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
-    with Progress(samples.num_rows, is_shown=is_shown) as progress, errors_of(samples):
-        found = renderer.audit(samples.reader(count), tokenizer=counter, limits=limits, allow=[*allow, *of_config])
+    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples):
+        reader, column = samples.reader(count), None if template is None else arguments.output_column
+        number = int if samples.chosen is None else samples.chosen.number
+        findings = audit_table(renderer, reader, counter, limits, allow, output_column=column, row_number=number)
     samples.close()
-    _tell(arguments, found)
-    severities = found["severity"].to_pylist()
+    findings = _in_options(findings)
+    if template is not None and not arguments.quiet:
+        RunCounts(template).report()
+    _write_report(arguments, findings)
+    severities = findings["severity"].to_pylist()
     if not arguments.quiet:
-        where = "" if arguments.out is None else f": {arguments.out}"
-        print(f"promptpress: {summary(severities, rows)}{where}", file=sys.stderr)
+        say(summary(severities, rows) + ("" if arguments.out is None else f": {arguments.out}"))
     if arguments.fail_on == "never":
         return ExitCode.OK
     serious = SEVERITIES[: SEVERITIES.index(arguments.fail_on) + 1]
-    return ExitCode.FOUND if any(severity in serious for severity in severities) else ExitCode.OK
+    return ExitCode.FINDINGS if any(severity in serious for severity in severities) else ExitCode.OK
 
 
-def _renderer(arguments: Namespace) -> tuple[promptpress.Renderer, list[str]]:
-    """Make the renderer, and read which findings its configuration allows."""
-    if all(STDIN in (getattr(arguments, name) or ()) for name in ("data", "examples")):
-        raise UsageError("standard input is named twice, by --data and --examples; it can be read once")
-    files: list[Config] = []
+def _configured(arguments: Namespace) -> tuple[RendererOrTemplate, list[str]]:
+    """Make the renderer of a configuration, and return the codes of findings that its file allows."""
+    path, configs = arguments.config, []
 
-    def read(path: str) -> Config:
-        files.append(read_config(path))
-        return files[-1]
+    def read(read_path: str) -> Config:
+        config = read_config(read_path)
+        if read_path == path:
+            configs.append(config)
+        return config
 
-    chosen, model = configuration(arguments, read)
-    renderer = renderer_of(arguments, chosen, model, example_rows(arguments.examples, arguments.data_format))
-    return renderer, allowed_by(files[0], chosen) if files else []
+    renderer, selection = renderer_and_selection(arguments, read)
+    return renderer, allowed_findings(configs[0], selection) if configs else []
 
 
-def allowed_by(config: Config, chosen: Selection) -> list[str]:
-    """Read which findings a configuration allows: `audit: {allow: [...]}` of the file, and of the dataset's dict.
+def allowed_findings(config: Config, selection: Selection) -> list[str]:
+    """Return the findings that a configuration allows by `audit: {allow: [...]}`.
 
-    Args:
-        config: The file.
-        chosen: The dataset.
-
-    Returns:
-        The codes.
-
-    Raises:
-        ConfigError: When it says something else there.
-
-    Example:
-        >>> config = Config("a.json", {"prompt_template": "{q}", "audit": {"allow": ["null_value"]}}, python=False)
-        >>> allowed_by(config, Selection())
-        ['null_value']
-
+    Both the file and the dataset's dict can contain this key.
     """
-    out: list[str] = []
-    for held in (config.value, chosen.dataset):
-        given = held.get("audit") if isinstance(held, Mapping) else None
+    allowed: list[str] = []
+    for mapping in (config.value, selection.dataset):
+        given = mapping.get("audit") if isinstance(mapping, Mapping) else None
         if given is None or (config.python and not isinstance(given, Mapping)):
             continue
         if not isinstance(given, Mapping):
@@ -142,63 +124,52 @@ def allowed_by(config: Config, chosen: Selection) -> list[str]:
             known_codes(codes)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"{config.path}: audit.{error}") from None
-        out += codes
-    return out
+        allowed += codes
+    return allowed
 
 
-def _tell(arguments: Namespace, found: pa.Table) -> None:
+def _in_options(findings: pa.Table) -> pa.Table:
+    """Return the findings with options in the place of Python arguments."""
+    for name in ("message", "remedy"):
+        texts = pa.array(map(in_options, findings[name].to_pylist()), pa.string())
+        findings = findings.set_column(findings.schema.get_field_index(name), findings.schema.field(name), texts)
+    return findings
+
+
+def _write_report(arguments: Namespace, findings: pa.Table) -> None:
+    """Write the findings to `--out` or standard output, in the format of `--format` or of the suffix."""
     suffix = Path(arguments.out or "").suffix.lower().lstrip(".")
     kind = arguments.format or (suffix if suffix in ("json", "jsonl") else "table")
-    if arguments.out is not None:
-        with output_file(arguments.out) as file:
-            stream = StringIO()
-            stream_text = _page(stream, arguments, found) if kind == "table" else _data(found, kind)
-            file.write(stream_text.encode("utf-8"))
+
+    def write(stream: TextIO, color: ColorChoice, *, is_terminal: bool) -> None:
+        if kind == "table":
+            lines = report_lines(findings, partial(show_command, arguments))
+            Terminal(stream, color, is_terminal=is_terminal).write(lines)
+        elif kind == "jsonl":
+            stream.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in findings.to_pylist()))
+        else:
+            stream.write(json.dumps(findings.to_pylist(), ensure_ascii=False, indent=2) + "\n")
+
+    if arguments.out is None:
+        with standard_output() as stdout:
+            write(stdout, arguments.color, is_terminal=sys.stdout.isatty())
         return
-    with standard_output() as stdout:
-        if kind != "table":
-            stdout.write(_data(found, kind))
-            return
-        terminal = Terminal(stdout, arguments.color, is_terminal=sys.stdout.isatty())
-        terminal.write(report_lines(found, lambda row: shown_by(arguments, row)))
+    with output_file(arguments.out) as file:
+        text = StringIO()
+        write(text, "never", is_terminal=False)
+        file.write(text.getvalue().encode("utf-8"))
 
 
-def _page(stream: StringIO, arguments: Namespace, found: pa.Table) -> str:
-    Terminal(stream, "never").write(report_lines(found, lambda row: shown_by(arguments, row)))
-    return stream.getvalue()
-
-
-def _data(found: pa.Table, kind: str) -> str:
-    rows: list[dict[str, Any]] = found.to_pylist()
-    if kind == "jsonl":
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    return json.dumps(rows, ensure_ascii=False, indent=2) + "\n"
-
-
-def shown_by(arguments: Namespace, row: int) -> str:
-    """Give the command that shows a row's prompt.
-
-    Args:
-        arguments: of the audit.
-        row: the row.
-
-    Returns:
-        A line for a shell.
-
-    Example:
-        >>> none = dict.fromkeys((*_SHOWN, "chat_argument"))
-        >>> shown_by(Namespace(**{**none, "config": "a.json", "data": ["b c.csv"]}), 17)
-        "promptpress show a.json --data 'b c.csv' --row 17"
-
-    """
+def show_command(arguments: Namespace, row: int) -> str:
+    """Return the command line of `promptpress show` for the prompt of a row."""
     words = ["promptpress", "show"]
     if arguments.config is not None and arguments.template is None:
         words.append(arguments.config)
-    for name in _SHOWN:
+    for name in _SHOW_OPTIONS:
         value = getattr(arguments, name)
-        if value is None:
+        if value is None or (name == "output_column" and arguments.template is None):
             continue
-        words.append(f"--{name.replace('_', '-')}")
+        words.append(option_name(name))
         if name in ("roles", "labels"):
             words.append(json.dumps(value, ensure_ascii=False))
         else:

@@ -1,127 +1,136 @@
-"""`promptpress export`: samples in, requests out as the next tool takes them."""
+"""`promptpress export`: renders samples into requests, in the format of another program."""
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 import promptpress
-from promptpress._cli.configured_renderer import make_renderer
-from promptpress._cli.notes import held_back, tell_notes
-from promptpress._cli.progress import Progress
-from promptpress._cli.prompt_stream import is_prompt_alone, pulled, rendered, rendered_as_lines
-from promptpress._cli.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
-from promptpress._cli.threads import set_threads
+from promptpress._arrow.prompt_column import PROMPT_COLUMN
+from promptpress._cli.render.prompt_stream import has_only_prompts, rendered, rendered_as_lines
+from promptpress._cli.render.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
+from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.options import first_given, option_name, row_choice
+from promptpress._cli.shell.progress import Progress
+from promptpress._cli.shell.threads import set_threads
+from promptpress._cli.sources.configured_renderer import make_renderer
+from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
+from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.notes import held_warnings, report_notes
+from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
+from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template
 from promptpress._core import LineLayout
-from promptpress._errors import render_error
-from promptpress._export.batch_requests import CHAT, BatchRequests
+from promptpress._engine.column_engine import PromptColumn
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.table_renderer import engine_of
+from promptpress._errors.errors import render_error
+from promptpress._errors.file_errors import ConfigError, OutputError, UsageError, reason
+from promptpress._errors.suggestions import did_you_mean
 from promptpress._export.chat_messages import Form
-from promptpress._export.chat_tables import datasets, ray_batches
-from promptpress._export.conversations import SHAREGPT_ROLES, Conversations
 from promptpress._export.custom_ids import SAMPLE, columns_of
-from promptpress._export.limits import SERVICES
-from promptpress._export.written import LinesOf, write_batches
-from promptpress._file_errors import ConfigError, OutputError, UsageError, reason
-from promptpress._inputs.samples import Samples
-from promptpress._model_classes import did_you_mean
-from promptpress._outputs.out_format import out_format
-from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES
-from promptpress._render_options import RenderOptions
-from promptpress._rendered_lines import RenderedLines
+from promptpress._export.forms import EXPORTS
+from promptpress._export.line_files import RenderedStream
+from promptpress._export.misspelt import refuse_misspelt_columns
+from promptpress._io.read.samples import Samples
+from promptpress._io.write.formats import out_format
+from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES
+from promptpress._io.write.rendered_lines import RenderedLines
+from promptpress._prompts.pieces import as_request
 
 _OPTIONS = {
-    "model_name": tuple(SERVICES),
-    "body": tuple(SERVICES),
-    "body_columns": tuple(SERVICES),
-    "custom_id": tuple(SERVICES),
-    "max_requests": tuple(SERVICES),
-    "url": ("openai-batch", "litellm-batch"),
-    "max_bytes": ("openai-batch", "litellm-batch"),
-    "answer": ("sharegpt", "messages-json", "datasets"),
-    "sampling_params": ("ray",),
-    "sampling_columns": ("ray",),
+    option: tuple(name for name, export in EXPORTS.items() if option in export.options)
+    for option in dict.fromkeys(option for export in EXPORTS.values() for option in export.options)
 }
-"""What each option that isn't for all is for."""
+"""The options that only some exports have, each with those exports."""
 
-_ARGUMENTS = {"custom_id", "body", "body_columns", "url", "keep", "sampling_params", "sampling_columns", "roles"}
+_KEYWORDS = {"model_name": "model"}
+"""The keywords of export functions whose names differ from the option's."""
 
+_COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
+"""Options that name a column."""
 
-@dataclass
-class _Job:
-    """What is exported: rendered batches, or lines within a frame, and how they are to be read."""
-
-    arguments: Namespace
-    schema: pa.Schema
-    batches: Callable[[LineLayout | None], Iterator[pa.RecordBatch | RenderedLines]]
-    prompt: str
-    form: Form | None
-    keep: list[str]
-
-    @property
-    def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches(None))
+_ARGUMENTS = {
+    "chosen",
+    "rejected",
+    "chosen_label",
+    "custom_id",
+    "body",
+    "body_columns",
+    "url",
+    "keep",
+    "sampling_params",
+    "sampling_columns",
+    "roles",
+}
+"""Arguments of export functions that are options."""
 
 
 def export(arguments: Namespace) -> None:
-    """Do what the command line says.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-
-    Raises:
-        FileError: when something is wrong, by kind.
-        promptpress.TemplateError: when the configuration is.
-        promptpress.RenderError: when the data don't fit it.
-
-    """
+    """Render the samples and write the requests."""
     _check(arguments)
     refuse_overwriting(arguments)
     set_threads(arguments.threads)
-    texts = (arguments.url or "").endswith("/completions") and not arguments.url.endswith("/chat/completions")
-    if arguments.output is None:
-        arguments.output = "text" if texts else "openai"
-    with held_back(arguments) as held, _about_the_model(arguments):
-        renderer = make_renderer(arguments)
+    arguments.url = arguments.url or None
+    with held_warnings(arguments) as held:
+        renderer = _prompts(arguments)
     start = time.perf_counter()
-    samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
-    wanted = keep_columns(arguments.keep, samples.schema)
-    own = renderer.output_schema(samples.schema)
+    paths = [arguments.config] if isinstance(renderer, PromptColumn) else arguments.data
+    samples = Samples(paths, arguments.data_format, arguments.batch_size, arguments.limit, choice=row_choice(arguments))
+    if isinstance(renderer, PromptColumn):
+        prompt_column_of(arguments, samples.schema)
+    kept = keep_columns(arguments.keep, samples.schema)
+    outputs = renderer.output_schema(samples.schema)
     if arguments.kind in _OPTIONS["custom_id"] and arguments.custom_id is None:
-        arguments.custom_id = default_custom_id(own)
-    keep = _with_named(arguments, wanted, [name for name in samples.schema.names if name not in own.names])
+        arguments.custom_id = default_custom_id(outputs)
+    # Options other than --keep can name columns of the data, too.
+    others = set(samples.schema.names) - {*outputs.names, *kept}
+    # The rows of a rendered file have labels, and maybe numbers of samples, of their own.
+    has_label_rows = arguments.chosen_label is not None and isinstance(renderer, PromptColumn)
+    labels = ["label", SAMPLE] if has_label_rows else []
+    named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *_columns_of_options(arguments), *labels])
+    keep = [*kept, *(name for name in named if name in others)]
     refuse_clash(renderer, samples.schema, keep, arguments.config)
+    form = _form(arguments, renderer, samples, outputs)
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
-    index = None if has_sample or (not keep and _numbers_tell(arguments, own)) else SAMPLE
+    counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(arguments, outputs)
+    index = None if has_sample or has_label_rows or counts_rows else SAMPLE
     schema = renderer.output_schema(samples.schema, keep=keep, index=index)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
-    tell_notes(renderer, samples.schema, arguments, held)
-    is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
-    with Progress(samples.num_rows, is_shown=is_shown) as progress:
+    if isinstance(renderer, PromptColumn):
+        schema = schema.with_metadata(samples.metadata)
+    try:
+        refuse_misspelt_columns(schema, arguments.unknown or "refuse")
+    except promptpress.TemplateError as error:
+        raise (in_options_of_template(error) if arguments.config == TEMPLATE else None) or error from None
+    if not isinstance(renderer, PromptColumn):
+        report_notes(renderer, samples.schema, arguments, held)
+    with Progress(arguments, samples.num_rows) as progress:
 
         def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
-            if frame is not None and is_prompt_alone(renderer, schema):
-                return pulled(rendered_as_lines(renderer, samples, progress.advance, frame), samples)
-            return pulled(rendered(renderer, samples, progress.advance, RenderOptions.of(keep, index)), samples)
+            if frame is not None and has_only_prompts(renderer, schema):
+                return rendered_as_lines(renderer, samples, progress.advance, frame)
+            return rendered(renderer, samples, progress.advance, RenderOptions.of(keep, index))
 
-        form: Form | None = "messages_json" if arguments.output == "messages_json" else None
-        if form is None and not pa.types.is_nested(schema.field(schema.names[-1]).type):
-            form = "text"
-        with _as_options():
-            done = _WRITERS[arguments.kind](_Job(arguments, schema, batches, schema.names[-1], form, wanted))
+        try:
+            done = _write(arguments, RenderedStream(schema, batches), form, kept)
+        except promptpress.TemplateError as error:
+            if error.path not in _ARGUMENTS:
+                raise
+            raise UsageError(f"{option_name(error.path)}: {error.message}") from error
     samples.close()
     if not arguments.quiet:
-        print(f"promptpress: {done} in {time.perf_counter() - start:.3f} s", file=sys.stderr)
+        if not isinstance(renderer, PromptColumn):
+            RunCounts(renderer).report()
+        say(f"{done} in {time.perf_counter() - start:.3f} s")
 
 
-def _numbers_tell(arguments: Namespace, own: pa.Schema) -> bool:
-    """Whether requests are told apart by their number in the output, which is their sample's: each has one request."""
-    if arguments.kind not in _OPTIONS["custom_id"] or len(own) != 1 or arguments.body_columns:
+def _has_numbers_as_ids(arguments: Namespace, outputs: pa.Schema) -> bool:
+    """Return true if a request's id is its number in the output, which is its sample's: each sample has one request."""
+    if arguments.kind not in _OPTIONS["custom_id"] or len(outputs) != 1 or arguments.body_columns:
         return False
     return set(columns_of(arguments.custom_id)) == {SAMPLE}
 
@@ -131,70 +140,93 @@ def _check(arguments: Namespace) -> None:
         arguments.out = STDOUT
     for name, kinds in _OPTIONS.items():
         if getattr(arguments, name) is not None and arguments.kind not in kinds:
-            raise UsageError(f"--{name.replace('_', '-')}: not of {arguments.kind}; it is for {', '.join(kinds)}")
-    named = arguments.model_name is not None or "model" in (arguments.body_columns or {})
-    if arguments.kind in _OPTIONS["model_name"] and not named:
+            raise UsageError(f"{option_name(name)}: not of {arguments.kind}; it is for {', '.join(kinds)}")
+    has_name = arguments.model_name is not None or "model" in (arguments.body_columns or {})
+    if arguments.kind in _OPTIONS["model_name"] and not has_name:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
-    limits = [name for name in ("max_requests", "max_bytes") if getattr(arguments, name) is not None]
-    if arguments.out == STDOUT and limits:
-        raise UsageError(f"--{limits[0].replace('_', '-')}: standard output can't be cut into files; name one by --out")
-    if arguments.out == STDOUT and arguments.kind in ("datasets", "ray"):
-        raise UsageError(
-            f"--out -: {arguments.kind} isn't JSON lines; name a {'folder' if arguments.kind == 'datasets' else 'file'}"
-        )
+    limit = first_given(arguments, ("max_requests", "max_bytes"))
+    if arguments.out == STDOUT and limit is not None:
+        raise UsageError(f"{limit}: standard output can't be cut into files; name one by --out")
+    writes = EXPORTS[arguments.kind].writes
+    if arguments.out == STDOUT and writes in ("folder", "table"):
+        what = "folder" if writes == "folder" else "file"
+        raise UsageError(f"--out -: {arguments.kind} isn't JSON lines; name a {what}")
 
 
-def _with_named(arguments: Namespace, keep: list[str], data: list[str]) -> list[str]:
-    """Keep what other options name too, of the data's columns."""
-    named = [
-        *columns_of(arguments.custom_id or ""),
-        *(arguments.body_columns or {}).values(),
-        *(arguments.sampling_columns or {}).values(),
-    ]
-    named += [arguments.answer] if arguments.answer is not None else []
-    out = [*keep]
-    for name in named:
-        if name in data and name not in out:
-            out.append(name)
-    return out
+def _columns_of_options(arguments: Namespace) -> list[str]:
+    """Return the columns that options name, without those of `--keep` and `--custom-id`."""
+    columns = [*(arguments.body_columns or {}).values(), *(arguments.sampling_columns or {}).values()]
+    named = [getattr(arguments, name) for name in _COLUMN_OPTIONS]
+    return [*columns, *(name for name in named if name is not None)]
 
 
 def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[str]) -> None:
-    """Refuse columns that are nowhere, with those that there are: of the data, not only those that are kept."""
-    known = [*data, *(name for name in table if name not in data)]
+    """Refuse columns that neither the data nor the rendered table have; the message lists all columns of the data."""
+    columns = [*data, *(name for name in table if name not in data)]
     for name in columns_of(arguments.custom_id or ""):
-        if name not in (*known, SAMPLE):
-            remedy = did_you_mean(name, known) or f"; there are {', '.join(map(repr, known))}"
+        if name not in (*columns, SAMPLE):
+            remedy = did_you_mean(name, columns) or f"; there are {', '.join(map(repr, columns))}"
             raise UsageError(f"--custom-id: neither the data nor the prompts have a column {name!r}{remedy}")
-    named = [*(arguments.body_columns or {}).values(), *(arguments.sampling_columns or {}).values()]
-    for name in (*named, *([arguments.answer] if arguments.answer is not None else [])):
-        if name not in known:
-            remedy = did_you_mean(name, known) or f"; they have {', '.join(map(repr, data))}"
+    for name in _columns_of_options(arguments):
+        if name not in columns:
+            remedy = did_you_mean(name, columns) or f"; they have {', '.join(map(repr, data))}"
             raise render_error("missing_column", f"the data have no such column{remedy}", column=name)
 
 
 def default_custom_id(schema: pa.Schema) -> str:
-    """Say by what a rendered table's rows are told apart.
-
-    Args:
-        schema: of the prompts, without columns that are kept of the data: their `label` is another.
-
-    Returns:
-        A pattern.
-
-    Example:
-        >>> default_custom_id(pa.schema({"sample": pa.int64(), "label": pa.string(), "prompt": pa.string()}))
-        '{sample}-{label}'
-
-    """
+    """Return the pattern of ids that are unique in a rendered table, such as `{sample}-{label}`."""
     return "-".join(f"{{{name}}}" for name in (SAMPLE, "label", "turn") if name == SAMPLE or name in schema.names)
 
 
-@contextmanager
-def _about_the_model(arguments: Namespace) -> Iterator[None]:
-    """Say what to do where the model's meta template is for texts, and has no roles for chat APIs."""
+def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
+    """Return what gives the prompts: a renderer, a template, or the column of a file."""
+    is_text_request = (arguments.url or "").endswith("/completions") and not arguments.url.endswith("/chat/completions")
+    if arguments.config is not None and is_rendered(arguments.config):
+        refuse_rendering(arguments)
+        return PromptColumn(PROMPT_COLUMN if arguments.prompt_column is None else arguments.prompt_column)
+    refuse_prompts(arguments)
+    template = template_of(arguments)
+    if template is None:
+        if arguments.output is None:
+            arguments.output = "text" if is_text_request else "openai"
+        return _make_renderer(arguments)
+    if arguments.jinja is None and not is_text_request:
+        raise UsageError(
+            f"--chat-template: {arguments.kind} sends messages, to which the server applies its own chat template; "
+            "leave --chat-template out and name the column of messages: export FORM FILE --prompt-column messages; "
+            "or send its texts: --url /v1/completions"
+        )
+    return template
+
+
+def _form(
+    arguments: Namespace, renderer: RendererOrTemplate | PromptColumn, samples: Samples, outputs: pa.Schema
+) -> Form | None:
+    """Return the form of the prompts; None: that of the column's type."""
+    if arguments.output == "messages_json":
+        return "messages_json"
+    if pa.types.is_nested(outputs.field(outputs.names[-1]).type):
+        return None
+    # The first prompt of a file decides; the export refuses a later one that isn't JSON.
+    is_json = isinstance(renderer, PromptColumn) and (
+        renderer.is_json(samples.schema) or _begins_with_messages(renderer, samples)
+    )
+    return "messages_json" if is_json else "text"
+
+
+def _begins_with_messages(renderer: PromptColumn, samples: Samples) -> bool:
+    (column,) = engine_of(renderer).required_columns
+    for batch in samples.reader():
+        if batch.num_rows:
+            first = batch.column(batch.schema.get_field_index(column))[0].as_py()
+            return isinstance(as_request(first, is_json=None), list)
+    return False
+
+
+def _make_renderer(arguments: Namespace) -> promptpress.Renderer:
+    """Make the renderer; if a meta template for texts has no roles for a chat API, the error says what to do."""
     try:
-        yield
+        return make_renderer(arguments)
     except promptpress.TemplateError as error:
         if error.code != "missing_api_role" or arguments.output != "openai":
             raise
@@ -204,98 +236,37 @@ def _about_the_model(arguments: Namespace) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def _as_options() -> Iterator[None]:
-    """Say of an argument's error which option it is about."""
-    try:
-        yield
-    except promptpress.TemplateError as error:
-        if error.path in _ARGUMENTS:
-            raise UsageError(f"--{error.path.replace('_', '-')}: {error.message}") from error
-        raise
-
-
-def _requests(job: _Job) -> str:
-    arguments, limits = job.arguments, SERVICES[job.arguments.kind]
-    source = BatchRequests(
-        job.schema,
-        model=arguments.model_name,
-        body=arguments.body,
-        body_columns=arguments.body_columns,
-        custom_id=arguments.custom_id,
-        custom_id_length=limits.custom_id_length,
-        url=arguments.url or CHAT,
-        prompt=job.prompt,
-        form=job.form,
-    )
-    max_requests, max_bytes = arguments.max_requests or limits.max_requests, arguments.max_bytes or limits.max_bytes
-    return _written(job, source, "requests", max_requests, max_bytes)
-
-
-def _sharegpt(job: _Job) -> str:
-    source = Conversations(
-        job.schema,
-        "conversations",
-        ("from", "value"),
-        SHAREGPT_ROLES,
-        answer=job.arguments.answer,
-        keep=job.keep,
-        prompt=job.prompt,
-        form=job.form,
-    )
-    return _written(job, source, "conversations")
-
-
-def _messages_json(job: _Job) -> str:
-    source = Conversations(
-        job.schema,
-        "messages",
-        ("role", "content"),
-        answer=job.arguments.answer,
-        keep=job.keep,
-        prompt=job.prompt,
-        form=job.form,
-    )
-    return _written(job, source, "conversations")
-
-
-def _written(job: _Job, source: LinesOf, what: str, max_lines: int | None = None, max_bytes: int | None = None) -> str:
-    frame = source.frame if isinstance(source, BatchRequests) else None
-    done = write_batches(job.batches(frame), job.arguments.out, source, max_lines, max_bytes)
+def _write(arguments: Namespace, stream: RenderedStream, form: Form | None, kept: list[str]) -> str:
+    """Call the function of the export, which writes the rendered batches, and return a summary."""
+    export, path = EXPORTS[arguments.kind], arguments.out
+    options: dict[str, Any] = {"prompt": stream.schema.names[-1], "form": form}
+    options |= {_KEYWORDS.get(name, name): getattr(arguments, name) for name in (*export.options, "unknown")}
+    # The function has defaults for all options but the model, which `body_columns` may name instead.
+    options = {name: value for name, value in options.items() if value is not None or name == "model"}
+    function = export.load()
+    if export.writes in ("folder", "table"):
+        reader = pa.RecordBatchReader.from_batches(stream.schema, stream.batches(None))
+        if export.writes == "folder":
+            return f"{len(_write_folder(function, reader, path, options)):,} rows in {path}"
+        out = out_format(path, None)
+        if out.format not in ("parquet", "arrow"):
+            raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
+        rows = function(reader, **options)
+        return f"{write_prompts(path, out, rows.schema, rows, None).rows:,} rows in {path}"
+    if export.writes == "conversations":
+        options["keep"] = kept
+    done = function(stream, path, **options)
     files = done.paths[0] if len(done.paths) == 1 else f"{len(done.paths)} files, {done.paths[0]} to {done.paths[-1]},"
     size = f"{done.bytes / 1e6:,.1f} MB" if done.bytes >= 1e6 else f"{done.bytes / 1e3:,.1f} kB"
-    return f"{done.requests:,} {what.removesuffix('s') if done.requests == 1 else what}, {size}, in {files}"
+    unit = export.writes.removesuffix("s") if done.requests == 1 else export.writes
+    return f"{done.requests:,} {unit}, {size}, in {files}"
 
 
-def _datasets(job: _Job) -> str:
+def _write_folder(
+    function: Callable[..., Any], reader: pa.RecordBatchReader, path: str, options: dict[str, Any]
+) -> Any:
     try:
-        made = datasets(job.reader, job.arguments.out, answer=job.arguments.answer, prompt=job.prompt, form=job.form)
+        return function(reader, path, **options)
     except (ImportError, OSError) as error:
-        said = isinstance(error, ImportError) or not error.errno  # what promptpress says names the place itself
-        raise OutputError(str(error) if said else f"{job.arguments.out}: {reason(error)}") from error
-    return f"{len(made):,} rows in {job.arguments.out}"
-
-
-def _ray(job: _Job) -> str:
-    arguments = job.arguments
-    out = out_format(arguments.out, None)
-    if out.format not in ("parquet", "arrow"):
-        raise UsageError(f"--out {arguments.out}: rows for Ray Data are .parquet or .arrow")
-    rows = ray_batches(
-        job.reader,
-        sampling_params=arguments.sampling_params,
-        sampling_columns=arguments.sampling_columns,
-        prompt=job.prompt,
-        form=job.form,
-    )
-    done = write_prompts(arguments.out, out, rows.schema, rows, None)
-    return f"{done.rows:,} rows in {arguments.out}"
-
-
-_WRITERS: dict[str, Callable[[_Job], str]] = {
-    **dict.fromkeys(SERVICES, _requests),
-    "sharegpt": _sharegpt,
-    "messages-json": _messages_json,
-    "datasets": _datasets,
-    "ray": _ray,
-}
+        is_complete = isinstance(error, ImportError) or not error.errno  # the message is from promptpress itself
+        raise OutputError(str(error) if is_complete else f"{path}: {reason(error)}") from error

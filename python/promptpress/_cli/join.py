@@ -1,104 +1,105 @@
-"""`promptpress join`: results of batches beside the rows that were asked."""
+"""`promptpress join`: joins the results of batches to the rows of their requests."""
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterable
 
 import pyarrow as pa
 
 import promptpress
-from promptpress import _compute as pc
-from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.export import default_custom_id
-from promptpress._cli.notes import held_back, tell_notes
-from promptpress._cli.render import chosen_out_format, keep_columns, refuse_clash, write_prompts
-from promptpress._cli.threads import set_threads
+from promptpress._cli.render.render import chosen_out_format, keep_columns, refuse_clash, write_prompts
+from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.threads import set_threads
+from promptpress._cli.sources.configured_renderer import make_renderer
+from promptpress._cli.sources.notes import held_warnings, report_notes
+from promptpress._errors.file_errors import DataError, UsageError, reason
 from promptpress._export.custom_ids import SAMPLE, columns_of
-from promptpress._export.join_results import join as join_results
-from promptpress._file_errors import DataError, UsageError, reason
-from promptpress._inputs.found_files import found_files
-from promptpress._inputs.samples import Samples
-from promptpress._outputs.formats import check_compression
-from promptpress._outputs.output_file import STDOUT
-from promptpress._places import missing
+from promptpress._export.join_results import joined as join_results
+from promptpress._export.retry import write_retry
+from promptpress._io.paths import missing
+from promptpress._io.read.find_files import find_files
+from promptpress._io.read.samples import Samples
+from promptpress._io.write.formats import check_compression
+from promptpress._io.write.output_file import STDOUT
+from promptpress._utils import lazy_compute as pc
 
 
 def join(arguments: Namespace) -> None:
-    """Do what the command line says.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-
-    Raises:
-        FileError: when something is wrong, by kind.
-        promptpress.TemplateError: when the configuration is.
-        promptpress.RenderError: when the data don't fit it, or a line is no result.
-
-    """
+    """Join the results and write the rows."""
     out = chosen_out_format(arguments)
     check_compression(out.format, arguments.compression)
-    _refuse_overwriting(arguments)
+    results = [file for path in arguments.results for file, _ in find_files(path, "jsonl")]
+    if (arguments.requests is None) != (arguments.retry is None):
+        given, missing_option = ("--retry", "--requests") if arguments.requests is None else ("--requests", "--retry")
+        what = {"--requests": "the batch files that were sent", "--retry": "the file for the requests that failed"}
+        raise UsageError(f"{given}: {missing_option} FILE is needed, too: {what[missing_option]}")
+    inputs = (*results, arguments.table, *(arguments.data or ()), *(arguments.examples or ()))
+    _refuse_same("--out", arguments.out, inputs)
+    if arguments.retry is not None:
+        _refuse_same("--retry", arguments.retry, inputs)
+        if os.path.realpath(arguments.retry) == os.path.realpath(arguments.out):
+            raise UsageError(f"--retry {arguments.retry}: the same file as --out")
     set_threads(arguments.threads)
     start = time.perf_counter()
     table, pattern = _table_and_pattern(arguments)
     try:
-        joined = join_results(
-            arguments.results,
-            table,
-            custom_id=pattern,
-            choices=arguments.choices,
-            raw=arguments.raw,
-            prefix=arguments.prefix,
-        )
+        options = {name: getattr(arguments, name) for name in ("choices", "raw", "prefix")}
+        joined, failed = join_results(arguments.results, table, custom_id=pattern, **options)
     except OSError as error:
         path = str(error.filename or "the results")
         raise DataError(f"{path}: {missing(path, error)}") from error
     except promptpress.TemplateError as error:
         raise UsageError(f"--custom-id: {error.message}") from error
     write_prompts(arguments.out, out, joined.schema, joined.to_batches(), arguments.compression)
+    retry = None
+    if arguments.retry is not None:
+        try:
+            retry = write_retry(arguments.requests, arguments.retry, failed)
+        except OSError as error:
+            raise DataError(reason(error)) from error
     if not arguments.quiet:
-        counts = dict(
-            zip(
-                *(column.to_pylist() for column in pc.value_counts(joined[f"{arguments.prefix}status"]).flatten()),
-                strict=True,
-            )
-        )
-        told = ", ".join(f"{counts.get(word, 0):,} {word}" for word in ("ok", "error", "missing"))
-        print(f"promptpress: {len(joined):,} rows: {told}; in {time.perf_counter() - start:.3f} s", file=sys.stderr)
+        values, numbers = pc.value_counts(joined[f"{arguments.prefix}status"]).flatten()
+        counts = dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
+        statuses = ", ".join(f"{counts.get(status, 0):,} {status}" for status in ("ok", "error", "missing"))
+        say(f"{len(joined):,} rows: {statuses}; in {time.perf_counter() - start:.3f} s")
+        if retry is not None:
+            say(f"{retry.requests:,} request{'' if retry.requests == 1 else 's'} to retry in {', '.join(retry.paths)}")
 
 
-def _refuse_overwriting(arguments: Namespace) -> None:
-    results = [found for path in arguments.results for found, _ in found_files(path, "jsonl")]
-    for path in (*results, arguments.table, *(arguments.data or ()), *(arguments.examples or ())):
-        if arguments.out != STDOUT and os.path.realpath(path) == os.path.realpath(arguments.out):
-            raise UsageError(f"--out {arguments.out}: the same file as the input {path}")
+def _refuse_same(option: str, path: str, inputs: Iterable[str]) -> None:
+    """Refuse an output that is one of the inputs."""
+    for other in inputs:
+        if path != STDOUT and os.path.realpath(other) == os.path.realpath(path):
+            raise UsageError(f"{option} {path}: the same file as the input {other}")
 
 
 def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
-    """Read the rows that were asked, or render them again; and say by which ids."""
+    """Return the rows of the requests, read or rendered again, and the pattern of their ids."""
     if not arguments.data:
         samples = Samples([arguments.table], arguments.data_format)
         try:
             table = samples.table()
-            return table, arguments.custom_id or _pattern_of(table)
+            return table, arguments.custom_id or _exported_pattern(table)
         finally:
             samples.close()
     arguments.config = arguments.table
-    with held_back(arguments) as held:
+    with held_warnings(arguments) as held:
         renderer = make_renderer(arguments)
     samples = Samples(arguments.data, arguments.data_format, limit=arguments.limit)
-    own = renderer.output_schema(samples.schema).names
-    keep = keep_columns(arguments.keep, samples.schema) or [name for name in samples.schema.names if name not in own]
-    pattern = arguments.custom_id or default_custom_id(renderer.output_schema(samples.schema))
-    # Ids are of the data's own columns where export took them from there.
-    named = dict.fromkeys(columns_of(pattern))
-    keep += [name for name in named if name in samples.schema.names and name not in (*keep, *own)]
+    columns, output_schema = samples.schema.names, renderer.output_schema(samples.schema)
+    outputs = output_schema.names
+    keep = keep_columns(arguments.keep, samples.schema) or [name for name in columns if name not in outputs]
+    pattern = arguments.custom_id or default_custom_id(output_schema)
+    # Like the export, the join may build ids from columns of the data.
+    id_columns = dict.fromkeys(columns_of(pattern))
+    keep += [name for name in id_columns if name in columns and name not in (*keep, *outputs)]
     refuse_clash(renderer, samples.schema, keep, arguments.config)
-    tell_notes(renderer, samples.schema, arguments, held)
-    index = None if SAMPLE in (*keep, *own) else SAMPLE
+    report_notes(renderer, samples.schema, arguments, held)
+    index = None if SAMPLE in (*keep, *outputs) else SAMPLE
     try:
         return renderer.render(samples.table(), keep=keep, index=index), pattern
     except OSError as error:
@@ -107,15 +108,15 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
         samples.close()
 
 
-def _pattern_of(table: pa.Table) -> str:
-    """Say by what export told the rows of a table apart: a `label` may be the data's own, and one row a sample has."""
-    if SAMPLE not in table.column_names or _is_unique(table[SAMPLE]):
-        return f"{{{SAMPLE}}}"
-    return default_custom_id(table.schema)
+def _exported_pattern(table: pa.Table) -> str:
+    """Return the default pattern of export for the rows of a table.
 
-
-def _is_unique(column: pa.ChunkedArray) -> bool:
+    If each sample has one row, a column `label` belongs to the data, and isn't part of the pattern.
+    """
     try:
-        return bool(pc.count_distinct(column, mode="all").as_py() == len(column))
+        is_unique = SAMPLE not in table.column_names or (
+            pc.count_distinct(table[SAMPLE], mode="all").as_py() == len(table)
+        )
     except pa.ArrowNotImplementedError:  # nested types
-        return False
+        is_unique = False
+    return f"{{{SAMPLE}}}" if is_unique else default_custom_id(table.schema)

@@ -1,126 +1,94 @@
-"""`promptpress show`: prompts in the terminal."""
+"""`promptpress show`: prints prompts to the terminal, coloured by origin."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from promptpress._cli.prompt_sources import prompt_source
-from promptpress._cli.terminal import Terminal
-from promptpress._cli.threads import set_threads
-from promptpress._outputs.output_file import standard_output
-from promptpress._view.layout import Layout
-from promptpress._view.prompt import Prompt
-from promptpress._view.prompt_source import PromptSource
-from promptpress._view.renderer_source import RendererSource
-from promptpress._view.search import RequestFilter, extremes, match_marks, matching, sampled_rows
+from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.options import row_choice
+from promptpress._cli.shell.terminal import Terminal
+from promptpress._cli.shell.threads import set_threads
+from promptpress._cli.sources.prompt_sources import prompt_source
+from promptpress._cli.sources.token_counter import token_counter
+from promptpress._io.read.chosen_rows import sampled_rows
+from promptpress._io.write.output_file import standard_output
+from promptpress._prompts.chosen_source import ChosenSource
+from promptpress._prompts.layout import Layout
+from promptpress._prompts.prompt import Prompt
+from promptpress._prompts.prompt_source import PromptSource
+from promptpress._prompts.renderer_source import RendererSource
+from promptpress._prompts.search import RequestFilter, extremes, match_marks, matching
 
-Count = Callable[[Prompt], int]
+_ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
+"""Options that say otherwise what roles are called."""
 
-_MAX_LOOKED_INTO = 100
-"""Of how many rows it is said that a value was taken for a template."""
+_MAX_CHECKED_ROWS = 100
+"""The number of rows that are checked for values that were treated as templates."""
 
 
 def show(arguments: Namespace) -> None:
-    """Do what the command line says.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-
-    Raises:
-        FileError: when something is wrong, by kind.
-        promptpress.TemplateError: when the configuration is.
-        promptpress.RenderError: when the data don't fit it, or there is no such row.
-
-    """
+    """Print the prompts that the options choose."""
     set_threads(arguments.threads)
-    count = None if arguments.tokenizer is None else token_count(arguments.tokenizer)
+    counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
+    if arguments.system is not None and all(getattr(arguments, name) is None for name in _ROLE_OPTIONS):
+        arguments.output = "openai"  # the roles as an API is sent them
     source = prompt_source(arguments)
     with standard_output() as stream:
         terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
         layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, show_masked=terminal.is_colored)
-        shown: list[Prompt] = []
+        printed: list[Prompt] = []
         for prompt in _prompts(source, arguments, terminal, layout):
-            tokens = None if count is None else count(prompt)
+            tokens = None
+            if counter is not None:
+                tokens = sum(counter.count(["".join(piece.text for piece in texts) for _, _, texts in prompt.texts()]))
             marks = () if arguments.grep is None else match_marks(prompt, arguments.grep)
-            if shown:
+            if printed:
                 terminal.write([[]])
-            shown.append(prompt)
+            printed.append(prompt)
             terminal.write(layout.prompt(prompt, marks=marks, tokens=tokens))
-            if arguments.origins:
-                is_jinja = arguments.jinja is not None or arguments.chat_template is not None
-                _origins(prompt, terminal, layout, source, is_jinja=is_jinja)
+            if arguments.origins and source.has_origins:
+                terminal.write(layout.caption("origins, in bytes:", "head"))
+                terminal.write(layout.origins(prompt))
+            elif arguments.origins:
+                of_file = "a file of prompts doesn't say them; its configuration does"
+                of_chat = "a chat template after a configuration doesn't say them"
+                message = of_chat if isinstance(source, (RendererSource, ChosenSource)) else of_file
+                terminal.write(layout.caption(f"origins: {message}", "head"))
         if terminal.is_colored:
-            legend = list(layout.legend(shown))
+            legend = list(layout.legend(printed))
             terminal.write([[], *legend] if legend else [])
-    if not arguments.quiet and isinstance(source, RendererSource):
-        _tell_taken(source, [prompt.sample for prompt in shown])
-
-
-def _tell_taken(source: RendererSource, rows: Sequence[int]) -> None:
-    """Say where a value was filled in: in the prompt it looks as if the data had it."""
-    for row in list(dict.fromkeys(rows))[:_MAX_LOOKED_INTO]:
-        columns = source.taken_for_templates(row)
-        if columns:
-            names = ", ".join(map(repr, columns))
-            said = f"row {row}: braces in the text of {names} were filled in, as harnesses do"
-            print(f"promptpress: note: {said}; --substitution single_pass leaves them alone", file=sys.stderr)
-
-
-def _origins(prompt: Prompt, terminal: Terminal, layout: Layout, source: PromptSource, *, is_jinja: bool) -> None:
-    if source.has_origins:
-        terminal.write(layout.said("origins, in bytes:", "head"))
-        terminal.write(layout.origins(prompt))
-    else:
-        said = "a file of prompts doesn't say them; its configuration does"
-        said = "texts of a Jinja template don't say them" if is_jinja else said
-        terminal.write(layout.said(f"origins: {said}", "head"))
+    if not arguments.quiet and isinstance(source, (RendererSource, ChosenSource)):
+        # A value that was treated as a template looks in the prompt as if the data contained that text.
+        for row in list(dict.fromkeys(prompt.sample for prompt in printed))[:_MAX_CHECKED_ROWS]:
+            if columns := source.divergent_columns(row):
+                filled = f"braces in the text of {', '.join(map(repr, columns))} were filled in, as harnesses do"
+                say(f"note: row {row}: {filled}; --substitution single_pass leaves them alone")
 
 
 def _prompts(source: PromptSource, arguments: Namespace, terminal: Terminal, layout: Layout) -> Iterator[Prompt]:
-    """Go through the prompts that the options name."""
-    label, turn = arguments.label, arguments.turn
-    kept = RequestFilter(label, turn)
+    """Yield the prompts that the options choose."""
+    label, turn, choice = arguments.label, arguments.turn, row_choice(arguments)
+    request_filter = RequestFilter(label, turn)
     if arguments.grep is not None:
-        found = matching(source, arguments.grep, arguments.max, kept)
-        said = f"{found.matching:,} of {found.requests:,} requests match"
-        more = f"; the first {len(found.first)}:" if found.matching > len(found.first) else ""
-        terminal.write(layout.said(said + more, "head"))
-        places = found.first
+        matches = matching(source, arguments.grep, arguments.max, request_filter)
+        heading = f"{matches.matching:,} of {matches.requests:,} requests match"
+        more = f"; the first {len(matches.first)}:" if matches.matching > len(matches.first) else ""
+        terminal.write(layout.caption(heading + more, "head"))
+        requests = matches.first
     elif arguments.longest is not None or arguments.shortest is not None:
         count = arguments.longest or arguments.shortest
-        places = extremes(source, count, kept, longest=arguments.longest is not None)
+        requests = extremes(source, count, request_filter, longest=arguments.longest is not None)
     else:
-        rows: Sequence[int] = arguments.row or [0]
-        if arguments.sample is not None:
-            rows = sampled_rows(source.num_samples, arguments.sample, arguments.seed)
+        rows: Sequence[int] = arguments.row or []
+        if not rows:
+            positions = [0]
+            if arguments.sample is not None:
+                positions = sampled_rows(source.num_samples, arguments.sample, choice.seed)
+            rows = list(map(source.row_number, positions)) if isinstance(source, ChosenSource) else positions
         for row in rows:
             yield from source.prompts(row, label, turn)
         return
-    for place in places:
-        yield from place.prompts(source)
-
-
-def token_count(name: str) -> Count:
-    """Load a tokenizer.
-
-    Args:
-        name: as `--tokenizer` has it.
-
-    Returns:
-        What counts the tokens of a prompt's texts: those of its messages together, without roles.
-
-    Raises:
-        UsageError: when there is no such tokenizer, or the package isn't installed.
-
-    """
-    from promptpress._cli.token_counter import token_counter  # noqa: PLC0415 - an extra
-
-    counter = token_counter(name)
-
-    def count(prompt: Prompt) -> int:
-        texts = ["".join(piece.text for piece in pieces) for _, _, pieces in prompt.texts()]
-        return sum(counter.count(texts))
-
-    return count
+    for request in requests:
+        yield from source.prompts(*request)

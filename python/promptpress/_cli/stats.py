@@ -1,109 +1,75 @@
-"""`promptpress stats`: how long prompts are, what their bytes come from, and which of them are the same."""
+"""`promptpress stats`: measures the lengths, origins and duplicates of prompts."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
 from argparse import Namespace
+from dataclasses import replace
+
+import pyarrow as pa
 
 import promptpress
-from promptpress._cli.configured_renderer import make_renderer
-from promptpress._cli.jinja_runs import Maker, RunCounts
-from promptpress._cli.jinja_sources import template_of
-from promptpress._cli.progress import Progress
-from promptpress._cli.prompt_sources import is_rendered, refuse_prompts, refuse_rendering
-from promptpress._cli.prompt_stream import errors_of
-from promptpress._cli.threads import set_threads
-from promptpress._cli.token_counter import token_counter
-from promptpress._file_errors import DataError, UsageError
-from promptpress._inputs.samples import Samples
-from promptpress._model_classes import did_you_mean
-from promptpress._outputs.output_file import standard_output
-from promptpress._prompt_column import PROMPT_COLUMN, column_of_prompts
-from promptpress._statistics.text_report import BLOCKS, text_report
-from promptpress._tokenizer import TokenCounter
-from promptpress._view.visible import encodable
+from promptpress._cli.render.prompt_stream import reading_errors
+from promptpress._cli.shell.messages import can_encode
+from promptpress._cli.shell.options import row_choice
+from promptpress._cli.shell.progress import Progress
+from promptpress._cli.shell.threads import set_threads
+from promptpress._cli.sources.configured_renderer import make_renderer
+from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
+from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.notes import report_notes
+from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
+from promptpress._cli.sources.token_counter import token_counter
+from promptpress._io.read.chosen_rows import ChosenRows
+from promptpress._io.read.samples import Samples
+from promptpress._io.write.output_file import standard_output
+from promptpress._statistics.report import BLOCKS, text_report
+from promptpress._utils.escapes import encodable
 
 
 def stats(arguments: Namespace) -> None:
-    """Do what the command line says.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-
-    Raises:
-        FileError: when something is wrong, by kind.
-        promptpress.TemplateError: when the configuration is.
-        promptpress.RenderError: when the data don't fit it.
-
-    """
+    """Measure the prompts, rendered now or before, and print the statistics."""
     set_threads(arguments.threads)
     counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
+    renderer: RendererOrTemplate | None = None
     if arguments.config is not None and is_rendered(arguments.config):
         refuse_rendering(arguments)
-        samples = _samples(arguments, [arguments.config])
-        own = _measured(arguments, samples, None, counter, _prompt_column(arguments, samples))
     else:
         refuse_prompts(arguments)
         renderer = template_of(arguments) or make_renderer(arguments)
-        own = _measured(arguments, _samples(arguments, arguments.data), renderer, counter, None)
+    paths = [arguments.config] if renderer is None else arguments.data
+    samples = Samples(paths, arguments.data_format, arguments.batch_size, arguments.limit, choice=row_choice(arguments))
+    column = None
+    if renderer is None:
+        column = prompt_column_of(arguments, samples.schema)
+    else:
+        report_notes(renderer, samples.schema, arguments)
+    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples):
+        reader = samples.reader(progress.advance)
+        if renderer is None:
+            statistics = promptpress.stats(reader, tokenizer=counter, column=column)
+        else:
+            statistics = promptpress.stats(renderer, reader, tokenizer=counter)
+    if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
+        RunCounts(renderer).report()
+    samples.close()
+    if samples.chosen is not None:
+        longest, shortest = (
+            _with_row_numbers(table, samples.chosen) for table in (statistics.longest, statistics.shortest)
+        )
+        statistics = replace(statistics, longest=longest, shortest=shortest)
     with standard_output() as stream:
         if arguments.json:
-            print(json.dumps(own.to_dict()), file=stream)
+            print(json.dumps(statistics.to_dict()), file=stream)
             return
-        encoding = stream.encoding or "utf-8"
-        text = text_report(own, shutil.get_terminal_size().columns, is_ascii=not _encodes(BLOCKS, encoding))
+        encoding, width = stream.encoding or "utf-8", shutil.get_terminal_size().columns
+        text = text_report(statistics.to_dict(), width, is_ascii=not can_encode(BLOCKS, encoding))
         print(encodable(text, encoding), file=stream)
 
 
-def _samples(arguments: Namespace, paths: list[str]) -> Samples:
-    return Samples(paths, arguments.data_format, arguments.batch_size, arguments.limit)
-
-
-def _prompt_column(arguments: Namespace, samples: Samples) -> str:
-    name = str(arguments.prompt_column or PROMPT_COLUMN)
-    try:
-        column_of_prompts(samples.schema, name)
-    except promptpress.RenderError as error:
-        if error.code != "missing_column":
-            raise
-        names = samples.schema.names
-        has = ", ".join(map(repr, names))
-        if arguments.prompt_column is None:
-            said = f"has no column {name!r}; it has {has}; --prompt-column says which has the prompts"
-            raise DataError(f"{arguments.config}: {said}") from None
-        said = f"the file has no such column; it has {has}{did_you_mean(name, names)}"
-        raise UsageError(f"--prompt-column {name}: {said}") from None
-    return name
-
-
-def _measured(
-    arguments: Namespace,
-    samples: Samples,
-    renderer: Maker | None,
-    counter: TokenCounter | None,
-    column: str | None,
-) -> promptpress.Statistics:
-    is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
-    with Progress(samples.num_rows, is_shown=is_shown) as progress:
-        reader = samples.reader(progress.advance)
-        with errors_of(samples):
-            if renderer is None:
-                own = promptpress.stats(reader, tokenizer=counter, column=column)
-            elif isinstance(renderer, promptpress.Renderer) and renderer._configuration.chat is None:
-                own = promptpress.stats(renderer, reader, tokenizer=counter)
-            else:  # what texts are made of isn't known
-                own = promptpress.stats(renderer.stream(reader), tokenizer=counter, column=PROMPT_COLUMN)
-    if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
-        RunCounts(renderer).tell()
-    samples.close()
-    return own
-
-
-def _encodes(text: str, encoding: str) -> bool:
-    try:
-        text.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+def _with_row_numbers(requests: pa.Table, chosen: ChosenRows) -> pa.Table:
+    """Return a table of requests with the numbers that their samples have in the data."""
+    index = requests.schema.get_field_index("sample")
+    samples = requests.column(index).combine_chunks()
+    return requests.set_column(index, requests.schema.field(index), chosen.numbers(samples))

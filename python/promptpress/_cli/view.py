@@ -1,144 +1,201 @@
-"""`promptpress view`: the samples behind a local page, or chosen rows in a file."""
+"""`promptpress view`: serves a local page of all prompts, or writes some of them into an HTML file."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 import promptpress
-from promptpress._cli.configured_renderer import make_renderer
-from promptpress._cli.notes import tell_notes
-from promptpress._cli.template_option import TEMPLATE, with_template
-from promptpress._cli.threads import set_threads
-from promptpress._config_files.config_file import Config, read_config
-from promptpress._file_errors import FileError, UsageError
-from promptpress._inputs.samples import Samples
-from promptpress._viewer.catalogue import Catalogue, Choice, Source
+from promptpress._arrow.prompt_column import PROMPT_COLUMN
+from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.options import first_given, row_choice
+from promptpress._cli.shell.threads import set_threads
+from promptpress._cli.sources.configured_renderer import make_renderer
+from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.notes import report_notes
+from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
+from promptpress._cli.sources.template_option import TEMPLATE, with_template
+from promptpress._config.files.config_file import Config, read_config
+from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.template_engine import TemplateEngine
+from promptpress._errors.file_errors import FileError, UsageError
+from promptpress._io.read.samples import Samples
+from promptpress._utils.counted import counted
+from promptpress._viewer.catalogue import Catalogue, Choice, ConfigEntry
 from promptpress._viewer.html_file import write_html
 from promptpress._viewer.sample_store import SampleStore
 from promptpress._viewer.sources import Sources
 
-_OF_CONFIGURATIONS = (
-    *("system", "shots", "output_column", "model", "dataset", "model_abbr", "output", "roles", "mode", "labels"),
+_CONFIGURATION_OPTIONS = (
+    *(
+        "system",
+        "shots",
+        "shots_seed",
+        "output_column",
+        "model",
+        "dataset",
+        "model_abbr",
+        "output",
+        "roles",
+        "mode",
+        "labels",
+    ),
     *("substitution", "dialect", "strings", "examples"),
 )
-"""Options that say what prompts are made of."""
+"""Options that decide how prompts are rendered."""
 
-_BATCH = 2048
-"""Samples that are read at a time: few, for the first are shown when they are there, and each may be a megabyte."""
+_MAX_HEADING = 120
+"""Characters of a template in the heading of the HTML file."""
+
+_BATCH_ROWS = 2048
+"""Samples in a batch: few, because the page shows the first batch early, and a sample may have a megabyte."""
 
 
 def view(arguments: Namespace) -> None:
-    """Serve the page until the process is interrupted, or write the file.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-
-    Raises:
-        FileError: when a file can't be read or written, or the page's framework isn't installed.
-        promptpress.TemplateError: when the configuration is wrong.
-
-    """
+    """Serve the page until the process is interrupted, or write the HTML file."""
     if arguments.rows is not None and arguments.html is None:
         raise UsageError("--rows says what --html FILE writes; in the page, g goes to a row")
-    if arguments.html is None:
-        _need_nicegui()
-    set_threads(arguments.threads)
-    catalogue, choice = _catalogue(arguments)
-    samples = Samples(arguments.data, arguments.data_format, _BATCH, arguments.limit)
-    if catalogue is not None:
-        tell_notes(catalogue.renderer(choice), samples.schema, Namespace(**{**vars(arguments), "strict": False}))
-    warnings.simplefilter("ignore", promptpress.PromptWarning)  # of what is chosen later, in threads
-    store = SampleStore(samples)
-    try:
-        if arguments.html is not None:
-            rows = write_html(arguments.html, arguments.rows, store, Sources(store, catalogue), choice)
-            if not arguments.quiet:
-                print(f"promptpress: {rows:,} row{'s' if rows != 1 else ''} in {arguments.html}", file=sys.stderr)
-        else:
-            _serve(arguments, store, catalogue, choice)
-    finally:
-        store.close()
-
-
-def _serve(arguments: Namespace, store: SampleStore, catalogue: Catalogue | None, choice: Choice) -> None:
-    from promptpress._viewer.page.server import serve  # noqa: PLC0415 - needs NiceGUI, which --html doesn't
-    from promptpress._viewer.page.whole_page import Shown, add_page  # noqa: PLC0415
-
-    title = ", ".join(Path(path).name for path in arguments.data)
-    prompts = list(catalogue.prompts) if catalogue is not None else []
-    other = choice.changed(prompts=prompts[1]) if len(prompts) > 1 else None
-    add_page(Shown(title, store, catalogue, choice, other))
-
-    def announce(address: str) -> None:
-        print(f"promptpress: {address}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
-
-    with contextlib.suppress(KeyboardInterrupt):  # which is how it is meant to end
-        serve(f"{title} - promptpress", arguments.port, announce, open_browser=not arguments.no_open)
-
-
-def _need_nicegui() -> None:
-    if importlib.util.find_spec("nicegui") is None:
+    if arguments.html is None and importlib.util.find_spec("nicegui") is None:
         raise UsageError(
             "promptpress view shows its page with NiceGUI, which isn't installed: pip install 'promptpress[view]'; "
             "--html FILE needs none"
         )
+    set_threads(arguments.threads)
+    _settle_operands(arguments)
+    catalogue, choice = _catalogue(arguments)
+    samples = Samples(arguments.data, arguments.data_format, _BATCH_ROWS, arguments.limit, choice=row_choice(arguments))
+    if catalogue is not None:
+        report_notes(catalogue.renderer(choice), samples.schema, arguments)
+    column = PROMPT_COLUMN
+    if catalogue is None:
+        column = prompt_column_of(
+            Namespace(config=arguments.data[0], prompt_column=arguments.prompt_column), samples.schema
+        )
+    warnings.simplefilter("ignore", promptpress.PromptWarning)  # other choices are made later, in threads
+    store = SampleStore(samples)
+    sources = Sources(store, catalogue, column)
+    try:
+        if arguments.html is not None:
+            rows = write_html(
+                arguments.html, arguments.rows, store, sources, choice, heading=_heading(arguments, choice)
+            )
+            if not arguments.quiet:
+                say(f"{counted(rows, 'row')} in {arguments.html}")
+        else:
+            _serve(arguments, store, sources, catalogue, choice)
+    finally:
+        store.close()
+
+
+def _settle_operands(arguments: Namespace) -> None:
+    """Make a file of prompts that is given in place of CONFIG the data, and refuse operands that don't go together."""
+    configs = arguments.config
+    rendered = [path for path in configs if is_rendered(path)]
+    if rendered and arguments.data:
+        raise UsageError(f"{rendered[0]}: holds prompts, so --data has nothing to add")
+    if rendered and len(configs) > 1:
+        raise UsageError(f"{rendered[0]}: holds prompts, and is viewed alone; promptpress diff compares two such files")
+    if rendered:
+        arguments.config, arguments.data = [], rendered
+    elif configs or any(getattr(arguments, name) is not None for name in ("template", "jinja", "chat_template")):
+        refuse_prompts(Namespace(**{**vars(arguments), "config": next(iter(configs), None)}))
+    elif not arguments.data:
+        raise UsageError("neither CONFIG nor --data; CONFIG says what a prompt is, or is a file of prompts")
+
+
+def _heading(arguments: Namespace, choice: Choice) -> str:
+    """Return the heading of the HTML file: the template or its file, and the files of samples."""
+    template = arguments.template if choice.prompts == TEMPLATE else choice.prompts
+    if arguments.jinja is not None and choice.prompts == "--jinja":
+        template = arguments.jinja
+    words = " ".join((template or "").split())
+    short = words if len(words) <= _MAX_HEADING else words[: _MAX_HEADING - 1] + "…"
+    return " · ".join(filter(None, [short, _file_names(arguments)]))
+
+
+def _file_names(arguments: Namespace) -> str:
+    return ", ".join(Path(path).name for path in arguments.data)
+
+
+def _serve(
+    arguments: Namespace, store: SampleStore, sources: Sources, catalogue: Catalogue | None, choice: Choice
+) -> None:
+    from promptpress._viewer.page.server import serve  # noqa: PLC0415 - needs NiceGUI, which --html doesn't
+    from promptpress._viewer.page.whole_page import PageSetup, add_page  # noqa: PLC0415
+
+    title = _file_names(arguments)
+    prompts = list(catalogue.prompts) if catalogue is not None else []
+    other = choice.changed(prompts=prompts[1]) if len(prompts) > 1 else None
+    models = _models_given(arguments, catalogue)
+    has_two_models = len(models) == 2 and arguments.model_abbr is None
+    if has_two_models:
+        other = choice.changed(model=models[1])
+    add_page(PageSetup(title, store, sources, catalogue, choice, other, starts_comparing=has_two_models))
+
+    def announce(address: str) -> None:
+        say(f"{address}  (Ctrl-C ends it)")
+
+    with contextlib.suppress(KeyboardInterrupt):  # the usual end of the command
+        serve(f"{title} - promptpress", arguments.port, announce, open_browser=not arguments.no_open)
+
+
+def _models_given(arguments: Namespace, catalogue: Catalogue | None) -> list[str]:
+    """Return the names of the models that `--model` gives."""
+    files = arguments.model or []
+    models = {} if catalogue is None else catalogue.models
+    return [name for name, entry in models.items() if entry.path in files]
 
 
 def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
+    """Return the catalogue of configurations and the first choice; without CONFIG there is no catalogue."""
     configs = arguments.config
     read: Callable[[str], Config] = read_config
     if arguments.template is not None:
         if configs:
-            raise UsageError(f"--template beside {configs[0]}: one of them says what a prompt is")
-        own = Namespace(**{**vars(arguments), "config": None, "model": (arguments.model or [None])[0]})
-        read = with_template(own, read_config)
+            raise UsageError(f"--template with {configs[0]}: one of them says what a prompt is")
+        first_model = (arguments.model or [None])[0]
+        read = with_template(Namespace(**{**vars(arguments), "config": None, "model": first_model}), read_config)
         configs = [TEMPLATE]
+    template = template_of(arguments)
+    if template is not None:
+        engine: TemplateEngine = engine_of(template)  # type: ignore[assignment]  # no overload takes a union
+        is_text = engine.source == arguments.jinja
+        name = "--jinja" if is_text else Path(arguments.jinja or arguments.chat_template).name
+        return Catalogue([], [], template=(name, template)), Choice(name)
     if not configs:
-        for option in _OF_CONFIGURATIONS:
-            if getattr(arguments, option) is not None:
-                name = option.replace("_", "-")
-                raise UsageError(
-                    f"--{name}: without CONFIG, --data holds rendered prompts, which are shown as they are"
-                )
+        option = first_given(arguments, _CONFIGURATION_OPTIONS)
+        if option is not None:
+            raise UsageError(f"{option}: without CONFIG, --data holds rendered prompts, which are shown as they are")
         return None, Choice("")
 
-    def make(choice: Choice, prompts: Source, model: Source | None) -> promptpress.Renderer:
-        own = dict(vars(arguments))
-        own |= {"config": prompts.path, "dataset": prompts.entry}
-        own |= {"model": None, "model_abbr": None}
+    def make(choice: Choice, prompts: ConfigEntry, model: ConfigEntry | None) -> promptpress.Renderer:
+        options = vars(arguments) | {"config": prompts.path, "dataset": prompts.entry}
+        options |= {"model": None, "model_abbr": None}
         if model is not None:
-            own["model_abbr"] = model.entry
-            own["model"] = model.path if model.path != prompts.path else None
-        own |= {name: getattr(choice, name) for name in ("mode", "output", "substitution")}
-        return make_renderer(Namespace(**own))
+            options["model_abbr"] = model.entry
+            options["model"] = model.path if model.path != prompts.path else None
+        options |= {name: getattr(choice, name) for name in ("mode", "output", "substitution")}
+        return make_renderer(Namespace(**options))
 
     catalogue = Catalogue(configs, arguments.model or [], make, read)
     prompts = _chosen(catalogue.prompts, arguments.dataset, "--dataset") or next(iter(catalogue.prompts))
     model = _chosen(catalogue.models, arguments.model_abbr, "--model-abbr")
     if model is None and arguments.model:
         model = next(name for name, source in catalogue.models.items() if source.path == arguments.model[0])
-    first = Choice(prompts, model, arguments.mode, arguments.output, arguments.substitution)
-    return catalogue, _with_model(catalogue, first)
+    choice = Choice(prompts, model, arguments.mode, arguments.output, arguments.substitution)
+    if model is None and catalogue.models:
+        try:
+            catalogue.renderer(choice)
+        except FileError:  # the configuration has several models, and names none
+            choice = choice.changed(model=next(iter(catalogue.models)))
+    return catalogue, choice
 
 
-def _with_model(catalogue: Catalogue, choice: Choice) -> Choice:
-    """Choose the first model where the configuration leaves open which of several it means."""
-    if choice.model is not None or not catalogue.models:
-        return choice
-    try:
-        catalogue.renderer(choice)
-    except FileError:
-        return choice.changed(model=next(iter(catalogue.models)))
-    return choice
-
-
-def _chosen(names: dict[str, Source], entry: str | None, option: str) -> str | None:
+def _chosen(names: dict[str, ConfigEntry], entry: str | None, option: str) -> str | None:
     if entry is None:
         return None
     for name, source in names.items():

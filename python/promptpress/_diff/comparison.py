@@ -1,24 +1,27 @@
-"""Comparing two sources of prompts, over whole tables."""
+"""Comparison of two sources of prompts over whole tables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
+import promptpress._core as _core
+from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.types import is_text, without_views
 from promptpress._core import RenderError
 from promptpress._diff.equal_rows import equal_rows, is_comparable
+from promptpress._diff.first_difference import Location, first_difference
 from promptpress._diff.pairs import Pairs, Unpaired, paired
-from promptpress._diff.places import Place, first_difference
-from promptpress._to_pylist import to_pylist
-from promptpress._view.prompt import Prompt
-from promptpress._view.prompt_source import PromptSource
-from promptpress._view.rendered_source import RenderedSource
-from promptpress._view.renderer_source import RendererSource
+from promptpress._prompts.chats import with_speakers
+from promptpress._prompts.prompt import Prompt
+from promptpress._prompts.prompt_source import PromptSource, take
+from promptpress._prompts.rendered_source import RenderedSource
+from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Comparison", "Difference", "compare", "unequal"]
+__all__ = ["Comparison", "Difference", "compare", "difference_rows", "unequal"]
 
 
 @dataclass(frozen=True)
@@ -26,32 +29,32 @@ class Difference:
     """A request that isn't the same on both sides.
 
     Args:
-        sample: Its sample.
-        label: Its label, if it has one.
-        turn: Its turn, likewise.
-        place: Where the sides begin to differ.
-        a: The first side's prompt; None where it lacks the request, or prompts aren't kept any more.
-        b: The other's.
+        sample: The sample.
+        label: The label, if the request has one.
+        turn: The turn, if the request has one.
+        location: The location of the first difference.
+        a: The first side's prompt; None if that side lacks the request, or the prompt isn't kept.
+        b: The second side's prompt, or None for the same reasons.
 
     """
 
     sample: int
     label: Any
     turn: int | None
-    place: Place
+    location: Location
     a: Prompt | None = None
     b: Prompt | None = None
 
 
 @dataclass
 class Comparison:
-    """What comparing two sources has found.
+    """The result of a comparison.
 
     Args:
-        compared: Requests that both sides have.
-        different: Those of them that differ.
-        only_a: Requests that the second side lacks.
-        only_b: Requests that the first side lacks.
+        compared: The number of requests that both sides have.
+        different: The number of those that differ.
+        only_a: The number of requests that the second side lacks.
+        only_b: The number of requests that the first side lacks.
         first: The first differences.
 
     """
@@ -64,85 +67,76 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Whether both sides give the same requests."""
+        """True if both sides have the same requests."""
         return not (self.different or self.only_a or self.only_b)
 
 
 def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Comparison:
-    """Compare all requests of two sources.
+    """Compare all requests of two sources of the same samples.
 
     Args:
-        a: One source.
-        b: The other, of the same samples.
-        limit: How many differences to say more of than that they are there.
-        prompts: Of how many of those to keep the prompts.
-
-    Returns:
-        What was found.
-
-    Raises:
-        RenderError: If one side can't render a request.
+        a: The first source.
+        b: The second source.
+        limit: The most differences to return; the others are only counted.
+        prompts: The number of these whose prompts are kept.
 
     """
     out = Comparison()
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, RenderedSource) and isinstance(other, RendererSource | RenderedSource) and other.labels:
-            one.follow(other.labels)
-    for found in paired(a.requests(), b.requests()):
-        if isinstance(found, Unpaired):
-            out.only_a += found.is_a
-            out.only_b += not found.is_a
+    for side, other in ((a, b), (b, a)):
+        if isinstance(side, RenderedSource) and other.labels:
+            side.follow(other.labels)
+    for item in paired(a.requests(), b.requests()):
+        if isinstance(item, Unpaired):
+            out.only_a += item.is_a
+            out.only_b += not item.is_a
             if len(out.first) < limit:
-                place = Place("only_a" if found.is_a else "only_b")
-                out.first.append(Difference(found.sample, found.label, found.turn, place))
+                location = Location("only_a" if item.is_a else "only_b")
+                out.first.append(Difference(item.sample, item.label, item.turn, location))
             continue
-        out.compared += len(found.a)
-        rows = unequal(a, b, found)
+        out.compared += len(item.a)
+        rows = unequal(a, b, item)
         out.different += len(rows)
         for row in rows[: limit - len(out.first)].to_pylist():
-            out.first.append(_difference(a, b, found, row, keep=len(out.first) < prompts))
+            out.first.append(_difference(a, b, item, row, keep=len(out.first) < prompts))
     return out
 
 
 def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
-    """Find the requests that aren't the same on both sides.
-
-    Args:
-        a: One source.
-        b: The other.
-        pairs: Requests of both.
-
-    Returns:
-        Their places among the pairs, ascending.
-
-    """
+    """Return the numbers of the pairs whose requests differ, ascending."""
     mine, yours = pairs.a.prompts, pairs.b.prompts
     if is_comparable(mine.type, yours.type):
         try:
             return pc.indices_nonzero(pc.invert(equal_rows(mine, yours)))
         except pa.ArrowNotImplementedError:  # kernels that Arrow lacks for views within lists
             pass
-    # A text here and messages there may still be the same: messages_json.
-    both = enumerate(zip(to_pylist(mine), to_pylist(yours), strict=True))
-    return pa.array([row for row, (one, other) in both if _request(a, one) != _request(b, other)], pa.int64())
+    # A text and messages may still be the same request: messages_json. A text that begins otherwise needs no look.
+    doubtful = pc.indices_nonzero(pc.and_(_may_be_messages(mine), _may_be_messages(yours)))
+    both = zip(*(to_pylist(take(pa.chunked_array([side]), doubtful)) for side in (mine, yours)), strict=True)
+    equal = [a.request(value, 0).request == b.request(other, 0).request for value, other in both]
+    same = doubtful.filter(pa.array(equal, pa.bool_())).cast(pa.int64())
+    rows = _core.repeated_rows(0, len(mine), 1)
+    return rows.filter(pc.invert(pc.is_in(rows, value_set=same)))
 
 
-def _request(source: PromptSource, value: Any) -> Any:
-    return source.request(value, 0).request
+def _may_be_messages(prompts: pa.Array) -> pa.Array:
+    """Return which requests are messages, null, or texts that may be messages in JSON."""
+    if not is_text(prompts.type):
+        return pa.repeat(pa.scalar(True), len(prompts))
+    return pc.fill_null(pc.starts_with(without_views(prompts), "[{"), True)
 
 
 def _difference(a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, keep: bool) -> Difference:
     sample: int = pairs.a.samples[row].as_py()
-    label, turn = (None if own is None else own[row].as_py() for own in (pairs.a.labels, pairs.a.turns))
+    label, turn = (None if column is None else column[row].as_py() for column in (pairs.a.labels, pairs.a.turns))
     (mine,), (yours,) = (to_pylist(side.prompts.slice(row, 1)) for side in (pairs.a, pairs.b))
-    one = _prompt(a, mine, sample, label, turn)
-    other = _prompt(b, yours, sample, label, turn)
-    place = first_difference(one, other) or Place("form")
-    return Difference(sample, label, turn, place, one if keep else None, other if keep else None)
+    prompt, other = (_prompt(source, value, sample, label, turn) for source, value in ((a, mine), (b, yours)))
+    location = first_difference(prompt, other) or Location("form")
+    sides = (with_speakers(prompt), with_speakers(other)) if keep else (None, None)
+    return Difference(sample, label, turn, location, *sides)
 
 
 def _prompt(source: PromptSource, value: Any, sample: int, label: Any, turn: int | None) -> Prompt:
-    """A request with its origins, as far as the source knows them."""
+    """Make a prompt of a request, with its origins if the source knows them."""
     plain = source.request(value, sample, label, turn)
     if source.has_origins:
         try:
@@ -152,3 +146,22 @@ def _prompt(source: PromptSource, value: Any, sample: int, label: Any, turn: int
         except (RenderError, pa.ArrowException):
             return plain
     return plain
+
+
+def difference_rows(differences: Sequence[Difference]) -> pa.Table:
+    """Return differences as the table of `promptpress.Diff.rows`."""
+    locations = [difference.location for difference in differences]
+    columns: dict[str, pa.Array] = {"sample": pa.array([difference.sample for difference in differences], pa.int64())}
+    if any(difference.label is not None for difference in differences):
+        labels = [None if difference.label is None else str(difference.label) for difference in differences]
+        columns["label"] = pa.array(labels, pa.string())
+    if any(difference.turn is not None for difference in differences):
+        columns["turn"] = pa.array([difference.turn for difference in differences], pa.int64())
+    columns["change"] = pa.array([location.change for location in locations], pa.string())
+    for name in ("message", "part", "start"):
+        columns[name] = pa.array([getattr(location, name) for location in locations], pa.int64())
+    for side in ("a", "b"):
+        for name in ("source", "column"):
+            texts = [getattr(getattr(location, side), name, None) for location in locations]
+            columns[f"{side}_{name}"] = pa.array(texts, pa.string())
+    return pa.table(columns)

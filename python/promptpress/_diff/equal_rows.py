@@ -1,103 +1,80 @@
-"""Which rows of two Arrow columns are equal, whatever is nested in them."""
+"""Equality of two Arrow columns of prompts, row by row, including nested values."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress import _compute as pc
-from promptpress._list_items import parent_rows
+import promptpress._core as _core
+from promptpress._arrow.list_items import parent_rows
+from promptpress._arrow.types import is_text
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["equal_rows", "is_comparable"]
 
 
-def is_comparable(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether both hold texts, or both hold messages.
+def is_comparable(kind: pa.DataType, other: pa.DataType) -> bool:
+    """Return true if both types are texts, or both are lists of messages.
 
     >>> is_comparable(pa.string(), pa.large_string()), is_comparable(pa.string(), pa.list_(pa.string()))
     (True, False)
 
     """
-    return _is_text(one) == _is_text(other) and _is_list(one) == _is_list(other)
+    return is_text(kind) == is_text(other) and _is_list(kind) == _is_list(other)
 
 
-def equal_rows(one: pa.Array, other: pa.Array) -> pa.Array:  # noqa: PLR0911 - a kind of type each
-    """Compare two columns row by row.
+def equal_rows(column: pa.Array, other: pa.Array) -> pa.Array:  # noqa: PLR0911 - a kind of type each
+    """Compare two columns row by row, and return booleans without nulls.
 
-    A field that only one side's messages have counts where it isn't null: null is what a message doesn't have.
+    A field that only one side's messages have makes a difference if it isn't null: a null stands for a missing field.
 
-    Args:
-        one: A prompt column.
-        other: Another of as many rows.
-
-    Returns:
-        Whether each row is equal; never null.
-
-    >>> one = pa.array([[{"role": "user", "content": "a"}], []])
+    >>> column = pa.array([[{"role": "user", "content": "a"}], []])
     >>> other = pa.array([[{"role": "user", "content": "a", "name": None}], [{"role": "", "content": "", "name": ""}]])
-    >>> equal_rows(one, other).to_pylist()
+    >>> equal_rows(column, other).to_pylist()
     [True, False]
 
     """
-    if one.type == other.type and one.equals(other):
-        return _all(len(one), value=True)
-    if _is_list(one.type) and _is_list(other.type):
-        return _equal_lists(one, other)
-    if types.is_struct(one.type) and types.is_struct(other.type):
-        return _equal_structs(one, other)
-    if _is_text(one.type) and _is_text(other.type):
-        return _equal_values(one.cast(pa.large_string()), other.cast(pa.large_string()))
-    if one.type == other.type and not types.is_nested(one.type):
-        return _equal_values(one, other)
-    if types.is_null(one.type) or types.is_null(other.type):
-        return pc.and_(one.is_null(), other.is_null())
-    pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+    kinds = column.type, other.type
+    if column.type == other.type and column.equals(other):
+        return pa.repeat(pa.scalar(True), len(column))
+    if all(map(_is_list, kinds)):
+        return _equal_lists(column, other)
+    if all(map(types.is_struct, kinds)):
+        return _equal_structs(column, other)
+    if all(map(is_text, kinds)):
+        return _equal_values(column.cast(pa.large_string()), other.cast(pa.large_string()))
+    if column.type == other.type and not types.is_nested(column.type):
+        return _equal_values(column, other)
+    if any(map(types.is_null, kinds)):
+        return pc.and_(column.is_null(), other.is_null())
+    pairs = zip(column.to_pylist(), other.to_pylist(), strict=True)
     return pa.array([mine == yours for mine, yours in pairs], pa.bool_())
 
 
-def _equal_values(one: pa.Array, other: pa.Array) -> pa.Array:
-    neither = pc.and_(one.is_null(), other.is_null())
-    return pc.if_else(neither, True, pc.fill_null(pc.equal(one, other), False))
+def _equal_values(column: pa.Array, other: pa.Array) -> pa.Array:
+    are_null = pc.and_(column.is_null(), other.is_null())
+    return pc.if_else(are_null, True, pc.fill_null(pc.equal(column, other), False))
 
 
-def _equal_lists(one: pa.Array, other: pa.Array) -> pa.Array:
-    alike = _equal_values(pc.list_value_length(one), pc.list_value_length(other))
-    kept = pc.indices_nonzero(alike)
-    mine, yours = (side if len(kept) == len(side) else side.take(kept) for side in (one, other))
+def _equal_lists(column: pa.Array, other: pa.Array) -> pa.Array:
+    have_equal_lengths = _equal_values(pc.list_value_length(column), pc.list_value_length(other))
+    kept = pc.indices_nonzero(have_equal_lengths)
+    mine, yours = (side if len(kept) == len(side) else side.take(kept) for side in (column, other))
     items = equal_rows(mine.flatten(), yours.flatten())
-    wrong = parent_rows(mine).filter(pc.invert(items))
-    if not len(wrong):
-        return alike
-    places = kept.take(pc.unique(wrong)).to_pylist()
-    out = alike.to_pylist()
-    for place in places:
-        out[place] = False
-    return pa.array(out, pa.bool_())
+    different = kept.take(pc.unique(parent_rows(mine).filter(pc.invert(items))))
+    rows = _core.repeated_rows(0, len(column), 1)
+    return pc.and_not(have_equal_lengths, pc.is_in(rows, value_set=different.cast(pa.int64())))
 
 
-def _equal_structs(one: pa.Array, other: pa.Array) -> pa.Array:
-    out = _all(len(one), value=True)
-    names = {side.type.field(at).name: None for side in (one, other) for at in range(side.type.num_fields)}
-    for name in names:
-        mine, yours = (_field(side, name) for side in (one, other))
-        if mine is not None and yours is not None:
-            same = equal_rows(mine, yours)
-        else:
-            same = pc.is_null(yours if mine is None else mine)
-        out = pc.and_(out, same)
+def _equal_structs(column: pa.Array, other: pa.Array) -> pa.Array:
+    out = pa.repeat(pa.scalar(True), len(column))
+    for name in dict.fromkeys(field.name for side in (column, other) for field in side.type):
+        fields = [pc.struct_field(side, name) for side in (column, other) if side.type.get_field_index(name) >= 0]
+        if len(fields) == 2:
+            out = pc.and_(out, equal_rows(*fields))
+        elif fields:
+            out = pc.and_(out, fields[0].is_null())
     return out
-
-
-def _field(array: pa.Array, name: str) -> pa.Array | None:
-    return pc.struct_field(array, name) if array.type.get_field_index(name) >= 0 else None
-
-
-def _all(rows: int, *, value: bool) -> pa.Array:
-    return pa.repeat(pa.scalar(value), rows)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view())
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -1,14 +1,16 @@
-"""Differences as HTML, in notebooks."""
+"""Differences as HTML, for notebooks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
-from promptpress._diff.changes import windows
+from promptpress._diff.changes import Window, windows
 from promptpress._diff.comparison import Comparison, Difference
-from promptpress._diff.shown import place_text, summary, which
-from promptpress._view.html import STYLESHEET, pieces_html
-from promptpress._view.visible import one_line
+from promptpress._diff.layout import location_text, request_name, summary
+from promptpress._diff.text_pairs import PairedText, text_pairs
+from promptpress._prompts.html import STYLESHEET, pieces_html, text_html
+from promptpress._utils.escapes import one_line
 
 __all__ = ["html_of"]
 
@@ -18,38 +20,45 @@ _STYLE = """\
 """
 
 
-def html_of(found: Comparison) -> str:
-    """Write what was found, with the prompts that were kept.
-
-    Args:
-        found: What comparing two sources has found.
-
-    Returns:
-        HTML with its style sheet; values are text in it.
-
-    >>> "0 requests compared, none differs" in html_of(Comparison())
-    True
-
-    """
-    shown = "".join(_html(one) for one in found.first if one.a is not None or one.b is not None)
-    return f"<style>{STYLESHEET}{_STYLE}</style><p>{escape(summary(found))}</p>{shown}"
+def html_of(comparison: Comparison) -> str:
+    """Return the result of a comparison, and the differences whose prompts were kept, as HTML with its style sheet."""
+    kept = "".join(_html(item) for item in comparison.first if item.a is not None or item.b is not None)
+    return f"<style>{STYLESHEET}{_STYLE}</style><p>{escape(summary(comparison))}</p>{kept}"
 
 
-def _html(found: Difference) -> str:
-    head = f"{which(found, ' · ')}: {place_text(found.place, found.a)}"
+def _html(difference: Difference) -> str:
+    head = f"{request_name(difference, ' · ')}: {location_text(difference.location, difference.a)}"
     out = f'<div class="pp-diff"><div class="pp-head">{escape(one_line(head))}</div>'
-    if found.a is None or found.b is None:
+    if difference.a is None or difference.b is None:
         return out + "</div>"
-    mine = {(number, part): pieces for number, part, pieces in found.a.texts()}
-    yours = {(number, part): pieces for number, part, pieces in found.b.texts()}
     rows = ""
-    for key in dict.fromkeys([*mine, *yours]):
-        pair = mine.get(key, ()), yours.get(key, ())
-        if "".join(piece.text for piece in pair[0]) != "".join(piece.text for piece in pair[1]):
-            cells = "".join(
-                f'<td><pre class="pp-text">{"…" * bool(window.before)}{pieces_html(window.pieces, marks=window.marks)}'
-                f"{'…' * bool(window.after)}</pre></td>"
-                for window in windows(*pair)
-            )
-            rows += f"<tr>{cells}</tr>"
+    for mine, yours in text_pairs(difference.a, difference.b):
+        if mine is None or yours is None or mine.content != yours.content:
+            rows += _rows(mine, yours)
     return f"{out}<table>{rows}</table></div>" if rows else out + "</div>"
+
+
+def _rows(mine: PairedText | None, yours: PairedText | None) -> str:
+    """Return the rows of one pair of texts: their roles, then each stretch in which they differ."""
+    sides = (mine, yours)
+    heads = ["" if side is None or side.message is None else side.message.role or "" for side in sides]
+    rows = _row(f'<span class="pp-role">{escape(one_line(head))}</span>' for head in heads) if any(heads) else ""
+    for stretches in windows(*(() if side is None else side.pieces for side in sides)):
+        rows += _row("" if side is None else _text(window) for window, side in zip(stretches, sides, strict=True))
+    return rows
+
+
+def _row(cells: Iterable[str]) -> str:
+    return (
+        '<tr style="background:none">' + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
+    )
+
+
+def _text(window: Window) -> str:
+    before, after = (f"…({count:,} characters)" if count else "" for count in (window.before, window.after))
+    text = pieces_html(window.pieces, marks=window.marks)
+    return text_html(f"{_left_out(before)}{text}{_left_out(after)}")
+
+
+def _left_out(text: str) -> str:
+    return f'<span class="pp-escape">{text}</span>' if text else ""

@@ -1,27 +1,24 @@
-"""The requests of two sources, side by side: those of one sample, label and turn belong together."""
+"""Pairs of requests of two sources that belong to the same sample, label and turn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from heapq import merge
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promptpress._view.prompt_source import RequestBatch
+from promptpress._prompts.prompt_source import RequestBatch
 
 __all__ = ["Pairs", "Unpaired", "paired"]
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Requests that both sides have, row by row.
-
-    Args:
-        a: Those of one side.
-        b: Those of the other, with the same samples, labels and turns.
-
-    """
+    """Requests that both sides have, row by row: of the same samples, labels and turns."""
 
     a: RequestBatch
     b: RequestBatch
@@ -29,15 +26,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Unpaired:
-    """A request that one side lacks.
-
-    Args:
-        sample: Its sample.
-        label: Its label, if it has one.
-        turn: Its turn, likewise.
-        is_a: Whether the first side has it.
-
-    """
+    """A request that only one side has."""
 
     sample: int
     label: Any
@@ -45,11 +34,11 @@ class Unpaired:
     is_a: bool
 
 
-@dataclass(frozen=True)
-class _One:
+class _Request(NamedTuple):
     sample: int
     label: Any
     turn: int | None
+    is_a: bool
     batch: RequestBatch
     row: int
 
@@ -57,57 +46,57 @@ class _One:
     def key(self) -> tuple[Any, ...]:
         return (None if self.label is None else str(self.label), self.turn)
 
+    @property
+    def unpaired(self) -> Unpaired:
+        return Unpaired(self.sample, self.label, self.turn, self.is_a)
+
 
 def paired(a: Iterator[RequestBatch], b: Iterator[RequestBatch]) -> Iterator[Pairs | Unpaired]:
-    """Put two streams of requests side by side.
+    """Pair the requests of two streams, which are both ordered by sample.
 
-    As long as both have the same requests, which is the rule, whole batches are compared with each other. From where
-    they don't, each sample's requests are looked up by label and turn.
-
-    Args:
-        a: The requests of one side, by sample.
-        b: Those of the other.
-
-    Yields:
-        What belongs together, and what one side lacks.
-
+    As long as both streams have the same samples, labels and turns, which is the usual case, whole batches are paired.
+    After the first difference, each sample's requests are paired by label and turn.
     """
     left, right = _Stream(a), _Stream(b)
-    while True:
-        rows = min(left.available(), right.available())
-        if not rows:
-            break
+    while rows := min(left.available(), right.available()):
         mine, yours = left.peek(rows), right.peek(rows)
-        if not _same_keys(mine, yours):
+        if not _have_same_keys(mine, yours):
             break
         left.skip(rows)
         right.skip(rows)
-        yield Pairs(*_of_one_count(mine, yours))
-    yield from _looked_up(_by_sample(left), _by_sample(right))
+        if _is_one_counted(mine, yours):  # counted samples may be wrong, and the renderer's are right
+            samples = mine.samples if mine.numbering == "own" else yours.samples
+            mine, yours = replace(mine, samples=samples), replace(yours, samples=samples)
+        yield Pairs(mine, yours)
+    by_sample = attrgetter("sample")
+    for _, requests in groupby(
+        merge(_requests(left, is_a=True), _requests(right, is_a=False), key=by_sample), by_sample
+    ):
+        yield from _of_sample(requests)
 
 
 class _Stream:
-    """A stream of requests with a place in it."""
+    """A stream of requests that can be looked at before they are consumed."""
 
     def __init__(self, batches: Iterator[RequestBatch]) -> None:
         self._batches = batches
         self._batch: RequestBatch | None = None
-        self._at = 0
+        self._offset = 0
 
     def available(self) -> int:
-        """How many requests can be looked at; 0 at the end."""
-        while self._batch is None or self._at == len(self._batch):
-            self._batch, self._at = next(self._batches, None), 0
+        """Return the number of requests that can be peeked at; 0 at the end."""
+        while self._batch is None or self._offset == len(self._batch):
+            self._batch, self._offset = next(self._batches, None), 0
             if self._batch is None:
                 return 0
-        return len(self._batch) - self._at
+        return len(self._batch) - self._offset
 
     def peek(self, rows: int) -> RequestBatch:
         assert self._batch is not None
-        return _slice(self._batch, self._at, rows)
+        return _slice(self._batch, self._offset, rows)
 
     def skip(self, rows: int) -> None:
-        self._at += rows
+        self._offset += rows
 
 
 def _slice(batch: RequestBatch, start: int, rows: int) -> RequestBatch:
@@ -119,37 +108,31 @@ def _slice(batch: RequestBatch, start: int, rows: int) -> RequestBatch:
     return RequestBatch(samples, prompts, labels, turns, batch.numbering)
 
 
-def _same_keys(one: RequestBatch, other: RequestBatch) -> bool:
+def _have_same_keys(batch: RequestBatch, other: RequestBatch) -> bool:
     return (
-        (_is_counted_beside(one, other) or one.samples.cast(pa.int64()).equals(other.samples.cast(pa.int64())))
-        and _same(one.labels, other.labels)
-        and _same(one.turns, other.turns)
+        (_is_one_counted(batch, other) or batch.samples.cast(pa.int64()).equals(other.samples.cast(pa.int64())))
+        and _are_same(batch.labels, other.labels)
+        and _are_same(batch.turns, other.turns)
     )
 
 
-def _is_counted_beside(one: RequestBatch, other: RequestBatch) -> bool:
-    """Whether a renderer knows the samples that turns only let count: of `"last"` turns say nothing of samples."""
-    return {one.numbering, other.numbering} == {"own", "counted"}
+def _is_one_counted(batch: RequestBatch, other: RequestBatch) -> bool:
+    """Return true if one side's samples are counted by turns and the other's are known.
+
+    Counting goes wrong if only the last turns are rendered, because their numbers don't show where a sample begins.
+    """
+    return {batch.numbering, other.numbering} == {"own", "counted"}
 
 
-def _of_one_count(one: RequestBatch, other: RequestBatch) -> tuple[RequestBatch, RequestBatch]:
-    """Give requests that were counted the samples of the others, which are known."""
-    if not _is_counted_beside(one, other):
-        return one, other
-    known = one.samples if one.numbering == "own" else other.samples
-    return replace(one, samples=known), replace(other, samples=known)
+def _are_same(values: pa.Array | None, others: pa.Array | None) -> bool:
+    if values is None or others is None:
+        return values is others
+    if values.type == others.type:
+        return bool(values.equals(others))
+    return [str(value) for value in values.to_pylist()] == [str(value) for value in others.to_pylist()]
 
 
-def _same(one: pa.Array | None, other: pa.Array | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    if one.type == other.type:
-        return bool(one.equals(other))
-    return [str(value) for value in one.to_pylist()] == [str(value) for value in other.to_pylist()]
-
-
-def _by_sample(stream: _Stream) -> Iterator[list[_One]]:
-    own: list[_One] = []
+def _requests(stream: _Stream, *, is_a: bool) -> Iterator[_Request]:
     while rows := stream.available():
         batch = stream.peek(rows)
         stream.skip(rows)
@@ -157,43 +140,24 @@ def _by_sample(stream: _Stream) -> Iterator[list[_One]]:
         labels = none if batch.labels is None else batch.labels.to_pylist()
         turns = none if batch.turns is None else batch.turns.to_pylist()
         for row, (sample, label, turn) in enumerate(zip(batch.samples.to_pylist(), labels, turns, strict=True)):
-            if own and own[0].sample != sample:
-                yield own
-                own = []
-            own.append(_One(sample, label, turn, batch, row))
-    if own:
-        yield own
+            yield _Request(sample, label, turn, is_a, batch, row)
 
 
-def _looked_up(left: Iterator[list[_One]], right: Iterator[list[_One]]) -> Iterator[Pairs | Unpaired]:
-    mine, yours = next(left, None), next(right, None)
-    while mine is not None or yours is not None:
-        if yours is None or (mine is not None and mine[0].sample < yours[0].sample):
-            assert mine is not None
-            yield from (_alone(one, is_a=True) for one in mine)
-            mine = next(left, None)
-        elif mine is None or yours[0].sample < mine[0].sample:
-            yield from (_alone(one, is_a=False) for one in yours)
-            yours = next(right, None)
+def _of_sample(requests: Iterable[_Request]) -> Iterator[Pairs | Unpaired]:
+    """Pair the requests of one sample, of which the first side's come first."""
+    mine: list[_Request] = []
+    waiting: dict[tuple[Any, ...], list[_Request]] = {}
+    for request in requests:
+        if request.is_a:
+            mine.append(request)
         else:
-            yield from _of_sample(mine, yours)
-            mine, yours = next(left, None), next(right, None)
-
-
-def _of_sample(mine: list[_One], yours: list[_One]) -> Iterator[Pairs | Unpaired]:
-    waiting: dict[tuple[Any, ...], list[_One]] = {}
-    for one in yours:
-        waiting.setdefault(one.key, []).append(one)
-    for one in mine:
-        same = waiting.get(one.key)
-        if same:
-            other = same.pop(0)
-            yield Pairs(_slice(one.batch, one.row, 1), _slice(other.batch, other.row, 1))
+            waiting.setdefault(request.key, []).append(request)
+    for request in mine:
+        others = waiting.get(request.key)
+        if others:
+            other = others.pop(0)
+            yield Pairs(_slice(request.batch, request.row, 1), _slice(other.batch, other.row, 1))
         else:
-            yield _alone(one, is_a=True)
-    for left in waiting.values():
-        yield from (_alone(one, is_a=False) for one in left)
-
-
-def _alone(one: _One, *, is_a: bool) -> Unpaired:
-    return Unpaired(one.sample, one.label, one.turn, is_a)
+            yield request.unpaired
+    for others in waiting.values():
+        yield from (request.unpaired for request in others)

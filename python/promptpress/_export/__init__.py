@@ -1,1 +1,1 @@
-"""What `promptpress.export` is made of: forms of requests, lines and files, and results brought back."""
+"""The exports of `promptpress.export`: lines and files of requests, and results joined to their rows."""

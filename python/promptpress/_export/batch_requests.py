@@ -1,27 +1,28 @@
-"""Lines of batch files: one request to an API each, as OpenAI, vLLM and LiteLLM take them."""
+"""Lines of batch files: one request to an API each, as OpenAI, vLLM and LiteLLM take them; for `batch_files`."""
 
 from __future__ import annotations
 
 import json
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
-from promptpress._errors import PromptWarning, render_error, template_error
-from promptpress._export.chat_messages import Form, Prompts, are_plain, is_text
+import promptpress._core as _core
+from promptpress._errors.errors import PromptWarning, render_error, template_error
+from promptpress._export.chat_messages import Form, Prompts, are_plain, column_field, holds_texts, refuse_nulls
 from promptpress._export.custom_ids import CustomIds
-from promptpress._model_classes import did_you_mean
-from promptpress._outputs.json_lines import LineWriter, Piece
-from promptpress._rendered_lines import RenderedLines
+from promptpress._io.write.json_lines import LineWriter, Piece
+from promptpress._io.write.rendered_lines import RenderedLines
+from promptpress._utils import lazy_compute as pc
+from promptpress._utils.callers import callers_level
 
-__all__ = ["CHAT", "COMPLETIONS", "BatchRequests"]
+__all__ = ["CHAT", "BatchRequests", "RequestSettings"]
 
 CHAT = "/v1/chat/completions"
-COMPLETIONS = "/v1/completions"
+_COMPLETIONS = "/v1/completions"
 
 _NUMBERS = (
     "frequency_penalty",
@@ -38,53 +39,50 @@ _NUMBERS = (
 """Parameters that are numbers."""
 
 
+@dataclass(frozen=True)
+class RequestSettings:
+    """Settings of the lines of requests: the arguments of `promptpress.export.openai_batch`, which describes them."""
+
+    model: str | None
+    body: Mapping[str, Any] | None = None
+    body_columns: Mapping[str, str] | None = None
+    custom_id: str = "{sample}"
+    custom_id_length: int | None = None
+    url: str = CHAT
+    prompt: str = "prompt"
+    form: Form | None = None
+
+
 class BatchRequests:
-    """Makes lines of requests of the rows of batches of one schema.
+    """Makes a line for each row of batches of one schema.
 
     Args:
-        schema: of the batches.
-        model: the model that is asked; None: `body_columns` says it.
-        body: parameters that all requests have.
-        body_columns: parameters that each row has, and their columns; where a row's is null, the request lacks it.
-        custom_id: the pattern of the ids.
-        custom_id_length: how many characters an id may have.
-        url: where each request goes: chat completions, or completions for texts.
-        prompt: the column of prompts.
-        form: what it holds.
+        schema: The schema of the batches.
+        settings: The settings of the lines.
 
     Raises:
-        TemplateError: when an argument makes no sense.
-        RenderError: when a column is missing.
+        TemplateError: If an argument makes no sense.
+        RenderError: If a column is missing.
 
     Example:
         >>> table = pa.table({"prompt": ["1+1=?"], "length": [5]})
-        >>> requests = BatchRequests(table.schema, model="m", body_columns={"max_tokens": "length"})
+        >>> settings = RequestSettings("m", body_columns={"max_tokens": "length"})
+        >>> requests = BatchRequests(table.schema, settings)
         >>> print(requests.lines(table.to_batches()[0])[0][0].as_py().decode())  # doctest: +NORMALIZE_WHITESPACE
         {"custom_id": "0", "method": "POST", "url": "/v1/chat/completions",
          "body": {"model": "m", "messages": [{"role": "user", "content": "1+1=?"}], "max_tokens": 5}}
 
     """
 
-    def __init__(
-        self,
-        schema: pa.Schema,
-        *,
-        model: str | None,
-        body: Mapping[str, Any] | None = None,
-        body_columns: Mapping[str, str] | None = None,
-        custom_id: str = "{sample}",
-        custom_id_length: int | None = None,
-        url: str = CHAT,
-        prompt: str = "prompt",
-        form: Form | None = None,
-    ) -> None:
-        self._prompts = Prompts(schema, prompt, form)
-        self._prompt_at = schema.get_field_index(prompt)
-        self._given_type = schema.field(self._prompt_at).type
-        self._ids = CustomIds(custom_id, schema, custom_id_length)
+    def __init__(self, schema: pa.Schema, settings: RequestSettings) -> None:
+        prompt, model, url = settings.prompt, settings.model, settings.url
+        self._prompts = Prompts(schema, prompt, settings.form)
+        self._prompt_index = schema.get_field_index(prompt)
+        self._given_type = schema.field(self._prompt_index).type
+        self._ids = CustomIds(settings.custom_id, schema, settings.custom_id_length)
         key = self._prompt_key(url)
         self._model_column: str | None = None
-        body, columns = _mapping(body, "body"), _mapping(body_columns, "body_columns")
+        body, columns = _mapping(settings.body, "body"), _mapping(settings.body_columns, "body_columns")
         _check_parameters(schema, model, body, columns, key)
         pieces = [Piece("literal", '{"custom_id": "'), *self._ids.pieces()]
         ids = range(1, len(pieces))
@@ -101,8 +99,8 @@ class BatchRequests:
             pieces.append(Piece("member", f", {_json(name, 'body_columns')}: ", column))
         pieces.append(Piece("literal", "}}\n"))
         self._parameters = list(columns.values())
-        self._schema = schema.set(self._prompt_at, pa.field(prompt, self._prompts.type))
-        self._writer = LineWriter(self._schema, pieces, ids)
+        self._prompt_field = pa.field(prompt, self._prompts.type)
+        self._writer = LineWriter(schema.set(self._prompt_index, self._prompt_field), pieces, ids)
         self._rows = 0
         self._are_roles_checked = False
 
@@ -110,7 +108,7 @@ class BatchRequests:
         if isinstance(url, str) and url.endswith("/chat/completions"):
             return "messages"
         if not isinstance(url, str) or not url.endswith("/completions"):
-            raise template_error("unknown_name", "url", f"expected {CHAT!r} or {COMPLETIONS!r}, found {url!r}")
+            raise template_error("unknown_name", "url", f"expected {CHAT!r} or {_COMPLETIONS!r}, found {url!r}")
         if self._prompts.form != "text":
             message = f"{url!r} takes texts, and the prompts are messages; {CHAT!r} takes them"
             raise template_error("unsupported_mode", "url", message)
@@ -128,21 +126,15 @@ class BatchRequests:
 
     @property
     def frame(self) -> _core.LineLayout | None:
-        """What stands around each request; None where lines show more of a row, or of its messages something else."""
+        """The text around each request; None if lines have more of a row, or if its messages are converted."""
         is_shown = self._prompts.type == self._given_type and self._prompts.form != "messages_json"
         return self._writer.frame if is_shown else None
 
     def lines(self, batch: pa.RecordBatch | RenderedLines) -> list[pa.LargeBinaryArray]:
-        """Make the lines of the next batch.
-
-        Args:
-            batch: of the schema; or of `frame`, whose messages differ from row to row in what they say alone.
-
-        Returns:
-            The lines, in order, some in each array.
+        """Make the lines of the next batch, in several arrays; rendered lines in `frame` are only checked.
 
         Raises:
-            RenderError: when an id was there before, or a row has no prompt that the API takes.
+            RenderError: If an id has occurred before, or a row has no prompt that the API takes.
 
         """
         if isinstance(batch, RenderedLines):
@@ -151,51 +143,49 @@ class BatchRequests:
             self._rows += batch.num_rows
             return [batch.lines]
         self._check_values(batch)
-        prompts = self._prompts.converted(batch.column(self._prompt_at), self._rows)
-        columns = [prompts if at == self._prompt_at else column for at, column in enumerate(batch.columns)]
-        out, found = self._writer.lines_and_ids(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._rows)
-        self._ids.check(found, batch, self._rows)
+        prompts = self._prompts.converted(batch.column(self._prompt_index), self._rows)
+        converted = batch.set_column(self._prompt_index, self._prompt_field, prompts)
+        out, ids = self._writer.lines_and_ids(converted, self._rows)
+        self._ids.check(ids, batch, self._rows)
         self._rows += batch.num_rows
         return out
 
-    def _check_first(self, made: RenderedLines) -> None:
-        """Refuse messages that no API takes: what is wrong with one row's is so with all of them, in every batch."""
-        if self._prompts.form == "messages" and not self._are_roles_checked and made.num_rows:
+    def _check_first(self, rendered: RenderedLines) -> None:
+        """Refuse messages that no API takes; one row is enough, because the roles are the same in all rows."""
+        if self._prompts.form == "messages" and not self._are_roles_checked and rendered.num_rows:
             self._are_roles_checked = True
-            messages = json.loads(made.lines[0].as_py())["body"]["messages"]
+            messages = json.loads(rendered.lines[0].as_py())["body"]["messages"]
             # To make an array of Python's values pyarrow imports pandas: only for the error.
             if not are_plain(messages):
                 self._prompts.converted(pa.array([messages], self._given_type), self._rows)
 
     def _check_values(self, batch: pa.RecordBatch) -> None:
-        """Refuse rows whose requests every API refuses: without a model, or with a number that JSON doesn't have."""
+        """Refuse rows without a model, or with a number that JSON doesn't have."""
         if self._model_column is not None:
             models = batch.column(self._model_column)
-            if models.null_count:
-                row = self._rows + models.is_null().to_pylist().index(True)
-                raise render_error("null_value", "the request names no model", row, self._model_column)
+            refuse_nulls(models, self._rows, self._model_column, "the request names no model")
         for name in self._parameters:
             column = batch.column(name)
             if not pa.types.is_floating(column.type):
                 continue
-            at = pc.index(pc.is_finite(column.cast(pa.float64())), False).as_py()  # a null is neither
-            if at >= 0:
-                message = f"JSON has no {column[at].as_py()}; a null leaves the parameter out"
-                raise render_error("no_json_form", message, self._rows + at, name)
+            index = pc.index(pc.is_finite(column.cast(pa.float64())), False).as_py()  # a null is neither
+            if index >= 0:
+                message = f"JSON has no {column[index].as_py()}; a null leaves the parameter out"
+                raise render_error("no_json_form", message, self._rows + index, name)
 
 
 def _mapping(value: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
-    """Return parameters by name."""
+    """Check an argument that maps names of parameters to values or columns."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         example = '{"max_tokens": "answer_length"}' if path == "body_columns" else '{"temperature": 0}'
         raise template_error("wrong_type", path, f"expected a dict, such as {example}, found {type(value).__name__}")
-    for name, one in value.items():
+    for name, item in value.items():
         if not isinstance(name, str):
             raise template_error("wrong_type", path, f"expected names of parameters, found {name!r}")
-        if path == "body_columns" and not isinstance(one, str):
-            raise template_error("wrong_type", f"{path}[{name!r}]", f"expected a column's name, found {one!r}")
+        if path == "body_columns" and not isinstance(item, str):
+            raise template_error("wrong_type", f"{path}[{name!r}]", f"expected a column's name, found {item!r}")
     return dict(value)
 
 
@@ -210,7 +200,7 @@ def _check_parameters(
         raise template_error("wrong_type", "model", f"expected a string, found {type(model).__name__}")
     if model is None and columns["model"] in schema.names:
         kind = schema.field(columns["model"]).type
-        if not is_text(kind):
+        if not holds_texts(kind):
             raise render_error(
                 "wrong_column_type", f"models are named by texts, and it is {kind}", column=columns["model"]
             )
@@ -221,15 +211,13 @@ def _check_parameters(
     for name, column in columns.items():
         if name in body:
             raise template_error("unknown_key", "body_columns", f"{name!r} is in body too; give it once")
-        if name in _NUMBERS and column in schema.names and is_text(schema.field(column).type):
+        if name in _NUMBERS and column in schema.names and holds_texts(schema.field(column).type):
             message = (
                 f"body_columns: {name!r} is a number for APIs, and the column {column!r} is text, which most of them"
                 " refuse; columns of CSV files are text, and JSON lines have numbers"
             )
-            warnings.warn(message, PromptWarning, stacklevel=5)
-        if column not in schema.names:
-            remedy = did_you_mean(column, schema.names) or "; keep= keeps it when the table is rendered"
-            raise render_error("missing_column", f"the table has no such column{remedy}", column=column)
+            warnings.warn(message, PromptWarning, stacklevel=callers_level())
+        column_field(schema, column)
 
 
 def _json(value: Any, path: str) -> str:

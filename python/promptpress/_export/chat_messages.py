@@ -1,4 +1,4 @@
-"""A column of prompts as messages that chat APIs take: `role` and `content`."""
+"""A column of prompts as messages that chat APIs take: `role` and `content`; all exports read their prompts by it."""
 
 from __future__ import annotations
 
@@ -9,52 +9,46 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress import _compute as pc
-from promptpress import _core
-from promptpress._errors import render_error, template_error
-from promptpress._input_checks import checked
-from promptpress._model_classes import did_you_mean
-from promptpress._outputs.json_lines import json_text
+import promptpress._core as _core
+from promptpress._arrow.types import is_text
+from promptpress._arrow.validation import checked
+from promptpress._errors.errors import render_error, template_error
+from promptpress._errors.suggestions import did_you_mean
+from promptpress._io.write.json_lines import json_text
+from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Form", "Prompts", "are_plain", "check_answer", "is_text", "lists_of", "prompt_column"]
+__all__ = ["Form", "Prompts", "are_plain", "column_field", "holds_texts", "lists_of", "refuse_nulls"]
 
 Form = Literal["text", "messages", "messages_json"]
-"""What the prompts are: texts, messages, or messages as JSON."""
+"""The form of prompts: texts, messages, or messages as JSON."""
 
-ROLES = ("system", "user", "assistant", "tool", "developer", "function")
-"""The roles of chat APIs."""
+ROLES = (*_core.OUTPUT_FORMS["openai"].roles, "function")
+"""The roles of chat APIs; the last one is that of functions, which came before tools."""
 
-_SAME_ROLES = {"human": "user", "bot": "assistant", "gpt": "assistant", "model": "assistant"}
-"""Other names of roles, in any case; as `output="openai"` has them."""
+_SAME_ROLES = dict(_core.OUTPUT_FORMS["openai"].aliases)
+"""Other names of roles, in any case."""
 
 _AS_OPENAI = 'render with output="openai" (and roles= for roles of your own)'
 
+_MESSAGES = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
 
-def prompt_column(schema: pa.Schema, name: str) -> pa.Field:
-    """Find the column of prompts.
 
-    Args:
-        schema: of a rendered table.
-        name: the column's.
-
-    Returns:
-        Its field.
-
-    Raises:
-        RenderError: when there is none.
-
-    """
+def column_field(schema: pa.Schema, name: str, hint: str = "; keep= keeps it when the table is rendered") -> pa.Field:
+    """Return a column's field, or raise `missing_column` with a similar name or the hint."""
     if name not in schema.names:
-        remedy = did_you_mean(name, schema.names) or "; prompt= names the column of prompts"
+        remedy = did_you_mean(name, schema.names) or hint
         raise render_error("missing_column", f"the table has no such column{remedy}", column=name)
     return schema.field(name)
 
 
-def are_plain(messages: list[dict[str, Any]]) -> bool:
-    """Whether a request is what every chat API takes.
+def refuse_nulls(column: pa.Array, first_row: int, name: str, message: str) -> None:
+    """Raise `null_value` for the first null of a column."""
+    if column.null_count:
+        raise render_error("null_value", message, first_row + column.is_null().to_pylist().index(True), name)
 
-    Args:
-        messages: the request.
+
+def are_plain(messages: list[dict[str, Any]]) -> bool:
+    """Return true if every chat API takes the messages as they are.
 
     >>> are_plain([{"role": "user", "content": "1+1=?"}]), are_plain([{"role": "narrator", "content": "1+1=?"}])
     (True, False)
@@ -66,17 +60,17 @@ def are_plain(messages: list[dict[str, Any]]) -> bool:
 
 
 class Prompts:
-    """Makes the prompts of batches messages whose fields are `role` and `content`.
+    """Converts the prompts of batches to messages with the fields `role` and `content`.
 
     Args:
-        schema: of the batches.
-        name: the column of prompts.
-        form: what it holds; None: text for strings, messages for lists of structs. Texts that look like the JSON of
-            messages are refused then, for only who made them knows.
+        schema: The schema of the batches.
+        name: The column of prompts.
+        form: The form of the prompts. None: texts for strings, messages for lists of structs. Texts that look like the
+            JSON of messages are refused then, because only their author knows the form.
 
     Raises:
-        TemplateError: when the column isn't of that form.
-        RenderError: when there is no such column.
+        TemplateError: If the column isn't of that form.
+        RenderError: If there is no such column.
 
     Example:
         >>> batch = pa.record_batch({"prompt": [[{"role": "user", "prompt": "1+1=?"}]]})
@@ -88,8 +82,8 @@ class Prompts:
 
     def __init__(self, schema: pa.Schema, name: str, form: Form | None) -> None:
         self.name = name
-        kind = prompt_column(schema, name).type
-        natural: Form = "text" if is_text(kind) else "messages"
+        kind = column_field(schema, name, "; prompt= names the column of prompts").type
+        natural: Form = "text" if holds_texts(kind) else "messages"
         if form not in (None, "text", "messages", "messages_json"):
             raise template_error("unknown_name", "form", f"{form!r} is none of 'text', 'messages', 'messages_json'")
         if form is not None and (form == "messages") != (natural == "messages"):
@@ -102,22 +96,16 @@ class Prompts:
         )
 
     def converted(self, column: pa.Array, first_row: int) -> pa.Array:
-        """Make a batch's prompts messages.
-
-        Args:
-            column: the prompts of a batch.
-            first_row: its first row's number, from which errors count.
+        """Convert a batch's prompts.
 
         Returns:
             Texts as they are, messages as lists of structs with `role` and `content`, or the JSON of such messages.
 
         Raises:
-            RenderError: for a null, and for a role that chat APIs don't have.
+            RenderError: If there is a null, or a role that chat APIs don't have; rows count from `first_row`.
 
         """
-        if column.null_count:
-            row = first_row + column.is_null().to_pylist().index(True)
-            raise render_error("null_value", "it has no prompt", row, self.name)
+        refuse_nulls(column, first_row, self.name, "it has no prompt")
         if self._guessed and len(column):
             self._guessed = False
             if _looks_like_messages(column[0].as_py()):
@@ -129,17 +117,10 @@ class Prompts:
         return self._convert(column, first_row)
 
     def as_messages(self, column: pa.Array, first_row: int) -> pa.Array:
-        """Make a batch's prompts messages whatever their form: a text is the one message of a user.
-
-        Args:
-            column: the prompts of a batch.
-            first_row: its first row's number, from which errors count.
-
-        Returns:
-            Lists of structs with `role`, `content` and what else the messages have.
+        """Convert a batch's prompts to lists of structs, whatever their form: a text is the one message of a user.
 
         Raises:
-            RenderError: as `converted`; and for JSON messages whose contents aren't texts.
+            RenderError: As `converted`; and if JSON messages have contents that aren't texts.
 
         """
         prompts = self.converted(column, first_row)
@@ -158,11 +139,16 @@ class Prompts:
         items = pa.StructArray.from_arrays([roles, texts], ["role", "content"])
         return pa.ListArray.from_arrays(pa.array(range(len(texts) + 1), pa.int32()), items)
 
+    def for_training(self, column: pa.Array, first_row: int) -> pa.Array:
+        """Convert a batch's prompts to texts if they are texts, and else to lists of structs, as `as_messages`."""
+        return (self.converted if self.form == "text" else self.as_messages)(column, first_row)
+
     def _converter(self, kind: pa.DataType) -> Callable[[pa.Array, int], pa.Array]:
+        """Return the function that converts a column of this type, given the number of its first row."""
         if self.form == "text":
             return lambda column, _: column
         if self.form == "messages_json":
-            return self._of_json
+            return self._from_json
         if not (types.is_list(kind) or types.is_large_list(kind)) or not types.is_struct(kind.value_type):
             message = f"messages are lists of structs, and it is {kind}; {_AS_OPENAI}"
             raise render_error("wrong_column_type", message, column=self.name)
@@ -176,7 +162,7 @@ class Prompts:
 
         def messages(column: pa.Array, first_row: int) -> pa.Array:
             name = "content" if "content" in fields else "prompt"
-            # Of what isn't so only some is wrong.
+            # The core looks at all messages fast; some that it calls not plain are right.
             if len(column) and not _core.are_plain_chats(checked(pa.table({self.name: column})), ROLES, name):
                 self._check_roles(column, first_row)
                 self._check_contents(column, first_row, name)
@@ -185,107 +171,67 @@ class Prompts:
         return messages
 
     def _check_roles(self, column: pa.Array, first_row: int) -> None:
-        roles = pc.unique(column.flatten().field("role")).to_pylist()
-        wrong = [role for role in roles if role not in ROLES]
-        if not wrong:
+        if set(pc.unique(column.flatten().field("role")).to_pylist()) <= set(ROLES):
             return
-        for row, messages in enumerate(column.to_pylist()):
+        for row, messages in enumerate(column.to_pylist(), first_row):
             for message in messages:
                 if message is None or message["role"] not in ROLES:
-                    raise self._wrong_role(None if message is None else message["role"], first_row + row)
+                    raise self._wrong_role(None if message is None else message["role"], row)
 
     def _check_contents(self, column: pa.Array, first_row: int, name: str) -> None:
-        """Refuse what every API refuses: no message at all, or one of anybody but the assistant that says nothing."""
-        at = pc.index(pc.equal(pc.list_value_length(column), 0), True).as_py()
-        if at >= 0:
-            raise render_error("incomplete_message", "it has no message", first_row + at, self.name)
-        items = column.flatten()
-        if not items.field(name).null_count:
+        """Refuse requests without a message, or with a null content that isn't the assistant's, like every API."""
+        index = pc.index(pc.equal(pc.list_value_length(column), 0), True).as_py()
+        if index >= 0:
+            raise render_error("incomplete_message", "it has no message", first_row + index, self.name)
+        if not column.flatten().field(name).null_count:
             return
         for row, messages in enumerate(column.to_pylist(), first_row):
             for message in messages:
                 if message[name] is None and message["role"] != "assistant":
-                    found = f"a message of {message['role']!r} has no content"
-                    raise render_error("incomplete_message", found, row, self.name)
+                    text = f"a message of {message['role']!r} has no content"
+                    raise render_error("incomplete_message", text, row, self.name)
 
     def _wrong_role(self, role: Any, row: int) -> Exception:
-        found = "a message has no role" if role is None else f"the role {role!r} is none that chat APIs have"
-        return render_error("invalid_role", f"{found} ({', '.join(ROLES)}); {_AS_OPENAI}", row, self.name)
+        text = "a message has no role" if role is None else f"the role {role!r} is none that chat APIs have"
+        return render_error("invalid_role", f"{text} ({', '.join(ROLES)}); {_AS_OPENAI}", row, self.name)
 
-    def _of_json(self, column: pa.Array, first_row: int) -> pa.Array:
+    def _from_json(self, column: pa.Array, first_row: int) -> pa.Array:
         texts = enumerate(column.to_pylist(), first_row)
-        return pa.array([json_text(self._messages_of(text, row)) for row, text in texts], pa.large_string())
+        return pa.array([json_text(self._parse_messages(text, row)) for row, text in texts], pa.large_string())
 
-    def _messages_of(self, text: str, row: int) -> list[Any]:
+    def _parse_messages(self, text: str, row: int) -> list[Any]:
         try:
-            value = json.loads(text, parse_constant=_no_constant)
+            value = json.loads(text, parse_constant=_refuse_constant)
             json_text(value).encode()
         except (ValueError, RecursionError) as error:
             raise render_error("no_json_form", f"it is no JSON: {error}", row, self.name) from error
         if isinstance(value, str):
             return [{"role": "user", "content": value}]
-        if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not value or not all(isinstance(message, dict) for message in value):
             raise render_error("wrong_column_type", f"it is no list of messages; {_AS_OPENAI}", row, self.name)
-        return [self._message_of(message, row) for message in value]
+        return [self._api_message(message, row) for message in value]
 
-    def _message_of(self, message: dict[str, Any], row: int) -> dict[str, Any]:
-        role = message.get("role")
-        known = role if role in ROLES else _known_role(role)
-        if known is None:
-            raise self._wrong_role(role, row)
+    def _api_message(self, message: dict[str, Any], row: int) -> dict[str, Any]:
+        name = message.get("role")
+        lowered = name.lower() if isinstance(name, str) else ""
+        role = name if name in ROLES else lowered if lowered in ROLES else _SAME_ROLES.get(lowered)
+        if role is None:
+            raise self._wrong_role(name, row)
         out = {"content" if key == "prompt" else key: value for key, value in message.items()}
-        out["role"] = known
-        if out.get("content") is None and (known != "assistant" or out.keys() <= {"role", "content", "name"}):
-            message_ = f"a message of {role!r} has no content"
-            raise render_error("incomplete_message", message_, row, self.name)
+        out["role"] = role
+        if out.get("content") is None and (role != "assistant" or out.keys() <= {"role", "content", "name"}):
+            raise render_error("incomplete_message", f"a message of {name!r} has no content", row, self.name)
         return out
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     message = f"it has no {name}"
     raise ValueError(message)
 
 
-_MESSAGES = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
-
-
-def _known_role(role: Any) -> str | None:
-    lower = role.lower() if isinstance(role, str) else ""
-    return lower if lower in ROLES else _SAME_ROLES.get(lower)
-
-
-def check_answer(schema: pa.Schema, name: str) -> None:
-    """Refuse a column whose values aren't what an assistant says.
-
-    Args:
-        schema: of a rendered table that has it.
-        name: the column's.
-
-    Raises:
-        RenderError: for lists, structs and bytes; numbers and the like are said as a prompt would have them.
-
-    """
-    kind = schema.field(name).type
-    if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
-        raise render_error("wrong_column_type", f"an answer is a text, and it is {kind}", column=name)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Say whether a column holds texts.
-
-    Args:
-        kind: its type.
-
-    Returns:
-        Whether it is one of strings, be they encoded by a dictionary.
-
-    >>> is_text(pa.string_view()), is_text(pa.binary())
-    (True, False)
-
-    """
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+def holds_texts(kind: pa.DataType) -> bool:
+    """Return true for a type of strings, or a dictionary of strings."""
+    return is_text(kind.value_type if types.is_dictionary(kind) else kind)
 
 
 def _looks_like_messages(text: Any) -> bool:
@@ -295,16 +241,15 @@ def _looks_like_messages(text: Any) -> bool:
         value = json.loads(text)
     except ValueError:
         return False
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) and "role" in one for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
 
 
 def _renamed(column: pa.Array, names: list[str]) -> pa.Array:
     """Give the fields of messages other names; nothing is copied but offsets."""
     items = column.flatten()
-    kinds = [field.type for field in items.type]
     structs = pa.StructArray.from_arrays(
         [items.field(index) for index in range(len(names))],
-        fields=[pa.field(name, kind) for name, kind in zip(names, kinds, strict=True)],
+        fields=[pa.field(name, field.type) for name, field in zip(names, items.type, strict=True)],
         mask=items.is_null() if items.null_count else None,
     )
     return lists_of(column, structs)
@@ -312,13 +257,6 @@ def _renamed(column: pa.Array, names: list[str]) -> pa.Array:
 
 def lists_of(column: pa.Array, items: pa.Array) -> pa.Array:
     """Make lists as long as those of a column without nulls, of other items.
-
-    Args:
-        column: lists.
-        items: as many as all its lists have, in order.
-
-    Returns:
-        The lists.
 
     >>> lists_of(pa.array([[1], [2, 3], []]).slice(1), pa.array(["a", "b"])).to_pylist()
     [['a', 'b'], []]

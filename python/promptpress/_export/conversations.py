@@ -1,4 +1,4 @@
-"""Lines of conversations for training and for other tools: ShareGPT's and OpenAI's form."""
+"""Files of conversations for training and other tools: `sharegpt` and `messages_json`, and what makes their lines."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress import _compute as pc
-from promptpress._errors import render_error, template_error
-from promptpress._export.chat_messages import Form, Prompts, check_answer, lists_of
-from promptpress._model_classes import did_you_mean
-from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces
+from promptpress._errors.errors import render_error, template_error
+from promptpress._export.answers import check_answer, refuse_unanswered
+from promptpress._export.chat_messages import Form, Prompts, lists_of, refuse_nulls
+from promptpress._export.line_files import Path, Written, write_lines
+from promptpress._export.misspelt import Unknown
+from promptpress._export.object_lines import kept_members
+from promptpress._io.write.json_lines import LineWriter, Piece, object_pieces
+from promptpress._utils import lazy_compute as pc
+from promptpress.typing import StreamLike
 
-__all__ = ["SHAREGPT_ROLES", "Conversations"]
+__all__ = ["messages_json", "sharegpt"]
 
-SHAREGPT_ROLES = {
+_SHAREGPT_ROLES = {
     "user": "human",
     "assistant": "gpt",
     "system": "system",
@@ -23,33 +27,17 @@ SHAREGPT_ROLES = {
     "tool": "tool",
     "function": "function",
 }
-"""Who speaks, as ShareGPT's `from` has it."""
+"""The roles in ShareGPT's `from`."""
 
 
-class Conversations:
-    """Makes lines of the conversations of batches of one schema: kept columns, then the messages.
+class _Conversations:
+    """Makes a line for each row of batches of one schema: kept columns, then the messages.
 
-    Args:
-        schema: of the batches.
-        key: the conversation's key in each line.
-        fields: what a message's role and its text are called.
-        roles: other names of roles, which are the only ones then; None: chat APIs' own.
-        answer: a column whose text is the assistant's last message; it has no nulls.
-        keep: columns that stand before the conversation.
-        prompt: the column of prompts.
-        form: what it holds.
-
-    Raises:
-        TemplateError: when an argument makes no sense.
-        RenderError: when a column is missing.
-
-    Example:
-        >>> table = pa.table({"a": ["2"], "prompt": ["1+1=?"]})
-        >>> lines = Conversations(table.schema, "conversations", ("from", "value"), SHAREGPT_ROLES, answer="a")
-        >>> print(lines.lines(table.to_batches()[0])[0][0].as_py().decode(), end="")
-        {"conversations": [{"from": "human", "value": "1+1=?"}, {"from": "gpt", "value": "2"}]}
-
+    `key` is the key of the conversation in a line, and `fields` are the keys of a message's role and of its text. If
+    there are `roles`, they are all valid roles with their names; or else the roles are those of chat APIs.
     """
+
+    frame = None
 
     def __init__(
         self,
@@ -64,24 +52,15 @@ class Conversations:
         form: Form | None = None,
     ) -> None:
         self._prompts = Prompts(schema, prompt, form)
-        self._prompt_at = schema.get_field_index(prompt)
+        self._prompt_index = schema.get_field_index(prompt)
         self._fields = fields
         self._roles = roles
         self._answer = answer
-        if isinstance(keep, str):
-            raise template_error("wrong_type", "keep", f"expected names of columns, such as [{keep!r}], found a string")
-        for name in (*keep, *([answer] if answer is not None else ())):
-            if name not in schema.names:
-                remedy = did_you_mean(name, schema.names) or "; keep= keeps it when the table is rendered"
-                raise render_error("missing_column", f"the table has no such column{remedy}", column=name)
+        members = kept_members(schema, keep, {key: None})
         if answer is not None:
             check_answer(schema, answer)
-        if len(set(keep)) < len(keep):
-            raise template_error("duplicate_output_column", "keep", "a column is kept twice")
-        if key in keep:
-            raise template_error("duplicate_output_column", "keep", f"{key!r} is the conversation's own key")
-        members = [(name, Piece("value", column=name)) for name in keep]
-        self._schema = schema.set(self._prompt_at, pa.field(prompt, self._converted(_empty(schema, prompt), 0).type))
+        no_messages = self._prompts.as_messages(pa.nulls(0, schema.field(prompt).type), 0)
+        self._prompt_field = pa.field(prompt, self._converted(no_messages).type)
         *head, end = object_pieces([*members, (key, Piece("items" if answer else "request", column=prompt))])
         if answer is not None:
             assistant = (roles or {}).get("assistant", "assistant")
@@ -93,35 +72,30 @@ class Conversations:
                 Piece("text", column=answer),
                 Piece("literal", '"}]'),
             ]
-        self._writer = LineWriter(self._schema, [*head, end])
+        self._writer = LineWriter(schema.set(self._prompt_index, self._prompt_field), [*head, end])
         self._rows = 0
 
     def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
-        """Make the lines of the next batch.
-
-        Args:
-            batch: of the schema.
-
-        Returns:
-            The lines, in order, some in each array.
+        """Make the lines of the next batch, in several arrays.
 
         Raises:
-            RenderError: when a row has no prompt of this form, or no answer.
+            RenderError: If a row has no prompt of this form, or no answer.
 
         """
-        if self._answer is not None:
-            column = batch.column(batch.schema.get_field_index(self._answer))
-            if column.null_count:
-                row = self._rows + column.is_null().to_pylist().index(True)
-                raise render_error("null_value", "it has no answer", row, self._answer)
-        prompts = self._converted(batch.column(self._prompt_at), self._rows)
-        columns = [prompts if at == self._prompt_at else column for at, column in enumerate(batch.columns)]
-        out = self._writer.lines(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._rows)
+        messages = self._prompts.as_messages(batch.column(self._prompt_index), self._rows)
+        prompts = self._converted(messages)
+        if self._answer is None:
+            refuse_unanswered(messages, self._rows, self._prompts.name)
+        else:
+            answers = batch.column(batch.schema.get_field_index(self._answer))
+            refuse_nulls(answers, self._rows, self._answer, "it has no answer")
+        converted = batch.set_column(self._prompt_index, self._prompt_field, prompts)
+        out = self._writer.lines(converted, self._rows)
         self._rows += batch.num_rows
         return out
 
-    def _converted(self, column: pa.Array, first_row: int) -> pa.Array:
-        messages = self._prompts.as_messages(column, first_row)
+    def _converted(self, messages: pa.Array) -> pa.Array:
+        """Give messages the fields and the names of roles that lines have."""
         if self._roles is None:
             return messages
         items = messages.flatten()
@@ -133,14 +107,118 @@ class Conversations:
             if field.name not in ("role", "content") and items.field(field.name).null_count < len(items):
                 message = f"its messages have {field.name!r}, for which this form has no place; export messages_json"
                 raise render_error("wrong_column_type", message, column=self._prompts.name)
-        places = pc.index_in(items.field("role"), pa.array(list(self._roles), items.type.field("role").type))
-        if places.null_count:
-            role = items.field("role")[pc.index(pc.is_null(places), True).as_py()].as_py()
-            known = ", ".join(map(repr, self._roles))
-            raise template_error("unknown_role", "roles", f"it has no {role!r} (it has {known})")
-        speakers = pa.array(list(self._roles.values()), pa.string()).take(places)
+        indices = pc.index_in(items.field("role"), pa.array(list(self._roles), items.type.field("role").type))
+        if indices.null_count:
+            role = items.field("role")[pc.index(pc.is_null(indices), True).as_py()].as_py()
+            names = ", ".join(map(repr, self._roles))
+            raise template_error("unknown_role", "roles", f"it has no {role!r} (it has {names})")
+        speakers = pa.array(list(self._roles.values()), pa.string()).take(indices)
         return lists_of(messages, pa.StructArray.from_arrays([speakers, items.field("content")], list(self._fields)))
 
 
-def _empty(schema: pa.Schema, name: str) -> pa.Array:
-    return pa.nulls(0, schema.field(name).type)
+def sharegpt(
+    table: StreamLike,
+    path: Path,
+    *,
+    answer: str | None = None,
+    keep: Sequence[str] = (),
+    roles: Mapping[str, str] | None = None,
+    prompt: str = "prompt",
+    form: Form | None = None,
+    unknown: Unknown = "refuse",
+) -> Written:
+    """Write a rendered table as ShareGPT's conversations, as LLaMA-Factory, Axolotl and FastChat read them.
+
+    Each line is `{"conversations": [{"from": "human", "value": ...}, ...]}`.
+
+    Args:
+        table: The rendered table or stream, as for `openai_batch`.
+        path: The file.
+        answer: A column whose text is the last turn, `gpt`'s: the text that a model is trained on. None: the
+            conversations have turns of the assistant already.
+        keep: Columns that stand before the conversation, such as an `id`.
+        roles: Names of roles in `from` that replace the usual ones, such as `{"tool": "observation"}`.
+        prompt: The column of prompts.
+        form: The form of the prompts, as for `openai_batch`.
+        unknown: As for `openai_batch`.
+
+    Returns:
+        The file, the number of conversations and of bytes.
+
+    Raises:
+        TemplateError: As for `openai_batch`.
+        RenderError: As for `openai_batch`; if a content is no text or an answer is null; and if a
+            conversation has no answer of the assistant.
+        OSError: If the file can't be written.
+
+    >>> import tempfile, pyarrow as pa
+    >>> from pathlib import Path
+    >>> from promptpress import export
+    >>> table = pa.table({"prompt": ["1+1=?"], "gold": ["2"]})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = export.sharegpt(table, f"{folder.name}/train.jsonl", answer="gold")
+    >>> print(Path(f"{folder.name}/train.jsonl").read_text(), end="")
+    {"conversations": [{"from": "human", "value": "1+1=?"}, {"from": "gpt", "value": "2"}]}
+    >>> folder.cleanup()
+
+    """
+    names = {**_SHAREGPT_ROLES, **(roles or {})}
+
+    def source_of(schema: pa.Schema) -> _Conversations:
+        return _Conversations(
+            schema, "conversations", ("from", "value"), names, answer=answer, keep=keep, prompt=prompt, form=form
+        )
+
+    return write_lines(table, path, source_of, unknown=unknown)
+
+
+def messages_json(
+    table: StreamLike,
+    path: Path,
+    *,
+    answer: str | None = None,
+    keep: Sequence[str] = (),
+    prompt: str = "prompt",
+    form: Form | None = None,
+    unknown: Unknown = "refuse",
+) -> Written:
+    """Write a rendered table as lines of messages: `{"messages": [{"role": ..., "content": ...}, ...]}`.
+
+    OpenAI's fine-tuning, TRL and most other trainers read them.
+
+    Args:
+        table: The rendered table or stream, as for `openai_batch`.
+        path: The file.
+        answer: A column whose text is the last message, the assistant's. None: the conversations have messages of the
+            assistant already.
+        keep: Columns that stand before the messages.
+        prompt: The column of prompts.
+        form: The form of the prompts, as for `openai_batch`.
+        unknown: As for `openai_batch`.
+
+    Returns:
+        The file, the number of lines and of bytes.
+
+    Raises:
+        TemplateError: As for `openai_batch`.
+        RenderError: As for `openai_batch`; if an answer is null; and if a conversation has no answer of the assistant.
+        OSError: If the file can't be written.
+
+    >>> import tempfile, pyarrow as pa
+    >>> from pathlib import Path
+    >>> from promptpress import export
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> table = pa.table({"prompt": ["1+1=?"], "gold": ["2"]})
+    >>> _ = export.messages_json(table, f"{folder.name}/out.jsonl", answer="gold")
+    >>> print(Path(f"{folder.name}/out.jsonl").read_text(), end="")
+    {"messages": [{"role": "user", "content": "1+1=?"}, {"role": "assistant", "content": "2"}]}
+    >>> folder.cleanup()
+
+    """
+
+    def source_of(schema: pa.Schema) -> _Conversations:
+        return _Conversations(
+            schema, "messages", ("role", "content"), answer=answer, keep=keep, prompt=prompt, form=form
+        )
+
+    return write_lines(table, path, source_of, unknown=unknown)

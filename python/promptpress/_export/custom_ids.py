@@ -1,24 +1,26 @@
-"""The `custom_id` of each request: a pattern over the table's columns, checked to be unique."""
+"""The `custom_id` of each request, made of a pattern over columns and checked to be unique.
+
+`batch_requests` writes the ids, `join_results` and the command read them.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
-from promptpress._errors import render_error, template_error
-from promptpress._model_classes import did_you_mean
-from promptpress._outputs.json_lines import FoundIds, LineWriter, Piece
+from promptpress._errors.errors import render_error, template_error
+from promptpress._errors.suggestions import did_you_mean
+from promptpress._io.write.json_lines import LineIds, LineWriter, Piece
 
-__all__ = ["CustomIds", "columns_of"]
+__all__ = ["SAMPLE", "CustomIds", "columns_of"]
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 SAMPLE = "sample"
-_BESIDE_SAMPLE = ("label", "turn")
-"""Columns of a table that has several rows a sample."""
+_WITHIN_SAMPLE = ("label", "turn")
+"""Columns that tell a sample's rows apart, if a table has several rows a sample."""
 _PROMPT = "prompt"
 """A column that rendered tables have, and samples seldom."""
 
@@ -27,13 +29,13 @@ class CustomIds:
     """Makes the ids of the rows of batches of one schema.
 
     Args:
-        pattern: text with `{column}` in it; `{sample}` is the column of that name, else the row's number where there is
+        pattern: A text with `{column}` in it; `{sample}` is the column of that name, or the row's number if there is
             one row a sample. `{{` and `}}` are braces.
-        schema: of the batches.
-        longest: how many characters an id may have; None: any number.
+        schema: The schema of the batches.
+        longest: The largest number of characters of an id; None: no limit.
 
     Raises:
-        TemplateError: when the pattern names no column of the table, or can't give each row an id of its own.
+        TemplateError: If the pattern names no column of the table, or can't tell the rows apart.
 
     >>> ids = CustomIds("math-{sample}-{label}", pa.schema({"sample": pa.int64(), "label": pa.string()}))
     >>> [id for ids in ids.checked(pa.record_batch({"sample": [0, 0], "label": ["A", "B"]})) for id in ids.to_pylist()]
@@ -57,66 +59,41 @@ class CustomIds:
 
     def pieces(self) -> list[Piece]:
         """Return the pieces of an id within a JSON string."""
-        # A literal may hold what JSON escapes.
-        return [Piece("literal", _escaped(p.text)) if p.kind == "literal" else p for p in self._parts]
+        return [
+            Piece("literal", json.dumps(part.text, ensure_ascii=False)[1:-1]) if part.kind == "literal" else part
+            for part in self._parts
+        ]
 
     def checked(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
-        """Make the ids of the next batch.
-
-        Args:
-            batch: of the schema.
-
-        Returns:
-            The ids, in order, some in each array.
+        """Make the ids of the next batch, in several arrays.
 
         Raises:
-            RenderError: when a row's id is empty, is too long, or has been there before.
+            RenderError: If a row's id is empty, is too long, or has occurred before.
 
         """
-        ids, found = self._writer.lines_and_ids(batch, self._rows)
-        self.check(found, batch, self._rows)
+        out, ids = self._writer.lines_and_ids(batch, self._rows)
+        self.check(ids, batch, self._rows)
         self._rows += batch.num_rows
-        return ids
+        return out
 
-    def check(self, found: FoundIds, batch: pa.RecordBatch, first_row: int) -> None:
-        """Check the ids that have been found in lines.
-
-        Args:
-            found: of them; an id within a JSON string may be longer than it is.
-            batch: the rows.
-            first_row: the first one's number.
-
-        Raises:
-            RenderError: as `checked`.
-
-        """
-        if not found.shortest or (self._longest is not None and found.longest > self._longest):
-            self._check_lengths(self._texts(batch, first_row), first_row)
-        if found.repeated is not None:
-            row, before = found.repeated
-            raise self._repeated(row, before, *self._texts(batch.slice(row - first_row, 1), row))
+    def check(self, ids: LineIds, batch: pa.RecordBatch, first_row: int) -> None:
+        """Check the ids in the lines of a batch; escapes in a JSON string may make an id seem longer than it is."""
+        if not ids.shortest or (self._longest is not None and ids.longest > self._longest):
+            self._check_lengths(self._ids(batch, first_row), first_row)
+        if ids.repeated is not None:
+            row, before = ids.repeated
+            raise self._repeated(row, before, *self._ids(batch.slice(row - first_row, 1), row))
 
     def check_numbers(self, first_row: int, count: int) -> None:
-        """Check the ids of rows that are told apart by their number alone: none has been there before.
+        """Check the lengths of ids that differ by the row's number alone, and so are unique."""
+        if self._longest is None or not count:
+            return
+        rows = pa.record_batch({"": pa.nulls(count)})
+        if len(self._ids(rows.slice(count - 1), first_row + count - 1)[0]) > self._longest:
+            self._check_lengths(self._ids(rows, first_row), first_row)
 
-        Args:
-            first_row: the first one's number.
-            count: how many there are.
-
-        Raises:
-            RenderError: when an id is too long.
-
-        """
-        rows = pa.table({"": pa.nulls(count)}).to_batches()
-        if (
-            self._longest is not None
-            and rows
-            and len(self._texts(rows[0].slice(count - 1), first_row + count - 1)[0]) > self._longest
-        ):
-            self._check_lengths(self._texts(rows[0], first_row), first_row)
-
-    def _texts(self, batch: pa.RecordBatch, first_row: int) -> list[str]:
-        return as_texts(self._writer.lines(batch, first_row))
+    def _ids(self, batch: pa.RecordBatch, first_row: int) -> list[str]:
+        return [text.decode() for ids in self._writer.lines(batch, first_row) for text in ids.to_pylist()]
 
     def _check_lengths(self, ids: list[str], first_row: int) -> None:
         for row, text in enumerate(ids, first_row):
@@ -129,31 +106,27 @@ class CustomIds:
                 )
                 raise render_error("invalid_custom_id", message, row)
 
-    def _repeated(self, row: int, before: int, found: str) -> Exception:
+    def _repeated(self, row: int, before: int, custom_id: str) -> Exception:
         names = {part.column for part in self._parts}
-        more = [name for name in (SAMPLE, *_BESIDE_SAMPLE) if name in self._schema.names and name not in names]
+        more = [name for name in (SAMPLE, *_WITHIN_SAMPLE) if name in self._schema.names and name not in names]
         if more:
             remedy = f"add {' and '.join(f'{{{name}}}' for name in more)} to the pattern: " + repr(
                 "-".join([self.pattern, *(f"{{{name}}}" for name in more)])
             )
         elif SAMPLE in self._schema.names or any(part.kind == "row" for part in self._parts):
             remedy = "add a column that tells the rows apart to the pattern"
-        elif any(name in self._schema.names for name in _BESIDE_SAMPLE):
+        elif any(name in self._schema.names for name in _WITHIN_SAMPLE):
             remedy = f'render with index="{SAMPLE}", and add {{{SAMPLE}}} to the pattern'
         else:
             remedy = f"add {{{SAMPLE}}} to the pattern, the row's number"
-        message = f"it has the custom_id of row {before}, {found!r}, and each request needs one of its own; {remedy}"
+        message = (
+            f"it has the custom_id of row {before}, {custom_id!r}, and each request needs one of its own; {remedy}"
+        )
         return render_error("duplicate_custom_id", message, row)
 
 
 def columns_of(pattern: str) -> list[str]:
-    """List the columns that a pattern names.
-
-    Args:
-        pattern: of ids.
-
-    Returns:
-        Their names, in order.
+    """List the columns that a pattern of ids names, in order.
 
     >>> columns_of("{{x}}-{sample}-{label}")
     ['sample', 'label']
@@ -183,26 +156,12 @@ def _column(name: str, schema: pa.Schema) -> Piece:
     if name != SAMPLE:
         remedy = did_you_mean(name, schema.names) or f"; the table has {', '.join(map(repr, schema.names))}"
         raise template_error("missing_column", "custom_id", f"the table has no column {name!r}{remedy}")
-    # Only where there are prompts: samples may have labels of their own.
-    beside = [other for other in _BESIDE_SAMPLE if other in schema.names and _PROMPT in schema.names]
-    if beside:
+    # Only if there are prompts: samples may have labels of their own.
+    within = [other for other in _WITHIN_SAMPLE if other in schema.names and _PROMPT in schema.names]
+    if within:
         message = (
-            f"the table has several rows a sample (it has a column {beside[0]!r}) and doesn't say which; render with"
-            f' index="{SAMPLE}", and take custom_id="{{{SAMPLE}}}-{{{beside[0]}}}"'
+            f"the table has several rows a sample (it has a column {within[0]!r}) and doesn't say which; render with"
+            f' index="{SAMPLE}", and take custom_id="{{{SAMPLE}}}-{{{within[0]}}}"'
         )
         raise template_error("missing_column", "custom_id", message)
     return Piece("row")
-
-
-def _escaped(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-def as_texts(arrays: list[Any]) -> list[str]:
-    """Return ids as strings.
-
-    >>> as_texts([pa.array([b"a"], pa.large_binary())])
-    ['a']
-
-    """
-    return [text.decode() for ids in arrays for text in ids.to_pylist()]

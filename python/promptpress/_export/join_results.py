@@ -1,96 +1,28 @@
-"""Results of batches beside the rows that were asked, in the rows' order."""
+"""Results of batches, joined to the rows of the exported table."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress._errors import PromptWarning, render_error
-from promptpress._export.custom_ids import CustomIds, as_texts
+from promptpress._errors.errors import PromptWarning, render_error, template_error
+from promptpress._errors.file_errors import OutputError
+from promptpress._export.custom_ids import CustomIds
+from promptpress._export.line_files import Path
 from promptpress._export.results import Result, read_results
-from promptpress._export.written import Path
-from promptpress._tables import as_table
+from promptpress._export.retry import write_retry
+from promptpress._io.as_table import as_table
+from promptpress._utils.callers import callers_level
 from promptpress.typing import TableLike
 
-__all__ = ["join"]
+__all__ = ["join", "joined"]
 
-_SHOWN = 3
-
-
-def join(
-    results: Path | TableLike | Iterable[Any],
-    table: TableLike,
-    *,
-    custom_id: str = "{sample}",
-    choices: bool = False,
-    raw: bool = False,
-    prefix: str = "",
-) -> pa.Table:
-    """Bring the results of batches back to the rows that were asked, in the rows' order.
-
-    Results may come in any order, from any number of files, and some may be missing. Output and error files of OpenAI's
-    Batch API are read, and what vLLM's `run-batch` and LiteLLM write. A success counts more than an error for the same
-    request, a later result more than an earlier one, so files of a second try are simply added.
-
-    Args:
-        results: A path of JSON lines (`out.jsonl.gz` and `"out-*.jsonl"` too), a table or dicts of such lines, or a
-            list of these.
-        table: What was exported.
-        custom_id: The pattern that it was exported with.
-        choices: Whether `response` and `finish_reason` are lists, with one item for each choice (`n` in the body).
-            Otherwise they are the first choice's.
-        raw: Whether to add each result as it came, as JSON: `result`.
-        prefix: What the new columns' names begin with.
-
-    Returns:
-        The table with `response`, `finish_reason`, `status` (`"ok"`, `"error"`, or `"missing"` where there is no
-        result), `error`, `prompt_tokens` and `completion_tokens`.
-
-    Raises:
-        TemplateError: If the pattern names no column of the table.
-        RenderError: If a line is no result, no result is of a row of the table, or a new column's name is taken.
-        OSError: If a file can't be read.
-
-    Warns:
-        PromptWarning: Of results that are of no row, of rows with several results, of choices that are left out, and of
-            answers with half a character, which is replaced by U+FFFD.
-
-    >>> import pyarrow as pa
-    >>> from promptpress import export
-    >>> body = {"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}
-    >>> results = [{"custom_id": "1", "response": {"status_code": 200, "body": body}, "error": None}]
-    >>> export.join(results, pa.table({"prompt": ["1+1=?", "2+2=?"]})).select(["response", "status"]).to_pylist()
-    [{'response': None, 'status': 'missing'}, {'response': '4', 'status': 'ok'}]
-
-    """
-    asked = as_table(table)
-    names = [f"{prefix}{name}" for name in (*_COLUMNS, *(["result"] if raw else []))]
-    taken = [name for name in names if name in asked.column_names]
-    if taken:
-        message = (
-            'the table has a column of this name already; prefix="answer_", or the like, gives the new ones others'
-        )
-        raise render_error("duplicate_output_column", message, column=taken[0])
-    ids = CustomIds(custom_id, asked.schema)
-    rows = {
-        text: row for row, text in enumerate(as_texts([a for batch in asked.to_batches() for a in ids.checked(batch)]))
-    }
-    found = _by_row(read_results(results, raw=raw), rows, custom_id)
-    if not choices:
-        several = sum(len(result.texts) > 1 for result in found if result is not None)
-        if several:
-            have = _counted(several, "result has", "results have")
-            _warn(f"{have} more than one choice, and the first is taken; choices=True gives all")
-    columns = [_column(name, found, choices) for name in _COLUMNS]
-    if raw:
-        columns.append(pa.array([None if r is None else r.raw for r in found], pa.large_string()))
-    for name, column in zip(names, columns, strict=True):
-        asked = asked.append_column(name, column)
-    return asked
-
+_EXAMPLES = 3
+"""The largest number of ids that a message lists."""
 
 _COLUMNS = {
     "response": pa.large_string(),
@@ -102,8 +34,108 @@ _COLUMNS = {
 }
 
 
+def join(
+    results: Path | TableLike | Iterable[Any],
+    table: TableLike,
+    *,
+    custom_id: str = "{sample}",
+    choices: bool = False,
+    raw: bool = False,
+    prefix: str = "",
+    requests: Path | Iterable[Path] | None = None,
+    retry: Path | None = None,
+) -> pa.Table:
+    """Join the results of batches to the rows of the exported table, in the rows' order.
+
+    Results may come in any order, from any number of files, and some may be missing. The output and error files
+    of OpenAI's Batch API, of vLLM's `run-batch` and of LiteLLM are read. If a request has several results, a success
+    counts more than an error, and a later result more than an earlier one, so files of a second try are simply added.
+
+    Args:
+        results: A path of JSON lines (`out.jsonl.gz` and `"out-*.jsonl"` too), a table or dicts of such lines, or a
+            list of these.
+        table: The exported table.
+        custom_id: The pattern that it was exported with.
+        choices: Make `response` and `finish_reason` lists with one item for each choice (`n` in the body). Otherwise
+            they are the first choice's.
+        raw: Add the column `result`, each result as it came, as JSON.
+        prefix: The beginning of the new columns' names.
+        requests: The batch files that were sent, for `retry`: a path, a pattern, a folder, or a list of these.
+        retry: A file for the requests that failed or have no result, line by line as they were sent. Its results are
+            joined together with the first ones: `join([first, second], table)`. If nothing failed, it is empty.
+
+    Returns:
+        The table with `response`, `finish_reason`, `status` (`"ok"`, `"error"`, or `"missing"` where there is no
+        result), `error`, `prompt_tokens` and `completion_tokens`.
+
+    Raises:
+        TemplateError: If the pattern names no column of the table, or `retry` is given without `requests`.
+        RenderError: If a line is no result, no result is of a row of the table, the table has a new column's name, or
+            none of the failed requests is in the files that were sent.
+        OSError: If a file can't be read, or the retry can't be written.
+
+    Warns:
+        PromptWarning: For results that belong to no row, rows with several results, choices that are left out, failed
+            requests that aren't in the files that were sent, and answers with half a character, which is replaced by
+            U+FFFD.
+
+    >>> import pyarrow as pa
+    >>> from promptpress import export
+    >>> body = {"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}
+    >>> results = [{"custom_id": "1", "response": {"status_code": 200, "body": body}, "error": None}]
+    >>> export.join(results, pa.table({"prompt": ["1+1=?", "2+2=?"]})).select(["response", "status"]).to_pylist()
+    [{'response': None, 'status': 'missing'}, {'response': '4', 'status': 'ok'}]
+
+    """
+    if (requests is None) != (retry is None):
+        message = "requests= names the files that were sent, and retry= the file for those that failed; give both"
+        raise template_error("missing_key", "requests" if requests is None else "retry", message)
+    out, failed = joined(results, table, custom_id=custom_id, choices=choices, raw=raw, prefix=prefix)
+    if requests is not None and retry is not None:
+        try:
+            write_retry(requests, retry, failed)
+        except OutputError as error:
+            raise OSError(str(error)) from error
+    return out
+
+
+def joined(
+    results: Path | TableLike | Iterable[Any],
+    table: TableLike,
+    *,
+    custom_id: str,
+    choices: bool,
+    raw: bool,
+    prefix: str,
+) -> tuple[pa.Table, list[str]]:
+    """Join results to the rows of the exported table, as `join`; return the ids of the rows without an answer, too."""
+    exported = as_table(table)
+    names = [f"{prefix}{name}" for name in (*_COLUMNS, *(["result"] if raw else []))]
+    clashes = [name for name in names if name in exported.column_names]
+    if clashes:
+        message = (
+            'the table has a column of this name already; prefix="answer_", or the like, gives the new ones others'
+        )
+        raise render_error("duplicate_output_column", message, column=clashes[0])
+    ids = CustomIds(custom_id, exported.schema)
+    arrays = chain.from_iterable(map(ids.checked, exported.to_batches()))
+    rows = {text.decode(): row for row, text in enumerate(chain.from_iterable(map(pa.Array.to_pylist, arrays)))}
+    by_row = _by_row(read_results(results, raw=raw), rows, custom_id)
+    if not choices:
+        several = sum(len(result.texts) > 1 for result in by_row if result is not None)
+        if several:
+            have = _counted(several, "result has", "results have")
+            _warn(f"{have} more than one choice, and the first is taken; choices=True gives all")
+    columns = [_column(name, by_row, choices) for name in _COLUMNS]
+    if raw:
+        columns.append(pa.array([None if r is None else r.raw for r in by_row], pa.large_string()))
+    for name, column in zip(names, columns, strict=True):
+        exported = exported.append_column(name, column)
+    return exported, [text for text, row in rows.items() if (result := by_row[row]) is None or not result.succeeded]
+
+
 def _by_row(results: Iterable[Result], rows: dict[str, int], pattern: str) -> list[Result | None]:
-    """Find each row's result, and tell of the others."""
+    """Return each row's result; warn of the others."""
     out: list[Result | None] = [None] * len(rows)
     unknown: list[str] = []
     repeated: dict[str, None] = {}
@@ -113,7 +145,7 @@ def _by_row(results: Iterable[Result], rows: dict[str, int], pattern: str) -> li
         row = rows.get(result.custom_id)
         if row is None:
             number_unknown += 1
-            if len(unknown) < _SHOWN:
+            if len(unknown) < _EXAMPLES:
                 unknown.append(result.custom_id)
             continue
         before = out[row]
@@ -122,40 +154,45 @@ def _by_row(results: Iterable[Result], rows: dict[str, int], pattern: str) -> li
         if before is None or result.succeeded or not before.succeeded:
             out[row] = result
     if number_unknown:
-        shown = ", ".join(map(repr, unknown)) + (", ..." if number_unknown > _SHOWN else "")
+        listed = _listed(unknown, number_unknown)
         what = f"custom_id={pattern!r} the pattern that it was exported with, and the table the same?"
         if number_unknown == count:
             example = next(iter(rows), None)
             has = "the table has no rows" if example is None else f"the table's first row has {example!r}"
             message = (
-                f"none of the {count:,} results is of a row of the table: they are of {shown}, and {has}; is {what}"
+                f"none of the {count:,} results is of a row of the table: they are of {listed}, and {has}; is {what}"
             )
             raise render_error("invalid_result", message)
         results_are = _counted(number_unknown, "result is", "results are")
-        _warn(f"{results_are} of no row of the table, and left out: {shown}; is {what}")
+        _warn(f"{results_are} of no row of the table, and left out: {listed}; is {what}")
     if repeated:
-        shown = ", ".join(map(repr, list(repeated)[:_SHOWN])) + (", ..." if len(repeated) > _SHOWN else "")
         rows_have = _counted(len(repeated), "row has", "rows have")
-        _warn(f"{rows_have} more than one result, and the last of them is taken: {shown}")
+        _warn(
+            f"{rows_have} more than one result, and the last of them is taken: {_listed(list(repeated), len(repeated))}"
+        )
     return out
 
 
-def _column(name: str, found: list[Result | None], choices: bool) -> pa.Array:
+def _listed(ids: list[str], count: int) -> str:
+    return ", ".join(map(repr, ids[:_EXAMPLES])) + (", ..." if count > _EXAMPLES else "")
+
+
+def _column(name: str, results: list[Result | None], choices: bool) -> pa.Array:
     kind = _COLUMNS[name]
     if name in ("response", "finish_reason"):
-        lists = [None if r is None else (r.texts if name == "response" else r.finish_reasons) for r in found]
+        lists = [None if r is None else (r.texts if name == "response" else r.finish_reasons) for r in results]
         if choices:
             return pa.array(lists, pa.list_(kind))
         return pa.array([values[0] if values else None for values in lists], kind)
     if name == "status":
         words = {None: "missing", True: "ok", False: "error"}
-        return pa.array([words[r if r is None else r.succeeded] for r in found], kind)
-    return pa.array([None if r is None else getattr(r, name) for r in found], kind)
+        return pa.array([words[r if r is None else r.succeeded] for r in results], kind)
+    return pa.array([None if r is None else getattr(r, name) for r in results], kind)
 
 
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number:,} {one if number == 1 else several}"
+def _counted(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, PromptWarning, stacklevel=4)
+    warnings.warn(message, PromptWarning, stacklevel=callers_level())

@@ -1,4 +1,4 @@
-"""Results of batches, as OpenAI, vLLM and LiteLLM write them: what came of each request."""
+"""Results of batches, read from the files that OpenAI, vLLM and LiteLLM write; `join_results` uses them."""
 
 from __future__ import annotations
 
@@ -6,37 +6,31 @@ import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from itertools import chain
 from lzma import LZMAError
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
-from promptpress._errors import PromptWarning, render_error
-from promptpress._file_errors import DataError, reason
-from promptpress._inputs.found_files import found_files
-from promptpress._inputs.sources import Source
-from promptpress._outputs.json_lines import json_text
-from promptpress._tables import as_table
+from promptpress._errors.errors import PromptWarning, render_error
+from promptpress._errors.file_errors import DataError, reason
+from promptpress._io.as_table import as_table
+from promptpress._io.read.find_files import find_files
+from promptpress._io.read.sources import Source
+from promptpress._io.write.json_lines import json_text
 
-__all__ = ["Result", "read_results"]
+__all__ = ["Result", "file_lines", "file_values", "read_results"]
 
-FIRST_ERROR_STATUS = 400
+_FIRST_ERROR_STATUS = 400
 _LARGEST_COUNT = 2**63 - 1
+_BATCH_ROWS = 4096
 
 
 class Result(NamedTuple):
-    """What came of a request; no more of it, for there may be millions.
+    """The parts of a request's result that `join` needs; not all of it, because there may be millions.
 
-    Args:
-        custom_id: the request's.
-        texts: what the model said, a text for each choice; None where it said nothing, as with calls of tools.
-        finish_reasons: why each choice ended.
-        error: what went wrong; None where nothing did.
-        prompt_tokens: how many tokens the request had.
-        completion_tokens: how many the model wrote.
-        raw: the result as it came, as JSON; None where nobody asks for it.
-
+    `texts` and `finish_reasons` have an item for each choice. `raw` is the result as it came, as JSON, if it is wanted.
     """
 
     custom_id: str
@@ -49,32 +43,24 @@ class Result(NamedTuple):
 
     @property
     def succeeded(self) -> bool:
-        """Whether there is an answer.
-
-        >>> Result("0", (), (), "expired", None, None).succeeded
-        False
-
-        """
+        """True if there is an answer."""
         return self.error is None
 
 
 def read_results(source: Any, *, raw: bool = False) -> Iterator[Result]:
-    """Read results.
+    """Read results, in order.
 
     Args:
-        source: a path of JSON lines (compressed, a pattern or a folder, as samples may be), a table with such rows, a
+        source: A path of JSON lines (compressed, a pattern or a folder, like samples), a table with such rows, a
             result, or several of these.
-        raw: whether each is kept as it came, too.
-
-    Yields:
-        The results, in order.
+        raw: Keep each result as it came, too.
 
     Raises:
-        RenderError: when a line or a row is no result.
-        OSError: when a file can't be read.
+        RenderError: If a line or a row is no result, or compressed data are damaged.
+        OSError: If a file can't be opened.
 
     Warns:
-        PromptWarning: of texts with half a character, which Arrow can't hold.
+        PromptWarning: For texts with half a character, which Arrow can't hold.
 
     >>> import pyarrow as pa
     >>> line = {"custom_id": "7", "response": None, "error": {"message": "expired"}}
@@ -99,58 +85,47 @@ class _Reader:
 
     def read(self, source: Any) -> Iterator[Result]:
         if isinstance(source, (str, os.PathLike)):
-            for path, _ in found_files(os.fspath(source), "jsonl"):
-                yield from self._of_file(path)
+            for path, _ in find_files(os.fspath(source), "jsonl"):
+                yield from self._read_file(path)
         elif isinstance(source, Mapping) and "custom_id" in source:
             yield self._result(source, "the result")
         elif (
             isinstance(source, Iterable) and not hasattr(source, "__arrow_c_stream__") and not hasattr(source, "schema")
         ):
-            for number, one in enumerate(source):
-                if isinstance(one, Mapping):
-                    yield self._result(one, f"result {number}")
+            for number, item in enumerate(source):
+                if isinstance(item, Mapping):
+                    yield self._result(item, f"result {number}")
                 else:
-                    yield from self.read(one)
+                    yield from self.read(item)
         else:
-            table = as_table(source)
-            row = 0
-            for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-                for value in batch.to_pylist():
-                    yield self._result(value, f"row {row} of the results")
-                    row += 1
+            batches = as_table(source).to_batches(max_chunksize=_BATCH_ROWS)
+            for row, value in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches)):
+                yield self._result(value, f"row {row} of the results")
 
-    def _of_file(self, path: str) -> Iterator[Result]:
-        with ExitStack() as stack, Source(path, stack).open() as file:
-            for number, line in enumerate(_lines(file, path), 1):
-                if not line.strip():
-                    continue
-                place = f"{path}, line {number}"
-                try:
-                    value = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    cut = " (the file ends within it; it was probably not written or fetched to its end)"
-                    hint = "" if line.endswith(b"\n") else cut
-                    raise render_error("invalid_result", f"{place}: it is no JSON: {error}{hint}") from error
-                yield self._result(value, place)
+    def _read_file(self, path: str) -> Iterator[Result]:
+        for location, _, value in file_values(path):
+            yield self._result(value, location)
 
-    def _result(self, value: Any, place: str) -> Result:
+    def _result(self, value: Any, location: str) -> Result:
         if not isinstance(value, Mapping) or not isinstance(value.get("custom_id"), str):
-            found = json_text(value)[:60]
             given = _dict(value).get("custom_id")
             what = "it has no custom_id" if given is None else f"its custom_id is no string, but {given!r:.60}"
-            message = f"{place}: it is no result of a batch: {what} ({found})"
+            message = f"{location}: it is no result of a batch: {what} ({json_text(value)[:60]})"
             raise render_error("invalid_result", message)
         if "response" not in value and "error" not in value:
             what = "a request" if "body" in value else "no result"
-            raise render_error("invalid_result", f"{place}: it is {what}: it has neither a response nor an error")
+            raise render_error("invalid_result", f"{location}: it is {what}: it has neither a response nor an error")
         response = _dict(value.get("response"))
         body: Any = response.get("body")
         if hasattr(body, "model_dump"):
             body = body.model_dump()  # an object of the openai or litellm package
-        body = _dict(_parsed(body) if isinstance(body, str) else body)
+        if isinstance(body, str):
+            with suppress(ValueError):
+                body = json.loads(body)
+        body = _dict(body)
         status = response.get("status_code")
         error = _error(value.get("error")) or _error(body.get("error"))
-        if error is None and isinstance(status, int) and status >= FIRST_ERROR_STATUS:
+        if error is None and isinstance(status, int) and status >= _FIRST_ERROR_STATUS:
             error = _error(body) or f"HTTP status {status}"
         choices = _choices(body.get("choices"))
         if error is None and not choices:
@@ -170,7 +145,7 @@ class _Reader:
         return result
 
     def _held(self, text: str | None) -> str | None:
-        """Return a text as Arrow can hold it: a model that is cut off within a character writes half of it."""
+        """Return a text that Arrow can hold: a model that is cut off within a character writes half of it."""
         if text is None or text.isascii():
             return text
         whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -178,11 +153,41 @@ class _Reader:
         return whole
 
 
-_BATCH_ROWS = 4096
+def file_values(path: str) -> Iterator[tuple[str, bytes, Any]]:
+    """Read a file of JSON lines; yield the place of each line that isn't empty, the line and its value.
+
+    Raises:
+        RenderError: If a line is no JSON.
+        DataError: As `file_lines`.
+        OSError: As `file_lines`.
+
+    """
+    for number, line in enumerate(file_lines(path), 1):
+        if not line.strip():
+            continue
+        location = f"{path}, line {number}"
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            cut = " (the file ends within it; it was probably not written or fetched to its end)"
+            hint = "" if line.endswith(b"\n") else cut
+            raise render_error("invalid_result", f"{location}: it is no JSON: {error}{hint}") from error
+        yield location, line, value
+
+
+def file_lines(path: str) -> Iterator[bytes]:
+    """Read the lines of a file, which may be compressed.
+
+    Raises:
+        DataError: If compressed data are damaged or end early.
+        OSError: If the file can't be opened.
+
+    """
+    with ExitStack() as stack, Source(path, stack).open() as file:
+        yield from _lines(file, path)
 
 
 def _lines(file: BinaryIO, path: str) -> Iterator[bytes]:
-    """Read lines; compressed data that are damaged or end early are errors of the file."""
     try:
         yield from file
     except (pa.ArrowException, EOFError, LZMAError, OSError) as error:
@@ -190,10 +195,10 @@ def _lines(file: BinaryIO, path: str) -> Iterator[bytes]:
 
 
 def _choices(value: Any) -> list[Mapping[str, Any]]:
-    """Sort choices by what they say their places are."""
+    """Return the choices, sorted by their `index` field."""
     choices = [_dict(choice) for choice in value] if isinstance(value, list) else []
     if len(choices) > 1 and all(isinstance(choice.get("index"), int) for choice in choices):
-        choices.sort(key=lambda choice: choice["index"])  # those of a streaming server come as they end
+        choices.sort(key=lambda choice: choice["index"])  # streaming servers sort them by their ends
     return choices
 
 
@@ -202,10 +207,9 @@ def _string(value: Any) -> str | None:
 
 
 def _text(choice: Mapping[str, Any]) -> str | None:
-    """What a choice says; a completion's text, or a message's content or refusal."""
+    """Return the text of a choice: of a completion, or a message's content or refusal."""
     if choice.get("message") is None:
-        text = choice.get("text")
-        return text if isinstance(text, str) else None
+        return _string(choice.get("text"))
     message = _dict(choice["message"])
     content = message.get("content")
     if isinstance(content, list):
@@ -214,7 +218,7 @@ def _text(choice: Mapping[str, Any]) -> str | None:
 
 
 def _error(value: Any) -> str | None:
-    """What an error says, however deep it does."""
+    """Return the text of an error, at any depth."""
     if isinstance(value, str):
         return value or None
     if not isinstance(value, Mapping):
@@ -227,15 +231,8 @@ def _error(value: Any) -> str | None:
     return ": ".join(parts) or None
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
 def _dict(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, (dict, Mapping)) else {}  # dict first: it is told at once
+    return value if isinstance(value, (dict, Mapping)) else {}  # dict first, which is checked fast
 
 
 def _count(value: Any) -> int | None:

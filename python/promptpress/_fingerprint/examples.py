@@ -13,12 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
+from promptpress._arrow.ipc import table_bytes
+from promptpress._arrow.large_text import ends_of, text_of
+from promptpress._arrow.take import spread_over_runs, take_rows
+from promptpress._arrow.types import is_text
 from promptpress._core import CompiledRenderer, repeated_rows
 from promptpress._fingerprint.written import written
-from promptpress._ipc_bytes import table_bytes
-from promptpress._large_texts import ends_of, text_of
-from promptpress._take_rows import spread_over_runs, take_rows
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["content"]
 
@@ -41,7 +42,7 @@ def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: b
 
     All columns count, for a value may bring in the placeholder of any; of a fixed choice its rows alone, in their
     order. The order of columns counts only where columns are filled in one after another and braces stand in a value,
-    or in a template beside its placeholders.
+    or in a template next to its placeholders.
 
     Args:
         examples: The table.
@@ -104,7 +105,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _are_few(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether the values are few, and none of them is null."""
+    """Return true if the values are few, and none of them is null."""
     return len(values) <= _FEW and not values.null_count
 
 
@@ -130,7 +131,7 @@ def _without_runs(chunk: pa.Array) -> list[pa.Array]:
 
 def _wide(kind: pa.DataType) -> pa.DataType | None:
     types = pa.types
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    if is_text(kind):
         return pa.large_string()
     is_binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
     if is_binary or types.is_binary_view(kind):
@@ -143,7 +144,7 @@ def _wide(kind: pa.DataType) -> pa.DataType | None:
 
 
 def _may_hold_braces(column: pa.ChunkedArray) -> bool:
-    """Whether a value's text may have a brace."""
+    """Return true if a value's text may have a brace."""
     types = pa.types
     kind = column.type
     if (types.is_large_string(kind) or types.is_large_binary(kind)) and _are_few(column):
@@ -180,7 +181,7 @@ def _digest(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _kind(kind: pa.DataType) -> str:
-    """What Python's texts of nested values depend on beside the values: a map's pair looks like a list, and isn't."""
+    """Return what decides Python's texts of nested values besides the values, such as the type of maps."""
     types = pa.types
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return _kind(kind.value_type)
@@ -197,7 +198,7 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _as_words(kind: pa.DataType) -> tuple[str, Callable[[pa.Array], pa.Array]] | None:
-    """What a type is called whose values have 8 bytes each, and how to get them."""
+    """Return the name of a type whose values have 8 bytes each, and how to get them."""
     types = pa.types
     if types.is_int64(kind):
         return "int", lambda chunk: chunk

@@ -6,24 +6,25 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from promptpress._config.settings import token_texts
 from promptpress._fingerprint.examples import content
 from promptpress._fingerprint.rules import RULES
 from promptpress._fingerprint.settings import deciding_settings
 from promptpress._fingerprint.written import written
-from promptpress._token_texts import token_texts
 
 if TYPE_CHECKING:
-    from promptpress._configuration import Configuration
+    from promptpress._config.configuration import Configuration
     from promptpress._jinja.chat.settings import ChatSettings
 
 __all__ = ["of_chat_template", "of_configuration", "of_jinja_template"]
 
 
-def of_configuration(configuration: Configuration) -> str:
-    """The fingerprint of a renderer.
+def of_configuration(configuration: Configuration, chat: ChatSettings | None = None) -> str:
+    """Return the fingerprint of a renderer.
 
     Args:
-        configuration: What it is made of.
+        configuration: Its configuration.
+        chat: The settings of the chat template that makes texts of its messages.
 
     Returns:
         64 hexadecimal digits.
@@ -38,7 +39,7 @@ def of_configuration(configuration: Configuration) -> str:
         "settings": deciding_settings(settings, core),
         "examples": content(configuration.examples, core, single_pass=single_pass),
         "tokens": _tokens(configuration),
-        "chat_template": None if configuration.chat is None else _chat(configuration.chat.chat_settings),
+        "chat_template": None if chat is None else _chat(chat),
     }
     return _hex("renderer", parts)
 
@@ -93,15 +94,15 @@ def _tokens(configuration: Configuration) -> list[list[Any]] | None:
     """The texts of the token ids that the meta template names: a function has no other content."""
     if configuration.tokens is None:
         return None
-    asked: dict[int, str | None] = {}
+    texts: dict[int, str | None] = {}
     find = token_texts(configuration.tokens)
 
     def text(token: int) -> str | None:
-        asked[token] = find(token)
-        return asked[token]
+        texts[token] = find(token)
+        return texts[token]
 
     configuration.compile(text)
-    return [[token, asked[token]] for token in sorted(asked)] or None
+    return [[token, texts[token]] for token in sorted(texts)] or None
 
 
 def _hex(kind: str, parts: dict[str, Any]) -> str:

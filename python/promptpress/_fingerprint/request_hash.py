@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["FINGERPRINT", "HASH", "VERSION", "RequestsHash", "with_requests_hash"]
 
@@ -15,7 +15,7 @@ FINGERPRINT, HASH, VERSION = "promptpress.fingerprint", "promptpress.hash", "pro
 
 
 class RequestsHash:
-    """SHA-256 of the requests' own hashes, one behind the other: two runs that have it sent the same, in one order.
+    """SHA-256 of the requests' own hashes, one after the other: two runs that have it sent the same, in one order.
 
     Labels, turns and kept columns say what is made of an answer, not what the model reads, and don't count. A request
     that isn't there counts as 16 zero bytes.
@@ -56,17 +56,17 @@ class RequestsHash:
         return self._sha.hexdigest()
 
 
-def with_requests_hash(rendered: pa.Table, behind: int = 0) -> pa.Table:
+def with_requests_hash(rendered: pa.Table, columns_after: int = 0) -> pa.Table:
     """Write the hash of a table's requests into its metadata.
 
     Args:
-        rendered: What was rendered; its last column but those behind is the requests' hashes.
-        behind: How many columns stand behind it.
+        rendered: What was rendered; its hashes are the last column but `columns_after`.
+        columns_after: How many columns come after the hashes.
 
     Returns:
         The table.
 
     """
     total = RequestsHash()
-    total.update(rendered.column(rendered.num_columns - 1 - behind))
+    total.update(rendered.column(rendered.num_columns - 1 - columns_after))
     return rendered.replace_schema_metadata({**(rendered.schema.metadata or {}), HASH: total.hexdigest()})

@@ -1,10 +1,10 @@
-"""Which bytes this version makes of a configuration."""
+"""The number of the rules: which bytes this version makes of a configuration."""
 
 __all__ = ["RULES"]
 
 RULES = 1
 """To be raised by one whenever some configuration and table come out otherwise than in the version before.
 
-Fingerprints of before and after differ then, as the prompts do. tests/test_fingerprint_rules.py holds hashes of tables
-and fingerprints fixed, and says when it is time.
+Fingerprints of before and after differ then, as the prompts do. tests/fingerprint/test_fingerprint_rules.py holds
+hashes of tables and fingerprints fixed, and says when it is time.
 """

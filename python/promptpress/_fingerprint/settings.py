@@ -1,7 +1,7 @@
-"""What a renderer's arguments come down to: the part of them that decides bytes, written in one way.
+"""The part of a renderer's arguments that decides bytes, written in one way.
 
-The defaults are those of `src/plan/config.rs`, `retriever.rs` and `template/template.rs`. Where it isn't certain that a
-difference makes none, it stays one: equal fingerprints promise equal bytes, and different ones promise nothing.
+Settings and their defaults come from the core. A difference that may make none stays a difference: equal fingerprints
+promise equal bytes, and different ones promise nothing.
 """
 
 from __future__ import annotations
@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from promptpress._core import CompiledRenderer
+from promptpress._core import OUTPUT_FORMS, TEMPLATE_KEYS, CompiledRenderer
 
 __all__ = ["deciding_settings"]
 
 _SECTIONS = {"begin", "round", "end"}
-_PROMPT_KEYS = {"template", "ice_token", "sep_token"}
-_RAW_KEYS = {"messages", "format_variables", "ice_token"}
-_SCORING = ("PPLInferencer", "LLInferencer")
 _CHATTING = ("ChatInferencer", "ParallelChatInferencer")
-_INFER_MODES = {"MultiTurnGenInferencer": "every", **dict.fromkeys(_CHATTING, "last")}
 _EMPTY: Mapping[str, Any] = {}
 
 
@@ -39,32 +35,24 @@ def deciding_settings(settings: Mapping[str, Any], core: CompiledRenderer) -> di
     inferencer = settings.get("inferencer") or _EMPTY
     family = _last_part(inferencer.get("type"))
     meta, prompt, ice = (settings.get(name) for name in ("meta_template", "prompt_template", "ice_template"))
-    output = settings.get("output")
-    if output is None:
-        output = "messages" if _is_raw(prompt if prompt is not None else ice) or _speaks_api(meta) else "text"
     # A JSON text has the keys of a message in the order in which they are given; elsewhere they have names.
-    order_counts = output == "messages_json"
+    order_counts = OUTPUT_FORMS[core.settings["output"]].writes_json
     labels = core.labels
     if labels is None:
         labels = settings.get("labels") if settings.get("labels") is not None else inferencer.get("labels")
-    return {
-        "dialect": settings.get("dialect") or "opencompass",
+    deciding = {
+        **core.settings,
         "ice_template": _template(ice, order_counts=order_counts),
-        "infer_mode": (inferencer.get("infer_mode") or _INFER_MODES[family]) if family in _INFER_MODES else None,
         "is_chat": family in _CHATTING,
         "label_column": core.label_column,
         "labels": labels,
         "meta_template": _meta(meta, order_counts=order_counts),
-        "mode": settings.get("mode") or ("ppl" if family in _SCORING else "gen"),
-        "output": output,
         "prompt_template": _template(prompt, order_counts=order_counts),
         "reader": _reader(settings.get("reader") or _EMPTY),
-        "remain_sep": inferencer.get("normalizing_str") is not None,
-        "replace_token": inferencer.get("gen_field_replace_token", ""),
-        "retriever": _retriever(settings.get("retriever") or _EMPTY),
+        "retriever": _retriever(settings.get("retriever") or _EMPTY, core.settings["retriever"]),
         "roles": _by_key(settings.get("roles") or {}),
-        "substitution": settings.get("substitution") or "harness",
     }
+    return _by_key(deciding)
 
 
 def _template(value: Any, *, order_counts: bool) -> Any:
@@ -75,9 +63,9 @@ def _template(value: Any, *, order_counts: bool) -> Any:
     keys = set(value)
     if "type" in keys:
         family = _last_part(value["type"])
-    elif "template" in keys and keys <= _PROMPT_KEYS:
+    elif "template" in keys and keys.issubset(TEMPLATE_KEYS["PromptTemplate"]):
         family = "PromptTemplate"
-    elif "messages" in keys and keys <= _RAW_KEYS:
+    elif "messages" in keys and keys.issubset(TEMPLATE_KEYS["RawPromptTemplate"]):
         family = "RawPromptTemplate"
     else:
         return _of_family("PromptTemplate", {"template": _body(value, order_counts=order_counts)})
@@ -130,35 +118,12 @@ def _reader(value: Mapping[str, Any]) -> dict[str, Any]:
     return {"input_columns": columns or [], "output_column": value.get("output_column") or None}
 
 
-def _retriever(value: Mapping[str, Any]) -> dict[str, Any]:
+def _retriever(value: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The retriever; the rows of a fixed choice stand among the examples, by what they say."""
-    family = _last_part(value.get("type", "ZeroRetriever"))
-    separator = "" if family == "ZeroRetriever" else "\n"
-    filled = {"ice_separator": separator, "ice_eos_token": separator, "prompt_eos_token": "", **value, "type": family}
-    if family == "RandomRetriever":
-        filled = {"ice_num": 1, "seed": 43, **filled}
-    else:
-        filled.pop("ice_num", None)
-    for key in ("fix_id_list", "index_split", "test_split", "accelerator"):
-        filled.pop(key, None)
-    return _by_key(filled)
-
-
-def _is_raw(template: Any) -> bool:
-    if not isinstance(template, dict):
-        return isinstance(template, list)
-    if "type" in template:
-        return _last_part(template["type"]) == "RawPromptTemplate"
-    return "messages" in template and set(template) <= _RAW_KEYS
-
-
-def _speaks_api(meta: Any) -> bool:
-    """Whether a meta template is for an API: the list form, or a role with `api_role`."""
-    if not isinstance(meta, dict):
-        return isinstance(meta, list) and bool(meta)
-    parts = (meta.get(key) for key in ("round", "reserved_roles"))
-    items = (item for part in parts if isinstance(part, list) for item in part)
-    return any(isinstance(item, dict) and "api_role" in item for item in items)
+    filled = {**defaults, **value, "type": defaults["type"]}
+    # Only `RandomRetriever` reads a number of examples.
+    ignored = {"fix_id_list", "index_split", "test_split", "accelerator", *({"ice_num"} - defaults.keys())}
+    return _by_key({key: item for key, item in filled.items() if key not in ignored})
 
 
 def _last_part(name: Any) -> str:

@@ -1,33 +1,32 @@
-"""A template as Jinja2 itself renders it: what the programs are measured by, and what renders where there is none."""
+"""Jinja2 as the reference: it renders the rows that no program renders, and some others to compare with programs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import StrictUndefined
 from jinja2.exceptions import TemplateSyntaxError
 
-from promptpress._errors import render_error, template_error
-from promptpress._jinja.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
-from promptpress._jinja.environments import environment
+from promptpress._errors.errors import render_error, template_error
+from promptpress._jinja.sandbox.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
+from promptpress._jinja.sandbox.environments import environment
 from promptpress._jinja.survey import Survey, refuse_deep_expressions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
     from jinja2 import Template, nodes
 
     from promptpress._core import TemplateError
-    from promptpress._jinja.bounded import BoundedEnvironment
+    from promptpress._jinja.sandbox.bounded import BoundedEnvironment
 
 __all__ = ["Reference"]
 
 
 class Reference:
-    """A template in an engine's environment: sandboxed, and bounded in time and memory.
+    """A template in an engine's environment: sandboxed, and limited in time and memory.
 
-    Jinja2's code for it is generated with the first row that it renders, unless that might fail.
+    Jinja2 generates the template's code when it renders the first row, unless generating the code might fail.
 
     Args:
         source: The template.
@@ -60,33 +59,27 @@ class Reference:
                 refuse_deep_expressions(self._tree)
                 self._compiled = self.environment.from_string(source)
         except Exception as error:
-            said = self.environment.refusal(source, error)
-            raise _uncompilable(said) from said
+            refusal = self.environment.refusal(source, error)
+            raise _uncompilable(refusal) from refusal
         self.names_read = frozenset(survey.names) if survey.is_certain and not survey.binds else None
-        """All names that the template reads, where it gives none a value; None: Jinja2 has to find out."""
+        """All names that the template reads, if it assigns to none; None: only Jinja2 can find out."""
 
     def ast(self) -> nodes.Template:
-        """Return the tree that Jinja2 parses the template to; the same one at each call."""
+        """Return the tree of the template; each call returns the same tree."""
         return self._tree
 
     def _code(self) -> Template:
         if self._compiled is None:
             BUDGET.start(steps=COMPILE_STEPS)
-            # Of the source: generating code changes the tree that it is generated from.
+            # From the source, because generating code changes the tree.
             self._compiled = self.environment.from_string(self.source)
         return self._compiled
 
     def render(self, names: Mapping[str, Any]) -> str:
         """Render one row.
 
-        Args:
-            names: The variables and their values.
-
-        Returns:
-            Its text.
-
         Raises:
-            RenderError: If it takes too long, or makes something too large.
+            RenderError: If the row takes too long, or makes something too large.
             Exception: What the engine raises.
 
         """
@@ -102,5 +95,5 @@ def _uncompilable(error: Exception) -> TemplateError:
     if isinstance(error, LimitExceededError):
         return template_error("template_limit", "source", str(error))
     line = f"line {error.lineno}: " if isinstance(error, TemplateSyntaxError) else ""
-    said = error.message if isinstance(error, TemplateSyntaxError) else str(error)
-    return template_error("template_syntax", "source", f"{line}{type(error).__name__}: {said}")
+    text = error.message if isinstance(error, TemplateSyntaxError) else str(error)
+    return template_error("template_syntax", "source", f"{line}{type(error).__name__}: {text}")

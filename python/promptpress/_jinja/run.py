@@ -1,4 +1,4 @@
-"""A template's rows: those that a program renders, those that Jinja2 renders, and those that both do, to compare."""
+"""A run of a template over a table: programs render rows, Jinja2 renders the others, and some rows are compared."""
 
 from __future__ import annotations
 
@@ -9,45 +9,52 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core, _text
-from promptpress._errors import of_row, render_error
-from promptpress._input_checks import checked
+import promptpress._core as _core
+from promptpress._arrow import python_text as _text
+from promptpress._arrow.types import LAYOUTS
+from promptpress._arrow.validation import checked
+from promptpress._errors.errors import ABOUT_THE_TABLE, of_row, render_error
+from promptpress._errors.row_errors import RowErrors
+from promptpress._jinja.origins import Origin, Origins
+from promptpress._utils import lazy_compute as pc
 
 if TYPE_CHECKING:
     from promptpress._jinja.reference import Reference
     from promptpress._jinja.table_programs import TablePrograms
     from promptpress.typing import StringLayout
 
-__all__ = ["JinjaRun", "Runner", "render_rows"]
+__all__ = ["JinjaRun", "Runner", "Texts", "render_rows"]
 
 CHECKED_FIRST = 2
-"""Rows of each program that Jinja2 renders too."""
+"""The first rows of each program, which Jinja2 renders too."""
 CHECKED_ONE_IN = 8192
-"""And of all that programs render, one in so many."""
+"""Jinja2 also renders one in this many of all rows that programs render."""
 
 _BLOCK = 1024
-"""Rows that are Python objects at a time."""
+"""Rows that are converted to Python objects at a time."""
 _SCHEMAS = 16
-"""Schemas whose programs are kept."""
+"""Number of schemas whose programs are kept."""
 _LONGEST_MESSAGE = 2000
-_LONGEST_SHOWN = 300
+_LONGEST_EXCERPT = 300
+
+Texts = tuple[pa.Array, pa.Array | None]
+"""Rendered texts, and their spans if they are asked for."""
 
 Render = Callable[[list[int]], list[str]]
-_LAYOUTS = {"string": pa.string(), "large_string": pa.large_string(), "string_view": pa.string_view()}
 _WITHOUT_PROGRAM = 0xFFFF_FFFF
 
 
 @dataclass
 class JinjaRun:
-    """How many rows of a table or stream went which way.
+    """Counts the rows of a table or stream by what rendered them.
 
     Args:
         rows: All rows that were rendered.
-        compiled: Those that a program rendered.
-        jinja2: Those that Jinja2 itself rendered.
-        checked: Those of `compiled` that Jinja2 rendered too, to compare.
-        reasons: Why rows were Jinja2's, and how many for each reason.
+        compiled: Rows that a program rendered.
+        jinja2: Rows that Jinja2 itself rendered.
+        checked: Rows of `compiled` that Jinja2 rendered too, to compare.
+        reasons: Reasons why Jinja2 rendered rows, each with its number of rows.
+        errors: Rows that couldn't be rendered, under `errors="column"` or `"skip"`.
 
     """
 
@@ -56,9 +63,10 @@ class JinjaRun:
     jinja2: int = 0
     checked: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    errors: RowErrors = field(default_factory=RowErrors)
 
     def add(self, other: JinjaRun) -> None:
-        """Count another part of the same stream."""
+        """Add the counts of another part of the same stream."""
         self.rows += other.rows
         self.compiled += other.compiled
         self.jinja2 += other.jinja2
@@ -70,20 +78,17 @@ class JinjaRun:
 def render_rows(
     programs: Sequence[Any], which: pa.Array | None, table: pa.Table, strings: str, reference: Render
 ) -> tuple[list[pa.Array], list[tuple[int, int, int]]]:
-    """Render a table's rows by programs, and by Jinja2 where those can't.
+    """Render a table's rows by programs, or by Jinja2 where programs can't.
 
     Args:
-        programs: Programs of the core; None: its rows are Jinja2's.
-        which: The program of each row; None: all take the first.
+        programs: Programs of the core; None: Jinja2 renders the rows.
+        which: The number of each row's program; None: all rows take the first.
         table: The rows.
         strings: The layout of the texts.
-        reference: Gives the texts of rows by their numbers.
+        reference: Returns the texts of rows, given their numbers.
 
     Returns:
-        The texts, and how many rows of which program were Jinja2's for which of its reasons.
-
-    Raises:
-        Exception: What `reference` raises.
+        The texts, and `(program, reason, rows)` for the rows that Jinja2 rendered.
 
     """
     if any(program is not None for program in programs):
@@ -94,11 +99,11 @@ def render_rows(
     arrays = []
     for start in range(0, len(table), _BLOCK):
         arrays += _array(reference(list(range(start, min(start + _BLOCK, len(table))))), strings)
-    return arrays or [pa.array([], _LAYOUTS[strings])], [(0, _WITHOUT_PROGRAM, len(table))]
+    return arrays or [pa.array([], LAYOUTS[strings])], [(0, _WITHOUT_PROGRAM, len(table))]
 
 
 def _array(texts: list[str], strings: str) -> list[pa.Array]:
-    made = pa.array(texts, _LAYOUTS[strings])
+    made = pa.array(texts, LAYOUTS[strings])
     return made.chunks if isinstance(made, pa.ChunkedArray) else [made]
 
 
@@ -107,9 +112,9 @@ class Runner:
 
     Args:
         reference: The template.
-        columns: The columns that it reads; a table may lack some and have others.
+        columns: The columns that the template reads; a table may lack some and have others.
         strings: The layout of the texts.
-        refuse: Whether a row that no program renders is an error.
+        refuse: If true, a row that no program renders is an error.
 
     """
 
@@ -121,20 +126,26 @@ class Runner:
         self._programs: dict[tuple[Any, ...], TablePrograms] = {}
         self._seen: dict[int, tuple[Any, int]] = {}
         self.noted = not hasattr(_core, "render_jinja")
-        """Whether it has been said that rows weren't compiled."""
+        """True once the user has been told that rows weren't compiled."""
 
-    def run(self, table: pa.Table, first_row: int = 0) -> tuple[list[pa.Array], JinjaRun]:
-        """Render a table.
+    def run(
+        self,
+        table: pa.Table,
+        first_row: int = 0,
+        failed: dict[int, _core.RenderError] | None = None,
+        origins: Origins | None = None,
+    ) -> tuple[list[Texts], JinjaRun]:
+        """Render a table; return the texts in one or several arrays with their spans, and the counts of rows.
 
         Args:
             table: The rows.
-            first_row: Number of its first row among all, from which errors count.
-
-        Returns:
-            The texts in one or several arrays, and what went which way.
+            first_row: Number of the table's first row among all; errors have such numbers.
+            failed: Receives the error of each row that can't be rendered, by its number among all. None: the first
+                error is raised.
+            origins: Numbers the origins of spans; None: no spans are asked for.
 
         Raises:
-            RenderError: If a row can't be rendered, or a program doesn't give what Jinja2 gives.
+            RenderError: If a row can't be rendered, or a program's text differs from Jinja2's.
 
         """
         read = [name for name in table.column_names if name in self._columns]
@@ -143,59 +154,101 @@ class Runner:
         part = part if part.num_columns else pa.table({"": pa.nulls(len(table))})
         programs, which = self.programs_for(part)
         by_reference: set[int] = set()
+        errors_of_rows: list[_core.RenderError] = []
 
         def reference(rows: list[int]) -> list[str]:
             by_reference.update(rows)
-            return [""] * len(rows) if self._refuse else self._texts(part, rows, first_row)
+            try:
+                return [""] * len(rows) if self._refuse else self._texts_of(part, rows, first_row, failed)
+            except _core.RenderError as error:
+                errors_of_rows.append(error)
+                raise
 
-        arrays, counts = render_rows(programs, which, part, self._strings, reference)
+        try:
+            arrays, counts = render_rows(programs, which, part, self._strings, reference)
+        except _core.RenderError as error:
+            # The core counts from the first row of the table that it is given.
+            if error in errors_of_rows or error.row is None or not first_row:
+                raise
+            raise render_error(error.code, error.message, error.row + first_row, error.column) from None
         reasons: Counter[str] = Counter()
         for program, reason, rows in counts:
             if rows:
                 reasons[self._reason(part, programs, program, reason)] += rows
         if self._refuse and by_reference:
-            row = min(by_reference)
-            # What raises is told as what it is, however it was found.
-            self._texts(part, [row], first_row)
-            why = ", ".join(reasons)
-            message = f'it can\'t be compiled: {why}; fallback="jinja2" has Jinja2 render it'
-            raise render_error("not_compiled", message, row=first_row + row)
+            self._refuse_rows(part, sorted(by_reference), first_row, failed)
         rows_checked = self._rows_to_check(programs, which, len(part), first_row, by_reference)
-        compared = self._check(part, arrays, rows_checked, first_row) if rows_checked else 0
+        compared = self._check(part, arrays, rows_checked, first_row, failed) if rows_checked else 0
         run = JinjaRun(len(part), len(part) - len(by_reference), len(by_reference), compared, dict(reasons))
-        return arrays, run
+        if origins is None:
+            return [(texts, None) for texts in arrays], run
+        columns = [[] if program is None else program.columns for program in programs]
+        fields = [[Origin("field", name) for name in names] for names in columns]
+        spans = origins.spans(programs, fields, which, part, arrays, by_item=False)
+        return list(zip(arrays, spans, strict=True)), run
 
     def programs_for(self, table: pa.Table) -> tuple[Sequence[Any], pa.Array | None]:
-        """The programs of a table's rows, and which of them each row takes.
-
-        Args:
-            table: With the columns that the template reads.
-
-        Returns:
-            As `render_rows` takes them.
-
-        """
+        """Return the programs of a table's rows and which of them each row takes, as `render_rows` expects them."""
         if not hasattr(_core, "render_jinja"):
             return [None], None
         from promptpress._jinja.table_programs import TablePrograms  # noqa: PLC0415 - needs the core's programs
 
         key = _key(table)
-        known = self._programs.get(key)
-        if known is None:
+        programs = self._programs.get(key)
+        if programs is None:
             while len(self._programs) >= _SCHEMAS:
                 del self._programs[next(iter(self._programs))]
-            known = self._programs[key] = TablePrograms(self._reference, table.schema, is_eager=self._refuse)
-        return known.for_table(table)
+            programs = self._programs[key] = TablePrograms(self._reference, table.schema, is_eager=self._refuse)
+        return programs.for_table(table)
 
     def _reason(self, table: pa.Table, programs: Sequence[Any], program: int, reason: int) -> str:
-        known = self._programs.get(_key(table))
-        reasons = () if known is None else known.reasons(program)
+        cached = self._programs.get(_key(table))
+        reasons = () if cached is None else cached.reasons(program)
         if programs[program] is None:
             return reasons[0] if reasons else "nothing is compiled for it"
         return reasons[reason] if reason < len(reasons) else "a value that no operation is compiled for"
 
+    def _refuse_rows(
+        self, table: pa.Table, rows: list[int], first_row: int, failed: dict[int, _core.RenderError] | None
+    ) -> None:
+        """Raise or record an error for each row that isn't compiled."""
+        for row in rows:
+            error: _core.RenderError | None = None
+            try:
+                # If Jinja2 raises for the row, that is the error to report.
+                self._texts(table, [row], first_row)
+            except _core.RenderError as raised:
+                error = raised
+            if error is None:
+                why = self._reason_of_row(table.slice(row, 1))
+                message = f'it can\'t be compiled: {why}; fallback="jinja2" has Jinja2 render it'
+                error = render_error("not_compiled", message, row=first_row + row)
+            if failed is None:
+                raise error
+            failed[first_row + row] = error
+
+    def _reason_of_row(self, table: pa.Table) -> str:
+        """Return the reason why the only row of a table isn't compiled."""
+        programs, which = self.programs_for(table)
+        _, counts = render_rows(programs, which, table, self._strings, lambda rows: [""] * len(rows))
+        return next((self._reason(table, programs, program, reason) for program, reason, rows in counts if rows), "")
+
+    def _texts_of(
+        self, table: pa.Table, rows: list[int], first_row: int, failed: dict[int, _core.RenderError] | None
+    ) -> list[str]:
+        """Render rows by Jinja2; record the errors of rows in `failed` unless it is None."""
+        try:
+            return self._texts(table, rows, first_row)
+        except _core.RenderError as error:
+            if failed is None or error.code in ABOUT_THE_TABLE:
+                raise
+            if len(rows) == 1:
+                failed[first_row + rows[0]] = error
+                return [""]
+        return [text for row in rows for text in self._texts_of(table, [row], first_row, failed)]
+
     def _texts(self, table: pa.Table, rows: list[int], first_row: int) -> list[str]:
-        """Texts of rows by Jinja2; those that it can't render are errors."""
+        """Render rows by Jinja2; raise the error of the first row that fails."""
         texts = []
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
@@ -215,14 +268,14 @@ class Runner:
             message = f"its text isn't Unicode, and Arrow holds no other: {error}"
             raise render_error("unconvertible_value", message, row=row) from error
         except Exception as error:
-            said = str(error)[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode()
-            raise render_error("template_raised", f"{type(error).__name__}: {said}", row=row) from error
+            text_of_error = str(error)[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode()
+            raise render_error("template_raised", f"{type(error).__name__}: {text_of_error}", row=row) from error
         return text
 
     def _rows_to_check(
         self, programs: Sequence[Any], which: pa.Array | None, rows: int, first_row: int, by_reference: set[int]
     ) -> list[int]:
-        """The first rows of each program, and some of all; of those that it rendered."""
+        """Choose rows to compare: the first compiled rows of each program, and some of all compiled rows."""
         chosen = set(range(-first_row % CHECKED_ONE_IN, rows, CHECKED_ONE_IN))
         for number, program in enumerate(programs):
             if program is None:
@@ -231,40 +284,56 @@ class Runner:
             if seen >= CHECKED_FIRST:
                 continue
             first = _first_rows(which, number, rows, CHECKED_FIRST - seen + len(by_reference))
-            own = [row for row in first if row not in by_reference][: CHECKED_FIRST - seen]
-            chosen.update(own)
-            # The program is kept, so that no other gets its number.
-            self._seen[id(program)] = (program, seen + len(own))
+            rows_of_program = [row for row in first if row not in by_reference][: CHECKED_FIRST - seen]
+            chosen.update(rows_of_program)
+            # Keep the program, so that no other object gets its id.
+            self._seen[id(program)] = (program, seen + len(rows_of_program))
         return sorted(chosen - by_reference)
 
-    def _check(self, table: pa.Table, arrays: list[pa.Array], rows: list[int], first_row: int) -> int:
-        """Render rows by Jinja2 too; returns how many were compared."""
+    def _check(
+        self,
+        table: pa.Table,
+        arrays: list[pa.Array],
+        rows: list[int],
+        first_row: int,
+        failed: dict[int, _core.RenderError] | None,
+    ) -> int:
+        """Render rows by Jinja2 too; return how many were compared."""
         compared = 0
         texts = pa.chunked_array(arrays)
         try:
-            all_meant: list[str] | None = self._texts(table, rows, first_row)
+            all_expected: list[str] | None = self._texts(table, rows, first_row)
         except _core.RenderError:
-            all_meant = None  # which row is to blame is found one by one
+            all_expected = None  # each row is tried again below, to find the one that fails
         for number, row in enumerate(rows):
-            found = texts[row].as_py()
+            expected = None if all_expected is None else all_expected[number]
             try:
-                meant = self._texts(table, [row], first_row)[0] if all_meant is None else all_meant[number]
+                compared += self._compare(table, row, first_row, texts[row].as_py(), expected)
             except _core.RenderError as error:
-                if error.column is not None:
-                    raise  # Jinja2 can't be given the row
-                if error.code == "template_limit":
-                    continue  # the limit is promptpress's own: Jinja2 by itself would go on, so nothing is known
-                message = f"the compiled template gives {_shown(found)}, and Jinja2 raises {error.message}"
-                raise render_error("differs_from_reference", message, row=first_row + row) from error
-            if found != meant:
-                message = f"the compiled template gives {_shown(found, meant)}, and Jinja2 {_shown(meant, found)}"
-                raise render_error("differs_from_reference", message, row=first_row + row)
-            compared += 1
+                if failed is None:
+                    raise
+                failed[first_row + row] = error
         return compared
+
+    def _compare(self, table: pa.Table, row: int, first_row: int, text: str, expected: str | None) -> bool:
+        """Compare a program's text of a row with Jinja2's; return False if Jinja2 exceeds the limits."""
+        try:
+            expected = self._texts(table, [row], first_row)[0] if expected is None else expected
+        except _core.RenderError as error:
+            if error.column is not None:
+                raise  # the row can't be converted for Jinja2
+            if error.code == "template_limit":
+                return False  # only promptpress has this limit: what Jinja2 would render isn't known
+            message = f"the compiled template gives {_excerpt(text)}, and Jinja2 raises {error.message}"
+            raise render_error("differs_from_reference", message, row=first_row + row) from error
+        if text != expected:
+            message = f"the compiled template gives {_excerpt(text, expected)}, and Jinja2 {_excerpt(expected, text)}"
+            raise render_error("differs_from_reference", message, row=first_row + row)
+        return True
 
 
 def _key(table: pa.Table) -> tuple[Any, ...]:
-    """Return what tells a table's schema from others; a type of the user's own is told by its text and its storage."""
+    """Return a key of a table's schema; a type of the user's own is identified by its text and its storage."""
     return tuple((field.name, str(field.type), _storage(field.type)) for field in table.schema)
 
 
@@ -280,15 +349,15 @@ def _first_rows(which: pa.Array | None, number: int, rows: int, count: int) -> l
 
 
 def _values(column: pa.ChunkedArray, name: str, rows: list[int], first_row: int) -> list[Any]:
-    """Values of some rows, as Python has them."""
-    starts = [at for at in range(len(rows)) if not at or rows[at] != rows[at - 1] + 1]
-    runs = [(rows[at], end - at) for at, end in zip(starts, [*starts[1:], len(rows)], strict=True)]
+    """Return the values of some rows as Python objects."""
+    starts = [index for index, row in enumerate(rows) if not index or row != rows[index - 1] + 1]
+    runs = [(rows[start], end - start) for start, end in zip(starts, [*starts[1:], len(rows)], strict=True)]
     if len(runs) > 1:
         chunks = [chunk for first, count in runs for chunk in column.slice(first, count).chunks]
         try:
             return _text.values(pa.chunked_array(chunks, column.type), name, 0)
         except _core.RenderError:
-            pass  # it is said below where it is
+            pass  # the error is raised below, with its row
     out: list[Any] = []
     for first, count in runs:
         try:
@@ -298,9 +367,9 @@ def _values(column: pa.ChunkedArray, name: str, rows: list[int], first_row: int)
     return out
 
 
-def _shown(text: str, other: str = "") -> str:
-    """A text's part around the first difference from another."""
+def _excerpt(text: str, other: str = "") -> str:
+    """Return the part of a text around its first difference from another."""
     same = next((n for n, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
-    start = max(0, same - _LONGEST_SHOWN // 4) if other else 0
-    shown = text[start : start + _LONGEST_SHOWN]
-    return ("…" if start else "") + repr(shown) + ("…" if start + len(shown) < len(text) else "")
+    start = max(0, same - _LONGEST_EXCERPT // 4) if other else 0
+    part = text[start : start + _LONGEST_EXCERPT]
+    return ("…" if start else "") + repr(part) + ("…" if start + len(part) < len(text) else "")

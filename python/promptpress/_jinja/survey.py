@@ -1,33 +1,33 @@
-"""What a template's tree says of the code that Jinja2 would generate from it, before there is any.
+"""Surveys of template trees: predict whether Jinja2 can generate code from a tree, before it does.
 
-Generating code takes longer than all else that is done with a template, and only rows that Jinja2 renders need it. So
-it is generated with the first of them, unless generating or compiling it may fail: that has to be told when the
-template is made.
+Generating code takes longer than all other steps with a template, and only rows that Jinja2 renders need the code. So
+it is generated for the first of these rows, unless generating or compiling it may fail: that has to be reported when
+the template is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from jinja2 import nodes
 
-from promptpress._jinja.bounds import LimitExceededError
+from promptpress._jinja.sandbox.bounds import LimitExceededError
 
 __all__ = ["Survey", "refuse_deep_expressions"]
 
 MAX_DEPTH = 40
-"""Python refuses code of 100 indentations or 200 open parentheses; a node of the tree takes one or two of them."""
+"""Python refuses code with 100 indentations or 200 open parentheses; a node of the tree takes one or two of them."""
 MAX_EXPRESSION_DEPTH = 100
-"""Jinja2's optimizer tries every part of an expression anew for each that it is part of: 300 take it half a minute."""
+"""Jinja2's optimizer visits a part again for each expression around it: at a depth of 300 it takes half a minute."""
 MAX_LOOPS = 12
-"""Python refuses more than 20 blocks in one another."""
+"""Python refuses more than 20 nested blocks."""
 MAX_WAYS = 50
-"""Each `elif` is nested in the one before, to Python's compiler."""
+"""Python's compiler nests each `elif` in the one before."""
 MAX_INT_BITS = 64
-"""Python prints no number of more than 4,300 digits."""
+"""Python doesn't print numbers of more than 4,300 digits."""
 MAX_MAP_ARGUMENTS = 2
-"""More of them may be those of `int`."""
+"""Further arguments may be passed on to the filter `int`."""
 
 _MACRO_NAMES = frozenset({"caller", "varargs", "kwargs"})
 _SLICED = (nodes.Getattr, nodes.Getitem, nodes.Call, nodes.Filter)
@@ -63,17 +63,14 @@ _PARTS: dict[type[nodes.Node], tuple[str, ...]] = {
     nodes.Macro: ("args", "defaults"),
     nodes.CallBlock: ("call", "args", "defaults"),
 }
-"""The parts of each kind of node for which generating code may be certain not to fail; others aren't here."""
+"""The parts of each kind of node. Of kinds that aren't here, generating code may always fail."""
 
 
 def refuse_deep_expressions(tree: nodes.Template) -> None:
-    """Refuse expressions that Jinja2 would take very long to generate code for.
-
-    Args:
-        tree: As Jinja2 parses it.
+    """Refuse expressions for which Jinja2 would take very long to generate code.
 
     Raises:
-        LimitExceededError: If one has parts within parts, more than `MAX_EXPRESSION_DEPTH` deep.
+        LimitExceededError: If expressions are nested more than `MAX_EXPRESSION_DEPTH` deep.
 
     """
     todo: list[tuple[nodes.Node, int]] = [(tree, 0)]
@@ -87,7 +84,7 @@ def refuse_deep_expressions(tree: nodes.Template) -> None:
 
 
 def _may_be_constant(node: nodes.Node) -> bool:
-    """Tell whether Jinja2 may compute an expression when it generates code, although names may stand in it."""
+    """Return true if Jinja2 may compute an expression when it generates code, even if names occur in it."""
     if isinstance(node, (nodes.Name, nodes.NSRef, nodes.Call)):
         return False
     if isinstance(node, nodes.CondExpr):
@@ -100,13 +97,13 @@ def _may_be_constant(node: nodes.Node) -> bool:
 
 
 class Survey:
-    """Looks through a template's tree once.
+    """Looks through a template's tree once, without changing it.
 
     Args:
-        tree: As Jinja2 parses it; it isn't changed.
-        filters: The names of filters that there are.
-        tests: The names of tests that there are.
-        is_strict: Whether undefined values raise when they are used.
+        tree: As Jinja2 parses it.
+        filters: The names of the environment's filters.
+        tests: The names of the environment's tests.
+        is_strict: True if undefined values raise when they are used.
 
     """
 
@@ -120,18 +117,18 @@ class Survey:
         self._in_loop = False
         self._loops = 0
         self.names: set[str] = set()
-        """All names that occur; complete if `is_certain`."""
+        """All names that occur; complete only if `is_certain`."""
         self.binds = False
-        """Whether it has statements that give names a value."""
+        """True if statements assign to names."""
         self.is_certain = self._is_certain(tree, 0)
-        """Whether Jinja2 can generate its code, and Python compile it, without an error or a warning."""
+        """True if Jinja2 surely generates the code, and Python compiles it, without an error or a warning."""
 
     def _is_certain(self, node: nodes.Node, depth: int) -> bool:
         kind = type(node)
         parts = _PARTS.get(kind)
         if parts is None or depth > MAX_DEPTH:
             return False
-        check = _CHECKS.get(kind)
+        check = self._checks.get(kind)
         if check is not None and not check(self, node):
             return False
         for name in parts:
@@ -145,23 +142,22 @@ class Survey:
         return kind not in _BODIES or self._is_certain_body(node, depth)
 
     def _is_certain_body(self, node: Any, depth: int) -> bool:
-        """The body of a loop, or of what becomes a function of its own."""
+        """Check the body of a loop, or of a node that becomes a Python function."""
         before = self._in_loop, self._loops
         self._in_loop = type(node) is nodes.For
         self._loops += self._in_loop
-        found = self._loops <= MAX_LOOPS and all(self._is_certain(child, depth + 1) for child in node.body)
+        is_certain = self._loops <= MAX_LOOPS and all(self._is_certain(child, depth + 1) for child in node.body)
         self._in_loop, self._loops = before
-        return found
+        return is_certain
 
-    # What may be wrong with a node, beside its parts. Each says whether nothing is.
+    # Checks of a node without its parts. Each returns true if nothing is wrong.
 
     def _name(self, node: nodes.Name) -> bool:
-        # Python takes names for one that Jinja2 tells apart, unless they are of ASCII.
-        self.names.add(node.name)
-        return node.name != "self" and node.name.isascii() and (node.ctx == "load" or node.name != "loop")
+        return self._ns_ref(node) and (node.ctx == "load" or node.name != "loop")
 
-    def _ns_ref(self, node: nodes.NSRef) -> bool:
+    def _ns_ref(self, node: nodes.Name | nodes.NSRef) -> bool:
         self.names.add(node.name)
+        # Python normalises names outside of ASCII, so two of Jinja2's names may be the same for Python.
         return node.name != "self" and node.name.isascii()
 
     def _const(self, node: nodes.Const) -> bool:
@@ -175,18 +171,18 @@ class Survey:
         return not _may_be_constant(node)
 
     def _dict(self, node: nodes.Dict) -> bool:
-        # Jinja2 makes dicts of constants when it generates code, and a list is no key.
+        # Jinja2 evaluates constant dicts when it generates code, and a list can't be a key.
         return all(type(pair.key) in (nodes.Const, nodes.Name) for pair in node.items)
 
     def _part(self, node: nodes.Getattr | nodes.Getitem | nodes.Filter) -> bool:
-        # Jinja2 takes parts of constants when it generates code. Where there is no such part, it may use what is
-        # undefined then.
+        # Jinja2 looks up parts of constants when it generates code. If there is no such part, it may then use an
+        # undefined value.
         return not self._is_strict or not _may_be_constant(node)
 
     def _getitem(self, node: nodes.Getitem) -> bool:
         if not self._part(node):
             return False
-        # Python warns of a slice of a number. What is computed of constants alone becomes one.
+        # Python warns of a slice of a number, and an expression of constants may become a number.
         whole: Any = node.node
         while isinstance(node.arg, nodes.Slice) and isinstance(whole, _SLICED):
             whole = whole.node
@@ -194,7 +190,7 @@ class Survey:
 
     def _call(self, node: nodes.Call | nodes.Filter | nodes.Test) -> bool:
         keys: list[Any] = [keyword.key for keyword in node.kwargs]
-        # A number that is read as a hexadecimal one may have any number of digits.
+        # With `base`, a hexadecimal number may have any number of digits.
         return len(set(keys)) == len(keys) and all(
             key.isascii() and not key.startswith("_") and key not in ("caller", "base") for key in keys
         )
@@ -227,30 +223,31 @@ class Survey:
 
     def _assign_block(self, node: nodes.AssignBlock) -> bool:
         self.binds = True
-        # Jinja2 doesn't look for the names that its filter is given.
+        # Jinja2 doesn't look for names in the arguments of the filter.
         return node.filter is None
 
     def _bind(self, _node: nodes.Node) -> bool:
         self.binds = True
         return True
 
+    _checks: ClassVar[dict[type[nodes.Node], Callable[[Any, Any], bool]]] = {
+        **dict.fromkeys(_BINDING, _bind),
+        **dict.fromkeys((nodes.Break, nodes.Continue), _control),
+        **dict.fromkeys((nodes.Macro, nodes.CallBlock), _macro),
+        nodes.Name: _name,
+        nodes.NSRef: _ns_ref,
+        nodes.Const: _const,
+        **dict.fromkeys((nodes.Mul, nodes.Pow), _product),
+        nodes.Dict: _dict,
+        nodes.Getattr: _part,
+        nodes.Getitem: _getitem,
+        nodes.Call: _call,
+        nodes.Filter: _filter,
+        nodes.Test: _test,
+        nodes.If: _if,
+        nodes.For: _for,
+        nodes.AssignBlock: _assign_block,
+    }
+
 
 _BODIES = frozenset({nodes.For, nodes.Macro, nodes.CallBlock})
-_CHECKS: dict[type[nodes.Node], Callable[[Survey, Any], bool]] = {
-    **dict.fromkeys(_BINDING, Survey._bind),
-    **dict.fromkeys((nodes.Break, nodes.Continue), Survey._control),
-    **dict.fromkeys((nodes.Macro, nodes.CallBlock), Survey._macro),
-    nodes.Name: Survey._name,
-    nodes.NSRef: Survey._ns_ref,
-    nodes.Const: Survey._const,
-    **dict.fromkeys((nodes.Mul, nodes.Pow), Survey._product),
-    nodes.Dict: Survey._dict,
-    nodes.Getattr: Survey._part,
-    nodes.Getitem: Survey._getitem,
-    nodes.Call: Survey._call,
-    nodes.Filter: Survey._filter,
-    nodes.Test: Survey._test,
-    nodes.If: Survey._if,
-    nodes.For: Survey._for,
-    nodes.AssignBlock: Survey._assign_block,
-}

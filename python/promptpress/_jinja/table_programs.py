@@ -1,4 +1,4 @@
-"""Which program renders which row of a table: one for each combination of list lengths that a template asks for."""
+"""The programs of one template for tables of one schema: one program for each combination of list lengths."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
-from promptpress._jinja.partial.builder import Builder
-from promptpress._jinja.partial.compaction import Compaction
-from promptpress._jinja.partial.compile import Compiled, compile_columns
-from promptpress._jinja.partial.values import NeedsKeyError
+import promptpress._core as _core
+from promptpress._arrow.warm_up import install_printable
+from promptpress._jinja.compiler.builder import Builder
+from promptpress._jinja.compiler.compaction import Compaction
+from promptpress._jinja.compiler.compile import Compiled, compile_columns
+from promptpress._jinja.compiler.values import NeedsKeyError
 from promptpress._jinja.reference import Reference
-from promptpress._process import install_printable
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["TablePrograms", "core_program"]
 
 MAX_PROGRAMS = 256
-"""Combinations of lengths that programs are made for; rows of others are Jinja2's."""
+"""Combinations of lengths that have programs; Jinja2 renders rows with further ones."""
 MAX_KEYS = 64
-"""Lengths that one template may ask for; lists in lists have one each."""
+"""Lengths that one template may depend on; each list within a list has its own."""
 CHEAP_PROGRAMS = 16
-"""So many combinations have a program with their first row,"""
+"""The first combinations, which have a program from their first row on."""
 CHEAP_EXPRESSIONS = 5_000
-"""and more of them while all programs together have no more expressions: each loop is written out in them."""
+"""Further combinations have one too, while all programs together have fewer expressions: loops are unrolled in them."""
 WORTHWHILE_ROWS = 16
-"""A further one when it had so many rows: Jinja2 renders 7 to 70 in the time that compiling takes."""
+"""Rows after which any combination has a program: Jinja2 renders 7 to 70 in the time that compiling takes."""
 MAX_SEARCH_STEPS = 500_000
-"""What it may cost to find out which lengths a template asks for: it is evaluated anew for each."""
+"""Limit of the steps to find all lengths that a template depends on: each is found by another evaluation."""
 MAX_EXHAUSTED = 2
-"""Combinations that cost as much to compile as they may: no more are tried."""
+"""Combinations that may exceed the cost of compiling; after them, no more are compiled."""
 MAX_COUNTED = 10_000
-"""Combinations whose rows are counted at a time."""
+"""Combinations whose rows are counted at the same time."""
 
 Keys = tuple[int, ...]
 _TOO_MANY = f"programs are made for {MAX_PROGRAMS} combinations of lengths of lists, and its own is a further one"
@@ -45,15 +45,7 @@ _REFUSED = "the program is nested too deep, or a text of the template's own maki
 
 
 def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
-    """The core's form of a program.
-
-    Args:
-        compiled: The program.
-
-    Returns:
-        It; None where every row would go to Jinja2.
-
-    """
+    """Make the core's form of a program; return None if every row would go to Jinja2."""
     if compiled.is_hopeless:
         return None
     program = compiled.program
@@ -62,17 +54,17 @@ def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
         return _core.JinjaProgram(
             list(program.columns), list(program.nodes), list(program.block), list(program.reasons)
         )
-    except ValueError:  # it is nested deeper than the core goes, or a text of the template's holds half a character
+    except ValueError:  # nested deeper than the core allows, or a lone surrogate in a text
         return None
 
 
 class TablePrograms:
-    """The programs of a template for tables of one schema; they are made as rows ask for them.
+    """The programs of a template for tables of one schema, made when rows need them.
 
     Args:
         reference: The template.
         schema: Of the tables; columns that the template doesn't read may be left out.
-        is_eager: Whether a program is made for the first row of any combination: where Jinja2 is to render none.
+        is_eager: If true, every combination has a program from its first row on, as if Jinja2 must render none.
 
     """
 
@@ -93,14 +85,9 @@ class TablePrograms:
         self._key_program: tuple[_core.JinjaProgram, list[int]] | None = None
 
     def for_table(self, table: pa.Table) -> tuple[list[_core.JinjaProgram | None], pa.Array | None]:
-        """The programs of a table's rows.
+        """Return programs for a table's rows, and the number of each row's program.
 
-        Args:
-            table: Of the schema.
-
-        Returns:
-            Programs, None where rows are Jinja2's; and which of them each row takes, None if all take the first.
-
+        A program is None where Jinja2 renders the rows. The numbers are None if all rows take the first program.
         """
         with self._lock:
             while True:
@@ -110,36 +97,31 @@ class TablePrograms:
                     numbers = [self._number(keys, rows) for keys, rows in zip(distinct, counts, strict=True)]
                 except NeedsKeyError as missing:
                     self._search_steps += missing.steps
-                    self._ask(missing.expression)
+                    self._add_key(missing.expression)
                     continue
-                which = None if groups is None and numbers == [0] else _chosen(groups, numbers, table.num_rows)
+                which = None if groups is None and numbers == [0] else _numbers_of_rows(groups, numbers, table.num_rows)
                 return list(self._programs), which
 
     def reasons(self, number: int) -> tuple[str, ...]:
-        """Why rows of a program may be Jinja2's.
+        """Return the reasons why Jinja2 may render rows of a program, by the numbers of its `bail` statements.
 
         Args:
-            number: The program's, as `for_table` counts them.
-
-        Returns:
-            By the numbers that the program's `bail` statements have.
+            number: The program's number in the list of `for_table`.
 
         """
         with self._lock:
-            for reason, known in self._without.items():
-                if known == number:
+            for reason, group in self._without.items():
+                if group == number:
                     return (reason,)
-            keys = next((keys for keys, known in self._numbers.items() if known == number), ())
+            keys = next((keys for keys, group in self._numbers.items() if group == number), ())
             compiled = self._compiled.get(keys)
             if compiled is None:
                 return ()
-            return (_REFUSED,) if self._is_refused(number, compiled) else compiled.program.reasons
-
-    def _is_refused(self, number: int, compiled: Compiled) -> bool:
-        return self._programs[number] is None and not compiled.is_hopeless
+            is_refused = self._programs[number] is None and not compiled.is_hopeless
+            return (_REFUSED,) if is_refused else compiled.program.reasons
 
     def compiled(self) -> Sequence[Compiled]:
-        """What has been compiled so far."""
+        """Return all that has been compiled so far."""
         with self._lock:
             return list(self._compiled.values())
 
@@ -150,8 +132,8 @@ class TablePrograms:
         groups, distinct, _ = _core.jinja_keys(program, nodes, table)
         return groups, distinct
 
-    def _ask(self, expression: tuple[Any, ...]) -> None:
-        """From now on rows are told apart by what this gives, too."""
+    def _add_key(self, expression: tuple[Any, ...]) -> None:
+        """Distinguish rows by the value of one more expression from now on."""
         self._compiled.clear()
         self._programs.clear()
         self._numbers.clear()
@@ -160,15 +142,14 @@ class TablePrograms:
         self._expression_count = 0
         self._expressions.append(expression)
         builder = Builder(tuple(self._schema.names))
-        nodes = [builder.of_expression(one) for one in self._expressions]
+        nodes = [builder.of_expression(expression) for expression in self._expressions]
         made = Compaction(builder.nodes, builder.weights, nodes)
         program = _core.JinjaProgram(list(builder.columns), made.nodes, [], [])
         self._key_program = (program, [made.numbers[node] for node in nodes])
 
     def _number(self, keys: Keys, rows: int) -> int:
-        known = self._numbers.get(keys)
-        if known is not None:
-            return known
+        if keys in self._numbers:
+            return self._numbers[keys]
         reason = self._without_program(keys, rows)
         if reason is not None:
             if reason not in self._without:
@@ -186,7 +167,7 @@ class TablePrograms:
         return self._numbers[keys]
 
     def _without_program(self, keys: Keys, rows: int) -> str | None:
-        """Count rows, and say why no program is made for them now."""
+        """Count rows; return the reason why no program is made for them now, or None if one is made."""
         if len(self._expressions) > MAX_KEYS:
             return _TOO_LONG
         if len(self._compiled) >= MAX_PROGRAMS:
@@ -206,7 +187,7 @@ class TablePrograms:
 
 
 def _counts(groups: pa.Array | None, distinct: int, rows: int) -> list[int]:
-    """How many rows each group has."""
+    """Return the number of rows of each group."""
     if groups is None or distinct == 1:
         return [rows] * distinct
     out = [0] * distinct
@@ -215,7 +196,7 @@ def _counts(groups: pa.Array | None, distinct: int, rows: int) -> list[int]:
     return out
 
 
-def _chosen(groups: pa.Array | None, numbers: list[int], rows: int) -> pa.Array:
+def _numbers_of_rows(groups: pa.Array | None, numbers: list[int], rows: int) -> pa.Array:
     if groups is None:
         return pa.array([numbers[0]] * rows, pa.uint32())
     return pa.array(numbers, pa.uint32()).take(groups)

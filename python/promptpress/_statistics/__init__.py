@@ -1,1 +1,1 @@
-"""Statistics of requests over whole tables: collected (`collect`), kept (`statistics`), and shown (`*_report`)."""
+"""Statistics of requests over whole tables: `collect` makes `statistics`, which `report` prints."""

@@ -1,32 +1,34 @@
-"""Statistics, collected batch by batch."""
+"""`promptpress.stats`: statistics, collected batch by batch."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _core
+import promptpress._core as _core
+from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._core import RenderError
-from promptpress._label_values import labels_of
-from promptpress._prompt_column import PROMPT_COLUMN, column_of_prompts
-from promptpress._render_options import RenderOptions
-from promptpress._renderer import Renderer
+from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.run import Part
+from promptpress._engine.table_engine import TableEngine
+from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._io.as_table import as_reader, as_table
+from promptpress._io.tokenizer import TokenCounter, load_tokenizer, text_parts
 from promptpress._statistics.statistics import LengthSummary, Statistics
-from promptpress._tables import as_reader, as_table, for_core
-from promptpress._tokenizer import TokenCounter, load_tokenizer
 from promptpress.typing import StreamLike, TableLike
 
-__all__ = ["stats"]
+__all__ = ["sliced", "stats"]
 
-PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
-"""What percentiles are given of."""
-
+_PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
 _BINS = 20
-_SHOWN = 5
+_MAX_FIRST = 5
+"""The number of longest and shortest requests, of groups of duplicates, and of requests of a group."""
+
 _BATCH_ROWS = 65_536
 _ORIGINS = pa.schema(
     [
@@ -40,24 +42,24 @@ _ORIGINS = pa.schema(
 )
 _COLUMNS = pa.schema([("column", pa.string()), ("bytes", pa.int64()), ("share", pa.float64())])
 _DUPLICATES = pa.schema([("requests", pa.int64()), ("first", pa.list_(pa.int64()))])
+_HISTOGRAM = pa.schema([(name, pa.int64()) for name in ("start", "end", "requests")])
 
 
 def stats(
-    renderer_or_rendered: Renderer | TableLike | StreamLike,
+    renderer_or_rendered: TableRenderer[Any] | TableLike | StreamLike,
     samples: TableLike | StreamLike | None = None,
     *,
     tokenizer: Any = None,
     column: str | None = None,
 ) -> Statistics:
-    """Say how long requests are, what their bytes come from, and which of them are the same.
+    """Return the lengths of requests, the origins of their bytes, and the requests that are equal.
 
-    Samples are rendered batch by batch and dropped; what grows with their number are 16 bytes a request (40 at the
-    end), by which duplicates are found, and for conversations the number of each request's sample and turn.
+    Samples are rendered batch by batch and dropped. Memory grows by 16 bytes for each request (40 at the end), which
+    are needed to find duplicates, and for conversations by the sample and turn of each request.
 
     Args:
-        renderer_or_rendered: A renderer; or requests that were rendered before: a table or a stream with a column of
-            them.
-        samples: What the renderer renders, as in `Renderer.render` or `Renderer.stream`.
+        renderer_or_rendered: A renderer; or rendered requests, as a table or a stream with a column of them.
+        samples: The samples for the renderer, as in `Renderer.render` or `Renderer.stream`.
         tokenizer: Count tokens too: the file of a Hugging Face tokenizer (`tokenizer.json`), a folder that holds one,
             the name of a model in the local Hugging Face cache, or a `tokenizers.Tokenizer`. Needs the extra
             `promptpress[tokenizer]`. Special tokens that a tokenizer would add aren't counted.
@@ -74,77 +76,79 @@ def stats(
         ValueError: If the tokenizer can't be read; `FileNotFoundError` if there is none.
 
     >>> import pyarrow as pa
-    >>> own = stats(Renderer("Q: {q}"), pa.table({"q": ["1+1=?", "1+1=?"]}))
-    >>> own.requests, own.bytes.sum, own.repeated
+    >>> from promptpress import Renderer
+    >>> statistics = stats(Renderer("Q: {q}"), pa.table({"q": ["1+1=?", "1+1=?"]}))
+    >>> statistics.requests, statistics.bytes.sum, statistics.repeated
     (2, 16, 1)
-    >>> own.by_origin.select(["source", "column", "bytes"]).to_pylist()
+    >>> statistics.by_origin.select(["source", "column", "bytes"]).to_pylist()
     [{'source': 'field', 'column': 'q', 'bytes': 10}, {'source': 'prompt_template', 'column': None, 'bytes': 6}]
 
     """
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
-    if isinstance(renderer_or_rendered, Renderer):
+    if isinstance(renderer_or_rendered, TableRenderer):
         if samples is None:
             message = "stats(renderer, samples): the samples are missing"
             raise TypeError(message)
         if column is not None:
             message = "column= is of rendered tables; a renderer says itself what its requests are"
             raise TypeError(message)
-        return _of_renderer(renderer_or_rendered, samples, counter)
+        engine = engine_of(renderer_or_rendered)
+        if isinstance(engine, ConfiguredEngine) and engine.chat is None:
+            return _of_configuration(engine, samples, counter)
+        return _of_template(engine, samples, counter)
     if samples is not None:
         message = f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}"
         raise TypeError(message)
     return _of_rendered(as_reader(renderer_or_rendered), column, counter)
 
 
-class _Collected:
-    """What has been seen of requests so far."""
+class _Collector:
+    """Collects the statistics of requests, batch by batch."""
 
     def __init__(self, counter: TokenCounter | None, *, is_json: bool) -> None:
         self._counter = counter
         self._is_json = is_json
-        self._bytes, self._characters, self._tokens = (_core.Lengths(_SHOWN) for _ in range(3))
+        self._bytes, self._characters, self._tokens = (_core.Lengths(_MAX_FIRST) for _ in range(3))
         self._duplicates = _core.Duplicates()
-        self._seen = 0
+        self._count = 0
 
     def add(self, requests: pa.Array) -> None:
-        """Look at more requests."""
         sizes, characters = _core.request_sizes(requests, self._is_json)
-        self._bytes.add(self._seen, sizes)
-        self._characters.add(self._seen, characters)
-        self._duplicates.add(self._seen, _core.request_hashes(requests, self._is_json))
+        self._bytes.add(self._count, sizes)
+        self._characters.add(self._count, characters)
+        self._duplicates.add(self._count, _core.request_hashes(requests, self._is_json))
         if self._counter is not None:
-            self._tokens.add(self._seen, _token_counts(requests, self._counter, is_json=self._is_json))
-        self._seen += len(requests)
+            self._tokens.add(self._count, _token_counts(requests, self._counter, is_json=self._is_json))
+        self._count += len(requests)
 
-    def statistics(self, samples: int | None, origins: Counter[tuple[Any, ...]] | None, places: _Places) -> Statistics:
-        """Say what is known."""
-        (sizes, summary), (_, characters), (_, tokens) = map(_summed, (self._bytes, self._characters, self._tokens))
-        repeated, groups, largest = self._duplicates.summary(_SHOWN, _SHOWN)
-        by_origin = None if origins is None else _shares(origins, _ORIGINS)
-        by_column = None
-        if origins is not None:
-            of_columns: Counter[tuple[Any, ...]] = Counter()
-            for (_, name, *_), size in origins.items():
-                of_columns[name,] += size
-            by_column = _shares(of_columns, _COLUMNS)
+    def statistics(
+        self, samples: int | None, origins: Counter[tuple[Any, ...]] | None, locator: _Locator
+    ) -> Statistics:
+        sizes, characters, tokens = (
+            lengths.summary(list(_PERCENTAGES), _BINS) for lengths in (self._bytes, self._characters, self._tokens)
+        )
+        repeated, groups, largest = self._duplicates.summary(_MAX_FIRST, _MAX_FIRST)
+        columns: Counter[tuple[Any, ...]] = Counter()
+        for (_, name, *_), size in (origins or {}).items():
+            columns[name,] += size
         return Statistics(
             requests=sizes["requests"],
             samples=samples,
-            bytes=summary,
-            characters=characters,
-            tokens=None if self._counter is None else tokens,
-            by_origin=by_origin,
-            by_column=by_column,
+            bytes=_summary(sizes),
+            characters=_summary(characters),
+            tokens=None if self._counter is None else _summary(tokens),
+            by_origin=None if origins is None else _shares(origins, _ORIGINS),
+            by_column=None if origins is None else _shares(columns, _COLUMNS),
             repeated=repeated,
             duplicate_groups=groups,
             duplicates=pa.Table.from_pylist([{"requests": n, "first": first} for n, first in largest], _DUPLICATES),
-            longest=places.table(sizes["longest"]),
-            shortest=places.table(sizes["shortest"]),
+            longest=locator.table(sizes["longest"]),
+            shortest=locator.table(sizes["shortest"]),
         )
 
 
-class _Places:
-    """Which sample, label and turn a request is of."""
+class _Locator:
+    """Finds the sample, label and turn of a request by its number, if they are known."""
 
     def __init__(self, labels: Sequence[Any] | None = None, *, is_known: bool = True) -> None:
         self._labels = labels or ()
@@ -152,35 +156,29 @@ class _Places:
         self._is_known = is_known
         self._turns: list[tuple[pa.Array, pa.Array | None]] = []
 
-    def add(self, part: _core.Outcome) -> None:
-        """Keep the samples and turns of more requests, where they aren't one a row, and the labels of one sample."""
+    def add(self, part: _core.RenderedRows | Part) -> None:
+        """Keep the samples and turns of conversations, and the labels of the first sample."""
         if part.samples is not None:
             self._turns.append((part.samples, part.turns))
         if self._label_values is None and part.labels is not None and len(part.labels):
             # The label column of rendered rows has the one type that holds all labels.
             self._label_values = part.labels.slice(0, len(self._labels))
 
-    def table(self, best: Iterable[tuple[int, int]]) -> pa.Table:
-        """Tell requests, each given by its length and its number."""
-        rows = [(number, *self._place(number), length) for length, number in best]
-        requests, samples, labels, turns, lengths = zip(*rows, strict=True) if rows else ((),) * 5
+    def table(self, lengths: Iterable[tuple[int, int]]) -> pa.Table:
+        """Return a table of requests, each given by its length and its number."""
+        rows = [(number, *self._location(number), length) for length, number in lengths]
+        requests, samples, labels, turns, sizes = zip(*rows, strict=True) if rows else ((),) * 5
         label_column = pa.nulls(len(rows))
         if rows and self._label_values is not None:
-            # The label None is null here, also among texts.
+            # The label None is null here, even if other labels are texts.
             pairs = zip(self._labels, self._label_values.to_pylist(), strict=True)
             values = [None if label is None else value for label, value in pairs]
             label_column = pa.array([values[number] for number in labels], self._label_values.type)
-        return pa.table(
-            {
-                "request": pa.array(requests, pa.int64()),
-                "sample": pa.array(samples, pa.int64()),
-                "label": label_column,
-                "turn": pa.array(turns, pa.int64()),
-                "bytes": pa.array(lengths, pa.int64()),
-            }
-        )
+        numbers = {"request": requests, "sample": samples, "label": (), "turn": turns, "bytes": sizes}
+        columns = {name: pa.array(column, pa.int64()) for name, column in numbers.items()}
+        return pa.table({**columns, "label": label_column})
 
-    def _place(self, number: int) -> tuple[int | None, int | None, int | None]:
+    def _location(self, number: int) -> tuple[int | None, int | None, int | None]:
         """Return the sample of a request, the number of its label, and its turn."""
         if not self._is_known:
             return None, None, None
@@ -193,72 +191,85 @@ class _Places:
         return number, None, None
 
 
-def _of_renderer(renderer: Renderer, samples: Any, counter: TokenCounter | None) -> Statistics:
-    core = renderer._core
-    renderer._configuration.refuse_replies()
-    renderer._configuration.refuse_chat("stats")
+def _of_template(engine: TableEngine, samples: Any, counter: TokenCounter | None) -> Statistics:
+    """Return the statistics of a Jinja or chat template's requests, whose origins aren't known."""
+    engine.check_stream()
+    reader = as_reader(samples)
+    engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, None)
+    collector, locator = _Collector(counter, is_json=engine.writes_json), _Locator()
+    run, first = engine.begin(RenderOptions(), engine.labels), 0
+    for batch in sliced(reader):
+        for part in run.parts(pa.Table.from_batches([batch]), first):
+            collector.add(part.prompts)
+            locator.add(part)
+        first += batch.num_rows
+    return collector.statistics(first, None, locator)
+
+
+def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: TokenCounter | None) -> Statistics:
+    core = engine.core
+    engine.check_table()
     table = as_table(samples) if core.label_column is not None else None
     reader = as_reader(samples) if table is None else table.to_reader()
-    renderer._warn(renderer._output_schemas.of(reader.schema, RenderOptions()), reader.schema, table)
-    labels = core.labels if table is None else labels_of(core, table, for_core(table)[0])
-    is_json = renderer._configuration.settings["output"] == "messages_json"
-    collected, places = _Collected(counter, is_json=is_json), _Places(labels)
+    engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, table)
+    labels = core.labels if table is None else engine.labels_of_table(table)
+    collector, locator = _Collector(counter, is_json=engine.configuration.writes_json), _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
-    position, own_position = _core.Position(), _core.Position()
+    position, origin_position = _core.StreamState(), _core.StreamState()
     first = 0
-    for batch in _sliced(reader):
-        core_table, lower = for_core(pa.Table.from_batches([batch]), first)
+    for batch in sliced(reader):
+        core_table, python_text = for_core(pa.Table.from_batches([batch]), first)
         first += batch.num_rows
-        for part in core.render(core_table, labels, position, False, lower):
-            collected.add(part.prompts)
-            places.add(part)
-        for row in _core.origin_totals(core, core_table, labels, own_position, lower).to_pylist():
+        for part in core.render(core_table, labels, position, False, python_text):
+            collector.add(part.prompts)
+            locator.add(part)
+        for row in _core.origin_totals(core, core_table, labels, origin_position, python_text).to_pylist():
             origins[row["source"], row["column"], row["example"] is not None, row["role"]] += row["bytes"]
-    return collected.statistics(first, origins, places)
+    return collector.statistics(first, origins, locator)
 
 
 def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: TokenCounter | None) -> Statistics:
     name = PROMPT_COLUMN if column is None else column
     try:
-        at = column_of_prompts(reader.schema, name)
+        index = column_of_prompts(reader.schema, name)
     except RenderError as error:
-        many = {"missing_column": "no", "duplicate_column": "more than one"}.get(error.code)
-        if many is None:
+        number = {"missing_column": "no", "duplicate_column": "more than one"}.get(error.code)
+        if number is None:
             raise
         has = ", ".join(map(repr, reader.schema.names))
         hint = "; column= says which holds the requests" if column is None else ""
-        message = f"the table has {many} column {name!r}; it has {has}{hint}"
+        message = f"the table has {number} column {name!r}; it has {has}{hint}"
         raise KeyError(message) from None
-    collected = _Collected(counter, is_json=False)
-    for batch in _sliced(reader):
-        collected.add(batch.column(at))
-    return collected.statistics(None, None, _Places(is_known=False))
+    collector = _Collector(counter, is_json=False)
+    for batch in sliced(reader):
+        collector.add(batch.column(index))
+    return collector.statistics(None, None, _Locator(is_known=False))
 
 
-def _sliced(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+def sliced(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of at most 65,536 rows."""
     for batch in reader:
         for start in range(0, batch.num_rows, _BATCH_ROWS):
             yield batch.slice(start, _BATCH_ROWS)
 
 
-def _summed(lengths: _core.Lengths) -> tuple[dict[str, Any], LengthSummary]:
-    own = lengths.summary(list(PERCENTAGES), _BINS)
-    rows = [dict(zip(("start", "end", "requests"), one, strict=True)) for one in own["histogram"]]
-    schema = pa.schema([(name, pa.int64()) for name in ("start", "end", "requests")])
-    return own, LengthSummary(
-        sum=own["sum"],
-        mean=own["sum"] / own["requests"] if own["requests"] else None,
-        min=own["min"],
-        max=own["max"],
-        percentiles=dict(zip(PERCENTAGES, own["percentiles"], strict=False)),
-        histogram=pa.Table.from_pylist(rows, schema),
+def _summary(summary: dict[str, Any]) -> LengthSummary:
+    return LengthSummary(
+        sum=summary["sum"],
+        mean=summary["sum"] / summary["requests"] if summary["requests"] else None,
+        min=summary["min"],
+        max=summary["max"],
+        percentiles=dict(zip(_PERCENTAGES, summary["percentiles"], strict=False)),
+        histogram=pa.Table.from_pylist(
+            [dict(zip(_HISTOGRAM.names, row, strict=True)) for row in summary["histogram"]], _HISTOGRAM
+        ),
     )
 
 
 def _shares(sizes: Counter[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """Sizes as a table, the largest first."""
+    """Return sizes with their shares as a table, the largest first."""
     total = sizes.total()
-    ordered = sorted(sizes.items(), key=lambda one: (-one[1], str(one[0])))
+    ordered = sorted(sizes.items(), key=lambda item: (-item[1], str(item[0])))
     rows = [dict(zip(schema.names, (*key, size, size / total), strict=True)) for key, size in ordered]
     return pa.Table.from_pylist(rows, schema)
 
@@ -268,29 +279,10 @@ def _token_counts(requests: pa.Array, counter: TokenCounter, *, is_json: bool) -
     ends: list[int | None] = []
     for request in requests.to_pylist():
         if request is not None:
-            texts.extend(_texts(_parsed(request) if is_json else request))
+            texts.extend(text_parts(request, is_json=is_json))
         ends.append(None if request is None else len(texts))
-    counts, totals, at = counter.count(texts), [], 0
+    counts, totals, start = counter.count(texts), [], 0
     for end in ends:
-        totals.append(None if end is None else sum(counts[at:end]))
-        at = at if end is None else end
+        totals.append(None if end is None else sum(counts[start:end]))
+        start = start if end is None else end
     return pa.array(totals, pa.uint64())
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _texts(request: Any) -> Iterator[str]:
-    """Give the texts of a request: what is read, but no payloads of media."""
-    if isinstance(request, str):
-        yield request
-    elif isinstance(request, list):
-        for item in request:
-            yield from _texts(item)
-    elif isinstance(request, dict):
-        for key in ("prompt", "prompt_mm", "content", "parts", "text"):
-            yield from _texts(request.get(key))

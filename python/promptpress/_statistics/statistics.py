@@ -1,4 +1,4 @@
-"""What is known of many requests."""
+"""`promptpress.Statistics` and `promptpress.LengthSummary`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["LengthSummary", "Statistics"]
 
 @dataclass(frozen=True)
 class LengthSummary:
-    """How long requests are.
+    """A summary of the lengths of requests.
 
     Attributes:
-        sum: all lengths together.
-        mean: the arithmetic mean; None where there are no requests.
-        min: the smallest length; None where there are no requests.
-        max: the largest; likewise.
-        percentiles: by percentage the smallest length that so many requests don't pass, exactly; of those lengths that
-            occur. Empty where there are no requests.
-        histogram: `start`, `end` and `requests`: how many have a length from `start` up to before `end`. All bins but
-            the last have one width; the last may hold a few that are far longer than the others.
+        sum: the sum of all lengths.
+        mean: the arithmetic mean; None if there are no requests.
+        min: the smallest length; None if there are no requests.
+        max: the largest length; None if there are no requests.
+        percentiles: for each percentage, the smallest length that this share of the requests doesn't exceed. The values
+            are exact and occur among the lengths. Empty if there are no requests.
+        histogram: `start`, `end` and `requests`: the number of requests with a length from `start` to below `end`. All
+            bins have the same width, except the last, which may hold a few far longer requests.
 
     Example:
         >>> import pyarrow as pa, promptpress as pp
@@ -41,7 +41,7 @@ class LengthSummary:
     histogram: pa.Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, as `promptpress stats --json` writes it.
+        """Return the summary as plain data, as `promptpress stats --json` writes it.
 
         Returns:
             The attributes by name.
@@ -51,37 +51,38 @@ class LengthSummary:
         [{'start': 1, 'end': 2, 'requests': 1}]
 
         """
-        own = {"sum": self.sum, "mean": self.mean, "min": self.min, "max": self.max}
+        numbers = {name: getattr(self, name) for name in ("sum", "mean", "min", "max")}
         percentiles = {str(percent): length for percent, length in self.percentiles.items()}
-        return {**own, "percentiles": percentiles, "histogram": self.histogram.to_pylist()}
+        return {**numbers, "percentiles": percentiles, "histogram": self.histogram.to_pylist()}
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What `promptpress.stats` knows of many requests. Prints as a page of text, and as HTML in a notebook.
+    """Statistics of requests, as `promptpress.stats` returns them. Prints as a page of text, and as HTML in a notebook.
 
     Attributes:
-        requests: how many requests there are; nulls of a rendered table are none.
-        samples: how many samples these are of; None where that isn't known.
-        bytes: how long the requests are in bytes of UTF-8: a text, or what messages and their parts say.
-        characters: the same in characters, as `len` counts them.
-        tokens: the same in tokens; None where no tokenizer was given.
-        by_origin: `source`, `column`, `example` (whether within an example), `role`, `bytes` and `share`, by size: what
-            `Renderer.explain` says of each request, added up. None of a rendered table.
-        by_column: `column` (null for what comes from no column), `bytes` and `share`, by size. Likewise.
-        repeated: how many requests repeat an earlier one.
-        duplicates: the largest groups of equal requests: `requests` (how many) and `first`, a list of the first ones.
-        duplicate_groups: how many such groups there are.
+        requests: the number of requests; nulls of a rendered table don't count.
+        samples: the number of samples; None if it isn't known.
+        bytes: the lengths of the requests in bytes of UTF-8: of a text, or of the texts of all messages and parts.
+        characters: the lengths in characters, as `len` counts them.
+        tokens: the lengths in tokens; None without a tokenizer.
+        by_origin: `source`, `column`, `example` (true within an example), `role`, `bytes` and `share`, by size: the
+            spans of `Renderer.explain`, summed over all requests. None for a rendered table.
+        by_column: `column` (null for bytes of no column), `bytes` and `share`, by size. None for a rendered table.
+        repeated: the number of requests that repeat an earlier one.
+        duplicates: the largest groups of equal requests: `requests` (their number) and `first`, a list of the first
+            ones.
+        duplicate_groups: the number of such groups.
         longest: the longest requests by bytes: `request`, `sample`, `label`, `turn` and `bytes`.
-        shortest: the shortest ones.
+        shortest: the shortest requests, with the same columns.
 
     Example:
         >>> import pyarrow as pa, promptpress as pp
         >>> samples = pa.table({"q": ["1+1=?", "2+2=?", "1+1=?"]})
-        >>> own = pp.stats(pp.Renderer("Q: {q}"), samples)
-        >>> own.requests, own.bytes.max, own.repeated
+        >>> statistics = pp.stats(pp.Renderer("Q: {q}"), samples)
+        >>> statistics.requests, statistics.bytes.max, statistics.repeated
         (3, 8, 1)
-        >>> own.by_column.to_pylist()
+        >>> statistics.by_column.to_pylist()
         [{'column': 'q', 'bytes': 15, 'share': 0.625}, {'column': None, 'bytes': 9, 'share': 0.375}]
 
     """
@@ -100,10 +101,10 @@ class Statistics:
     shortest: pa.Table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, as `promptpress stats --json` writes it.
+        """Return the statistics as plain data, as `promptpress stats --json` writes them.
 
         Returns:
-            The attributes by name; tables as lists of dicts.
+            The attributes by name; tables are lists of dicts.
 
         >>> import pyarrow as pa, promptpress as pp
         >>> pp.stats(pa.table({"prompt": ["a", "a"]})).to_dict()["repeated"]
@@ -113,14 +114,14 @@ class Statistics:
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
-        from promptpress._statistics.text_report import text_report  # noqa: PLC0415 - only where it is shown
+        from promptpress._statistics.report import text_report  # noqa: PLC0415 - only for printing
 
-        return text_report(self)
+        return text_report(self.to_dict())
 
     def _repr_html_(self) -> str:
-        from promptpress._statistics.html_report import html_report  # noqa: PLC0415 - only where it is shown
+        from promptpress._statistics.report import html_report  # noqa: PLC0415 - only for notebooks
 
-        return html_report(self)
+        return html_report(self.to_dict())
 
 
 def _plain(value: Any) -> Any:

@@ -1,34 +1,27 @@
-"""What can be chosen on the page, and the renderer of each choice."""
+"""The configurations and models that can be chosen on the page, and the renderer of each choice."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from promptpress._config_files.config_file import Config, read_config
-from promptpress._config_files.selection import all_datasets, all_models, choose_dataset, choose_model
-from promptpress._file_errors import ConfigError
-from promptpress._renderer import Renderer
+from promptpress._config.files.config_file import Config, read_config
+from promptpress._config.files.selection import all_datasets, all_models, choose_dataset, choose_model
+from promptpress._errors.file_errors import ConfigError
+from promptpress._renderers.renderer import Renderer
 from promptpress.typing import Mode, Output, Substitution
+
+if TYPE_CHECKING:
+    from promptpress import ChatTemplate, JinjaTemplate  # they need Jinja2
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A configuration as the page's fields say it; None stands for what the configuration itself says.
+    """A configuration as the fields of the page choose it.
 
-    Args:
-        prompts: the name of the prompt configuration, one of the catalogue's `prompts`.
-        model: the name of the model, one of its `models`.
-        mode: `gen` or `ppl`.
-        output: a form of output.
-        substitution: `harness` or `single_pass`.
-
-    Example:
-        >>> Choice("mmlu.py").changed(mode="ppl").mode
-        'ppl'
-
+    `prompts` and `model` are names of the catalogue. A field that is None follows the configuration.
     """
 
     prompts: str
@@ -38,47 +31,25 @@ class Choice:
     substitution: str | None = None
 
     def changed(self, **fields: str | None) -> Choice:
-        """Give the choice with some fields changed.
-
-        Args:
-            fields: what they are then.
-
-        Returns:
-            Another choice.
-
-        """
+        """Return the choice with some fields changed."""
         return replace(self, **fields)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a name of the catalogue stands: a file, and the entry in it.
-
-    Example:
-        >>> Source("mmlu.py", "mmlu_gen").entry
-        'mmlu_gen'
-
-    """
+class ConfigEntry:
+    """A file of the catalogue, and the name of an entry in it if it holds several."""
 
     path: str
     entry: str | None = None
 
 
 class Catalogue:
-    """The prompt configurations and models of some files, and the renderers made of them.
+    """The prompt configurations and models of some files, by their names, and the renderers that `make` makes of them.
 
-    Args:
-        configs: files of prompt configurations.
-        models: files of models.
-        make: makes the renderer of a choice, whose prompts and model stand there.
-        read: what reads a file.
+    `template` is a Jinja template or a chat template that takes the place of configurations.
 
     Raises:
-        ConfigError: when a file can't be read, or holds nothing of the kind.
-
-    Example:
-        >>> Catalogue([], [], lambda choice, prompts, model: None).prompts
-        {}
+        ConfigError: If a file can't be read, or holds nothing of the kind.
 
     """
 
@@ -90,65 +61,70 @@ class Catalogue:
         self,
         configs: Sequence[str],
         models: Sequence[str],
-        make: Callable[[Choice, Source, Source | None], Renderer],
+        make: Callable[[Choice, ConfigEntry, ConfigEntry | None], Renderer] | None = None,
         read: Callable[[str], Config] = read_config,
+        template: tuple[str, JinjaTemplate | ChatTemplate] | None = None,
     ) -> None:
-        self.prompts: dict[str, Source] = {}
-        self.models: dict[str, Source] = {}
+        self.prompts: dict[str, ConfigEntry] = {}
+        self.models: dict[str, ConfigEntry] = {}
         self._make = make
-        self._made: dict[Choice, Renderer] = {}
+        self._cached: dict[Choice, Renderer] = {}
         self._lock = threading.Lock()
+        self._template = None if template is None else template[1]
+        if template is not None:
+            _add(self.prompts, ConfigEntry(template[0]))
         for path in configs:
             config = read(path)
             for entry in _datasets_of(config):
-                _add(self.prompts, Source(path, entry))
+                _add(self.prompts, ConfigEntry(path, entry))
             if isinstance(config.value, dict) and "models" in config.value:
                 for name, _ in all_models(config):
-                    _add(self.models, Source(path, name))
+                    _add(self.models, ConfigEntry(path, name))
         for path in models:
             config = read(path)
             names: list[str | None] = [name for name, _ in all_models(config)]
             if not names and choose_model(config, None) is None:
                 raise ConfigError(f"{path}: holds no model (a list 'models', a model dict or a meta_template)")
             for entry in names or [None]:
-                _add(self.models, Source(path, entry))
+                _add(self.models, ConfigEntry(path, entry))
 
-    def renderer(self, choice: Choice) -> Renderer:
-        """Give the renderer of a choice; it is made once.
+    @property
+    def has_settings(self) -> bool:
+        """True if mode, output and substitution can be chosen; a template has none."""
+        return self._template is None
 
-        Args:
-            choice: what is chosen.
-
-        Returns:
-            The renderer.
+    def renderer(self, choice: Choice) -> Renderer | JinjaTemplate | ChatTemplate:
+        """Return the renderer of a choice, which is made once.
 
         Raises:
-            FileError: when a file can't be read any more.
-            promptpress.TemplateError: when the parts don't go together.
+            FileError: If a file can't be read any more.
+            promptpress.TemplateError: If the parts of the choice don't fit together.
 
         """
+        if self._template is not None:
+            return self._template
+        assert self._make is not None  # only a template needs none
         with self._lock:
-            if choice not in self._made:
-                if len(self._made) >= 64:
-                    self._made.clear()
+            if choice not in self._cached:
+                if len(self._cached) >= 64:
+                    self._cached.clear()
                 model = None if choice.model is None else self.models[choice.model]
-                self._made[choice] = self._make(choice, self.prompts[choice.prompts], model)
-            return self._made[choice]
+                self._cached[choice] = self._make(choice, self.prompts[choice.prompts], model)
+            return self._cached[choice]
 
 
 def _datasets_of(config: Config) -> list[str | None]:
     names: list[Any] = [name for name, _ in all_datasets(config)]
     if not names:
-        choose_dataset(config, None)  # says what is wrong with it
+        choose_dataset(config, None)  # raises the error
     return names or [None]
 
 
-def _add(names: dict[str, Source], source: Source) -> None:
-    """Name an entry as shortly as the others allow: the entry, else the file with it."""
-    file = source.path.replace("\\", "/").rsplit("/", 1)[-1]
-    short = source.entry or file
-    entry = f" {source.entry}" if source.entry else ""
-    for name in (short, f"{file}{entry}", f"{source.path}{entry}"):
-        if names.get(name, source) == source:
-            names[name] = source
+def _add(names: dict[str, ConfigEntry], entry: ConfigEntry) -> None:
+    """Add an entry under the shortest name that is free: the entry's own, else the file's with it."""
+    file = entry.path.replace("\\", "/").rsplit("/", 1)[-1]
+    suffix = f" {entry.entry}" if entry.entry else ""
+    for name in (entry.entry or file, f"{file}{suffix}", f"{entry.path}{suffix}"):
+        if names.get(name, entry) == entry:
+            names[name] = entry
             return

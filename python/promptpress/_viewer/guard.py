@@ -1,4 +1,4 @@
-"""The door of the page: who is let in, and what a browser may do with what it gets."""
+"""Access control for the page: which requests are served, and what a browser may do with the answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _POLICY = (
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may load and run: what comes from here, and nothing else.
+"""The page may load and run what comes from this server, and nothing else.
 
 `unsafe-eval`: NiceGUI's Vue compiles the templates of its elements in the browser. `unsafe-inline` is for styles alone:
-a `<script>` or an `onerror=` that a value smuggled in would not run, for the scripts of the page have a nonce.
+a `<script>` or an `onerror=` that a value smuggled in would not run, because the page's scripts have a nonce.
 """
 
 _HEADERS = {
@@ -41,22 +41,12 @@ _USED = (
 
 
 class Guard:
-    """Lets a request in if it names the token and comes from the page itself.
+    """An ASGI app that serves a request if it has the token and comes from the page itself.
 
-    The token is the first part of every path, of the page as of what it fetches, of its scripts and of its socket: no
-    cookie has to carry it, which a server on another port of this machine would be sent too.
+    The token is the first part of every path: of the page, of its fetches, its scripts and its socket. A cookie would
+    also be sent to servers on other ports of this machine.
 
-    Args:
-        app: what is behind the door, mounted at `/TOKEN`.
-        token: the token.
-        port: the port that is served, which `Host` and `Origin` have to name.
-
-    Example:
-        >>> guard = Guard(None, "secret", 8000)
-        >>> guard.refusal({"type": "http", "path": "/secret/", "headers": [(b"host", b"127.0.0.1:8000")]})
-        >>> guard.refusal({"type": "http", "path": "/secret/", "headers": [(b"host", b"evil.example")]})
-        'the Host header names another place'
-
+    The guarded app is mounted at `/TOKEN`. The headers `Host` and `Origin` have to name the port.
     """
 
     def __init__(self, app: App, token: str, port: int) -> None:
@@ -68,11 +58,9 @@ class Guard:
         self._used = b""
 
     def ticket(self) -> str:
-        """Make a path that leads to the page once, for where others may read it before it is used.
+        """Return a path, without its first slash, that leads to the page once, and make earlier ones invalid.
 
-        Returns:
-            The path, without the slash before it. Those that were made before don't lead there any more.
-
+        It is for channels that others may read before the path is used.
         """
         self._ticket = secrets.token_urlsafe(24).encode()
         return self._ticket.decode()
@@ -84,71 +72,55 @@ class Guard:
             return
         why = self.refusal(scope)
         if why == _NO_TOKEN and scope["type"] == "http" and scope.get("method") == "GET":
-            if _same(scope["path"][1:], self._ticket):
+            if _is_same(scope["path"][1:], self._ticket):
                 self._used, self._ticket = self._ticket, b""
-                await _lead(send, b"/" + self._token + b"/")
+                headers = [(b"location", b"/" + self._token + b"/"), (b"cache-control", b"no-store")]
+                await _respond(send, 303, headers, b"")
                 return
-            if _same(scope["path"][1:], self._used):
+            if _is_same(scope["path"][1:], self._used):
                 why = _USED
-        if why is not None:
-            await _refuse(scope, send, why)
+        if why is not None and scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": why})
             return
-        # Nothing stands between browser and server that could know better.
+        if why is not None:
+            await _respond(send, 403, [(b"content-type", b"text/plain; charset=utf-8")], f"403: {why}\n".encode())
+            return
+        # There is no proxy between browser and server, so such headers can only be forged.
         scope["headers"] = [(k, v) for k, v in scope["headers"] if not k.lower().startswith(b"x-forwarded-")]
         if scope["type"] == "websocket":
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Answer(send, secrets.token_urlsafe(16)))
+        await self._app(scope, receive, _SecuredResponse(send, secrets.token_urlsafe(16)))
 
     def refusal(self, scope: Scope) -> str | None:
-        """Say why a request is refused.
-
-        Args:
-            scope: the request, as ASGI has it.
-
-        Returns:
-            The reason; None if it is let in.
-
-        """
-        hosts, origins = (_all(scope, name) for name in (b"host", b"origin"))
+        """Return the reason to refuse a request, given by its ASGI scope; None if it is served."""
+        hosts, origins = (_headers(scope, name) for name in (b"host", b"origin"))
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return "the Host header names another place"
         if any(origin.lower() not in self._origins for origin in origins):
             return "another page asks"
         first = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
-        if not _same(first, self._token):
-            return _NO_TOKEN
-        return None
+        return None if _is_same(first, self._token) else _NO_TOKEN
 
 
-def _same(given: str, secret: bytes) -> bool:
+def _is_same(given: str, secret: bytes) -> bool:
     return bool(secret) and compare_digest(given.encode("utf-8", "surrogatepass"), secret)
 
 
-def _all(scope: Scope, name: bytes) -> list[bytes]:
+def _headers(scope: Scope, name: bytes) -> list[bytes]:
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
     return [value for key, value in headers if key.lower() == name]
 
 
-async def _refuse(scope: Scope, send: Send, why: str) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": why})
-        return
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS.items()]
-    await send({"type": "http.response.start", "status": 403, "headers": headers})
-    await send({"type": "http.response.body", "body": f"403: {why}\n".encode()})
+async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *_HEADERS.items()]})
+    await send({"type": "http.response.body", "body": body})
 
 
-async def _lead(send: Send, path: bytes) -> None:
-    headers = [(b"location", path), (b"cache-control", b"no-store"), *_HEADERS.items()]
-    await send({"type": "http.response.start", "status": 303, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
+class _SecuredResponse:
+    """Sends a response with security headers, and puts the nonce of a page into its scripts.
 
-
-class _Answer:
-    """Sends a response with the headers of the house; the scripts of a page are given its nonce.
-
-    No value of the data is part of a page as it is first sent, so every script that stands in it is the framework's.
+    A page as it is first sent holds no value of the data, so every script in it is the framework's.
     """
 
     def __init__(self, send: Send, nonce: str) -> None:
@@ -165,19 +137,18 @@ class _Answer:
         else:
             self._body += message.get("body", b"")
             if not message.get("more_body", False):
-                await self._page(self._start)
+                await self._send_page(self._start)
 
     async def _begin(self, message: Message) -> None:
-        policy = _POLICY.format(nonce=self._nonce).encode()
-        own = {**_HEADERS, b"content-security-policy": policy}
-        headers = [(key.lower(), value) for key, value in message["headers"] if key.lower() not in own]
-        message["headers"] = [*headers, *own.items()]
+        secured = {**_HEADERS, b"content-security-policy": _POLICY.format(nonce=self._nonce).encode()}
+        headers = [(key.lower(), value) for key, value in message["headers"] if key.lower() not in secured]
+        message["headers"] = [*headers, *secured.items()]
         if dict(headers).get(b"content-type", b"").startswith(b"text/html"):
             self._start = message
         else:
             await self._send(message)
 
-    async def _page(self, start: Message) -> None:
+    async def _send_page(self, start: Message) -> None:
         body = self._body.replace(b"<script", f'<script nonce="{self._nonce}"'.encode())
         headers = [(key, value) for key, value in start["headers"] if key != b"content-length"]
         await self._send({**start, "headers": [*headers, (b"content-length", str(len(body)).encode())]})

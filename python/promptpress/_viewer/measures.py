@@ -1,4 +1,4 @@
-"""Figures of all prompts, as the page plots them."""
+"""Figures and findings of all prompts, as the page plots and lists them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,28 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from promptpress import Statistics
-from promptpress._view.html import COLORS
-from promptpress._view.origins import described, kind_of
-from promptpress._view.prompt import Piece
-from promptpress._view.visible import one_line
+from promptpress._prompts.html import COLORS
+from promptpress._prompts.origins import described, kind_of
+from promptpress._prompts.prompt import Piece
+from promptpress._utils.counted import counted
+from promptpress._utils.escapes import one_line, printable
 
-_SHOWN = 14
+_MAX_SHARES = 14
 
 
-def _between(one: str, other: str) -> str:
+def _mixed(colour: str, other: str) -> str:
     """Mix two colours, so that the result can be seen on white and on black."""
-    parts = ((int(one[at : at + 2], 16) + int(other[at : at + 2], 16)) // 2 for at in (1, 3, 5))
+    parts = ((int(colour[i : i + 2], 16) + int(other[i : i + 2], 16)) // 2 for i in (1, 3, 5))
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
-ORIGIN_COLOURS = {kind: _between(colours[0], colours[2]) for kind, colours in COLORS.items()} | {"unknown": "#808791"}
-"""The colour of each kind of origin: between those that its text has, light and dark."""
+ORIGIN_COLOURS = {kind: _mixed(colours[0], colours[2]) for kind, colours in COLORS.items()} | {"unknown": "#808791"}
+"""The colour of each kind of origin: the mean of its text colours, light and dark."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """How much of all prompts comes from one place.
-
-    Args:
-        name: what is said of it.
-        kind: as what its pieces are shown.
-        bytes: how many bytes.
-        share: which part of all.
-
-    """
+    """The bytes of one origin in all prompts, and their share in all bytes; the kind decides the colour."""
 
     name: str
     kind: str
@@ -44,58 +37,73 @@ class Share:
 
 
 def shares_of(figures: Statistics) -> list[Share]:
-    """Say which bytes come from where, the largest first.
+    """Return the bytes of each origin, the largest first and small ones together as the last; none without origins.
 
-    Args:
-        figures: of all prompts.
-
-    Returns:
-        The shares; the small ones together as the last. None where origins aren't known.
-
-    Example:
-        >>> import pyarrow as pa, promptpress as pp
-        >>> figures = pp.stats(pp.Renderer("Q: {q}"), pa.table({"q": ["1+1=?"]}))
-        >>> [(share.name, share.bytes) for share in shares_of(figures)]
-        [('column q', 5), ('prompt template', 3)]
+    >>> import pyarrow as pa, promptpress as pp
+    >>> figures = pp.stats(pp.Renderer("Q: {q}"), pa.table({"q": ["1+1=?"]}))
+    >>> [(share.name, share.bytes) for share in shares_of(figures)]
+    [('column q', 5), ('prompt template', 3)]
 
     """
     if figures.by_origin is None:
         return []
     out = []
-    for one in figures.by_origin.to_pylist():
-        piece = Piece("", one["source"], one["column"], None, one["role"])
-        example = Piece("", one["source"], one["column"], 0, None) if one["example"] else piece
-        name = described(piece) + (", in examples" if one["example"] else "")
-        out.append(Share(one_line(name), kind_of(example), one["bytes"], one["share"]))
-    shown, rest = out[:_SHOWN], out[_SHOWN:]
+    for origin in figures.by_origin.to_pylist():
+        piece = Piece("", origin["source"], origin["column"], None, origin["role"])
+        example = Piece("", origin["source"], origin["column"], 0, None) if origin["example"] else piece
+        name = described(piece) + (", in examples" if origin["example"] else "")
+        out.append(Share(one_line(name), kind_of(example), origin["bytes"], origin["share"]))
+    out, rest = out[:_MAX_SHARES], out[_MAX_SHARES:]
     if rest:
         both = sum(share.bytes for share in rest), sum(share.share for share in rest)
-        shown.append(Share(f"{len(rest)} others", "unknown", *both))
-    return shown
+        out.append(Share(f"{len(rest)} others", "unknown", *both))
+    return out
 
 
 def lengths_of(table: pa.Table) -> list[tuple[int, str]]:
-    """Give the rows of the longest or shortest prompts, with what is said of them."""
+    """Return the rows of the longest or shortest prompts, each with its size and label."""
     out = []
-    for one in table.to_pylist():
-        row = one["request"] if one["sample"] is None else one["sample"]
-        label = "" if one["label"] is None else f", label {one['label']}"
-        out.append((row, f"{one['bytes']:,} bytes{label}"))
+    for entry in table.to_pylist():
+        row = entry["request"] if entry["sample"] is None else entry["sample"]
+        label = "" if entry["label"] is None else f", label {entry['label']}"
+        out.append((row, f"{entry['bytes']:,} bytes{label}"))
     return out
 
 
 def repeated_of(figures: Statistics) -> list[tuple[int, list[int]]]:
-    """Give the largest groups of equal prompts: how many, and the rows of the first.
-
-    Args:
-        figures: of all prompts.
-
-    Returns:
-        The groups, the largest first. Without rows where requests don't tell which sample they are of.
-
-    """
+    """Return the size and the first rows of the largest groups of equal prompts; no rows if samples aren't known."""
     times, left = divmod(figures.requests, figures.samples or figures.requests or 1)
     groups = figures.duplicates.to_pylist()
     if left or not times:
         return [(group["requests"], []) for group in groups]
     return [(group["requests"], sorted({request // times for request in group["first"]})) for group in groups]
+
+
+@dataclass(frozen=True)
+class ListedFinding:
+    """A finding of an audit, with no hidden characters in its texts, and the first rows to go to."""
+
+    severity: str
+    code: str
+    message: str
+    remedy: str
+    rows: list[int]
+
+
+def listed_findings(table: pa.Table) -> list[ListedFinding]:
+    """Return the findings of a table of `Renderer.audit`, in its order.
+
+    >>> import promptpress as pp
+    >>> samples = pa.table({"q": ["1+1", "see {a}"], "a": ["2", "4"]})
+    >>> (finding,) = listed_findings(pp.Renderer("Q: {q}", substitution="harness").audit(samples))
+    >>> finding.code, finding.rows
+    ('placeholder_filled', [1])
+
+    """
+    out = []
+    for entry in table.to_pylist():
+        rows = entry["rows"]
+        count = "" if rows is None else f" ({counted(rows, 'row')})"
+        message, remedy = printable(entry["message"]) + count, printable(entry["remedy"])
+        out.append(ListedFinding(entry["severity"], entry["code"], message, remedy, entry["first_rows"] or []))
+    return out

@@ -1,39 +1,83 @@
-"""A search through every prompt, as they are rendered."""
+"""Searches through all prompts, each in a thread of its own: for a text, or for rows that differ."""
 
 from __future__ import annotations
 
 import json
+import threading
+from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress import _compute as pc
-from promptpress._list_items import parent_rows
-from promptpress._view.prompt_source import PromptSource, RequestBatch
-from promptpress._viewer.row_finder import RowFinder
+from promptpress._arrow.list_items import parent_rows
+from promptpress._arrow.types import is_text, without_views
+from promptpress._diff.comparison import unequal
+from promptpress._diff.pairs import Pairs, paired
+from promptpress._errors.file_errors import reason
+from promptpress._prompts.prompt_source import PromptSource
+from promptpress._prompts.search import RequestFilter
+from promptpress._utils import lazy_compute as pc
 
 
-class Search(RowFinder):
-    """Finds the rows with a request that holds a text.
+class RowFinder(ABC):
+    """Renders all prompts in a background thread and keeps the numbers of some samples, but no prompts.
 
-    Args:
-        source: what is searched.
-        wanted: the text.
-        ignore_case: whether upper and lower case are one.
-        label: only requests of this label; None: all.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> from promptpress import Renderer
-        >>> from promptpress._view.renderer_source import RendererSource
-        >>> from promptpress._view.sample_rows import TableRows
-        >>> rows = TableRows(pa.table({"q": ["one", "two", "three"]}))
-        >>> search = Search(RendererSource(Renderer("Q: {q}"), rows), "T", ignore_case=True)
-        >>> search.wait(), list(search.found), search.seen, search.error
-        (True, [1, 2], 3, None)
+    Attributes:
+        rows: The samples found so far, ascending, 8 bytes each.
+        seen: The number of samples that were looked at.
+        error: The reason of an early end, in one line.
 
     """
+
+    def __init__(self) -> None:
+        self.rows: array[int] = array("q")
+        self.seen = 0
+        self.error: str | None = None
+        self._cancelled = threading.Event()
+        self._done = threading.Event()
+        threading.Thread(target=self._run, name="promptpress-finder", daemon=True).start()
+
+    @property
+    def done(self) -> bool:
+        """True if the search has ended for any reason."""
+        return self._done.is_set()
+
+    @property
+    def cancelled(self) -> bool:
+        """True if the search was asked to stop."""
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """Stop after the current batch; the rows found so far stay."""
+        self._cancelled.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; return true if it has come."""
+        return self._done.wait(timeout)
+
+    def _run(self) -> None:
+        try:
+            for samples, seen in self._steps():
+                if self._cancelled.is_set():
+                    return
+                self.seen = max(self.seen, seen)  # before the rows, so that no more are found than were seen
+                for sample in samples:
+                    if not self.rows or sample > self.rows[-1]:
+                        self.rows.append(sample)
+        except Exception as error:
+            self.error = reason(error)
+        finally:
+            self._done.set()
+
+    @abstractmethod
+    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
+        """Yield the samples that a step found, ascending, and how many samples were looked at so far."""
+
+
+class TextSearch(RowFinder):
+    """Finds the rows with a request that holds a text: of one label, or of all if that is None."""
 
     def __init__(
         self, source: PromptSource, wanted: str, *, ignore_case: bool = False, label: str | None = None
@@ -41,48 +85,59 @@ class Search(RowFinder):
         self.wanted = wanted
         self.ignore_case = ignore_case
         self._source = source
-        self._label = label
+        self._filter = RequestFilter(label)
         super().__init__()
 
     def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
         for batch in self._source.requests():
             if len(batch):
-                yield batch.samples.filter(self._matches(batch)).to_pylist(), batch.samples[-1].as_py() + 1
-
-    def _matches(self, batch: RequestBatch) -> pa.Array:
-        matches = _found(batch.prompts, self.wanted, ignore_case=self.ignore_case)
-        if self._label is not None and batch.labels is not None:
-            matches = pc.and_(matches, pc.fill_null(pc.equal(batch.labels.cast(pa.string()), self._label), False))
-        return matches
+                kept = self._filter.apply(batch)
+                matches = _matches(kept.prompts, self.wanted, ignore_case=self.ignore_case)
+                yield kept.samples.filter(matches).to_pylist(), batch.samples[-1].as_py() + 1
 
 
-def _found(prompts: pa.Array, wanted: str, *, ignore_case: bool) -> pa.Array:
-    """Say of each request whether one of its texts holds `wanted`."""
+class DifferenceSearch(RowFinder):
+    """Finds the rows for which two sources of the same samples give different requests, or one lacks a request."""
+
+    def __init__(self, a: PromptSource, b: PromptSource) -> None:
+        self._a, self._b = a, b
+        super().__init__()
+
+    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
+        for step in paired(self._a.requests(), self._b.requests()):
+            if isinstance(step, Pairs):
+                samples = step.a.samples
+                yield samples.take(unequal(self._a, self._b, step)).to_pylist(), samples[-1].as_py() + 1
+            else:
+                yield [step.sample], step.sample + 1
+
+
+def _matches(prompts: pa.Array, wanted: str, *, ignore_case: bool) -> pa.Array:
+    """Return a mask of the requests of which a text holds `wanted`."""
     if not types.is_list(prompts.type) and not types.is_large_list(prompts.type):
-        # Within JSON a text stands as JSON has it; in any other it is itself.
+        # Within JSON a text is escaped, in any other request it isn't.
         texts = [wanted, json.dumps(wanted, ensure_ascii=False)[1:-1]]
-        matches = [_match(prompts, text, ignore_case=ignore_case) for text in dict.fromkeys(texts)]
-        return matches[0] if len(matches) == 1 else pc.or_(*matches)
-    found = pa.array([], pa.int64())
-    for texts, rows in _texts(prompts, pa.array(range(len(prompts)), pa.int64())):
-        found = pa.concat_arrays([found, rows.filter(_match(texts, wanted, ignore_case=ignore_case))])
-    return pc.is_in(pa.array(range(len(prompts)), pa.int64()), value_set=found)
+        masks = [_match(prompts, text, ignore_case=ignore_case) for text in dict.fromkeys(texts)]
+        return masks[0] if len(masks) == 1 else pc.or_(*masks)
+    numbers = pa.array(range(len(prompts)), pa.int64())
+    matches = pa.array([], pa.int64())
+    for texts, rows in _texts(prompts, numbers):
+        matches = pa.concat_arrays([matches, rows.filter(_match(texts, wanted, ignore_case=ignore_case))])
+    return pc.is_in(numbers, value_set=matches)
 
 
 def _match(texts: pa.Array, wanted: str, *, ignore_case: bool) -> pa.Array:
-    if texts.type == pa.string_view():
-        texts = texts.cast(pa.large_string())
-    return pc.fill_null(pc.match_substring(texts, wanted, ignore_case=ignore_case), False)
+    return pc.fill_null(pc.match_substring(without_views(texts), wanted, ignore_case=ignore_case), False)
 
 
 def _texts(values: pa.Array, rows: pa.Array) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Give the texts in messages, each with the number of its request; a role is no text."""
+    """Yield the texts in messages, without roles, each with the number of its request."""
     kind = values.type
-    if types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view():
+    if is_text(kind):
         yield values, rows
     elif types.is_list(kind) or types.is_large_list(kind):
         yield from _texts(values.flatten(), rows.take(parent_rows(values)))
     elif types.is_struct(kind):
-        for number, name in enumerate(field.name for field in kind):
-            if name not in ("role", "type"):
+        for number, field in enumerate(kind):
+            if field.name not in ("role", "type"):
                 yield from _texts(values.field(number), rows)

@@ -1,36 +1,36 @@
-"""Prompts of a choice, over the samples that are mapped: one, a window of them, or all."""
+"""The prompts of a choice over the stored samples: of one row, of a window of rows, or of all."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
-from promptpress._core import Position, RenderError
-from promptpress._errors import of_row, render_error
-from promptpress._renderer import Renderer
-from promptpress._tables import for_core
-from promptpress._view.prompt_source import RequestBatch
-from promptpress._view.rendered_source import RenderedSource
-from promptpress._view.renderer_source import RendererSource
-from promptpress._view.renderer_source import _outcomes as outcomes
+import promptpress._core as _core
+from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.prompt_column import PROMPT_COLUMN
+from promptpress._core import RenderError, StreamState
+from promptpress._engine.options import RenderOptions
+from promptpress._errors.errors import of_row, render_error
+from promptpress._prompts.prompt_source import RequestBatch
+from promptpress._prompts.rendered_source import RenderedSource
+from promptpress._prompts.renderer_source import RendererSource
+from promptpress._prompts.template_source import TemplateSource
+from promptpress._renderers.renderer import Renderer
+from promptpress._renderers.template_renderer import TemplateRenderer
 from promptpress._viewer.catalogue import Catalogue, Choice
 from promptpress._viewer.sample_store import SampleStore
 
 _BATCH = 65536
-_FIRST = 1024  # rows whose examples are drawn at once, for the first page
+_FIRST = 1024
+"""Rows whose examples are drawn for the first page, before those of all rows."""
 
 
 class StoredRows:
-    """The mapped samples as the rows that a source of prompts asks for.
-
-    Args:
-        store: the samples.
-
-    """
+    """The stored samples as the rows of a source of prompts; methods wait until the rows have been read."""
 
     def __init__(self, store: SampleStore) -> None:
         self.store = store
@@ -38,11 +38,11 @@ class StoredRows:
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are; those that are there so far, while nothing tells."""
+        """The number of rows; while it isn't known, the number of those that have been read."""
         return self.store.ready if self.store.num_rows is None else self.store.num_rows
 
     def row(self, number: int) -> pa.Table:
-        """Give one row, as soon as it is there."""
+        """Return one row."""
         self.store.wait(number + 1)
         if not 0 <= number < self.store.ready:
             message = f"there is no such row: rows count from 0, and there are {self.store.ready}"
@@ -50,143 +50,136 @@ class StoredRows:
         return self.store.rows(number, number + 1)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Go through all rows, as they come."""
+        """Yield all rows."""
         for _, part in self.store.slices(_BATCH):
-            yield from _whole(part).to_batches()
+            table = part
+            with suppress(pa.ArrowException):  # Arrow can't do it for all types
+                table = part.combine_chunks()  # larger batches render faster
+            yield from table.to_batches()
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Give one column of all rows, as soon as they are there."""
-        at, kind = self.schema.get_field_index(name), self.schema.field(name).type
-        chunks = [chunk for _, part in self.store.slices(_BATCH) for chunk in part.column(at).chunks]
+        """Return one column of all rows."""
+        index, kind = self.schema.get_field_index(name), self.schema.field(name).type
+        chunks = [chunk for _, part in self.store.slices(_BATCH) for chunk in part.column(index).chunks]
         return pa.chunked_array(chunks, kind)
 
 
-def _whole(table: pa.Table) -> pa.Table:
-    """Put small batches together, which is faster to render, where Arrow can do it for the types."""
-    try:
-        return table.combine_chunks()
-    except pa.ArrowException:
-        return table
+def _values(table: pa.Table) -> dict[str, Any]:
+    """Return the values of a table's one row."""
+    return {name: column[0].as_py() for name, column in zip(table.column_names, table.columns, strict=True)}
 
 
 class StoredPrompts(RendererSource):
-    """The prompts of a renderer; a window of them without what stands before it.
-
-    Args:
-        renderer: what renders.
-        rows: the samples.
-
-    """
+    """The prompts of a renderer; a window of them is rendered without the rows before it."""
 
     def __init__(self, renderer: Renderer, rows: StoredRows) -> None:
         super().__init__(renderer, rows)
-        self._stored = rows
+        self.renderer: Renderer = renderer
+        self._store = rows.store
         self._first_draws: pa.Array | None = None
         self._all_draws: pa.Array | None = None
         self._drawing = threading.Lock()
-        if renderer._core.by_position:
-            threading.Thread(target=self._draw, name="promptpress-draws", daemon=True).start()
+        if self.engine.core.by_position:
+            threading.Thread(target=self._draw_all, name="promptpress-draws", daemon=True).start()
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        """Go through the requests of some samples.
-
-        Args:
-            start: the first sample.
-            stop: the sample after the last.
-
-        Yields:
-            The requests, as `requests` does.
-
-        Raises:
-            RenderError: if one can't be rendered.
-
-        """
-        table = self._chosen_for(self._stored.store.rows(start, stop), start)
-        core_table, lower = for_core(table)
+        """Yield the requests of the samples from `start` up to `stop`."""
+        table = self._with_examples(self._store.rows(start, stop), start)
+        core_table, python_text = for_core(table)
         labels = self.labels
-        times = 1 if labels is None else len(labels)
         try:
-            parts = outcomes(self._one._core, core_table, labels, Position(), lower)
+            yield from self._rendered(self._row_engine, core_table, labels, StreamState(), python_text, offset=start)
         except RenderError as error:
             raise of_row(error, start + (error.row or 0)) from None
-        for part in parts:
-            samples = part.samples
-            if samples is None:
-                samples = _core.repeated_rows(part.start, part.rows, times)
-            yield RequestBatch(pc.add(samples, start), part.prompts, part.labels, part.turns)
 
-    def _row(self, row: int) -> pa.Table:
-        return self._chosen_for(self.rows.row(row), row)
+    def columns(self, row: int) -> dict[str, Any]:
+        """Return the columns of a sample."""
+        return _values(self.rows.row(row))
 
-    def _chosen_for(self, table: pa.Table, start: int) -> pa.Table:
-        """Append which examples a retriever that goes by position chooses for these rows."""
-        if not self.renderer._core.by_position:
-            return table
-        stop = start + table.num_rows
-        if stop <= _FIRST and self._all_draws is None:
-            if self._first_draws is None or len(self._first_draws) < stop:
-                self._first_draws = self.renderer.retrieve(max(stop, min(_FIRST, self.num_samples)))
-            draws = self._first_draws
-        else:
-            draws = self._draw()
-        return table.append_column(self._shots, draws.slice(start, table.num_rows))
+    def _draws(self, stop: int) -> pa.Array:
+        if stop > _FIRST or self._all_draws is not None:
+            return self._draw_all()
+        if self._first_draws is None or len(self._first_draws) < stop:
+            self._first_draws = self.engine.retrieve(max(stop, min(_FIRST, self.num_samples)))
+        return self._first_draws
 
-    def _draw(self) -> pa.Array:
-        """Draw for all rows, for each draw goes on from the one before: half a second for a million, so only once."""
+    def _draw_all(self) -> pa.Array:
+        """Draw the examples of all rows once: each draw continues from the one before, a million in half a second."""
         with self._drawing:
             if self._all_draws is None or len(self._all_draws) < self.num_samples:
-                self._all_draws = self.renderer.retrieve(self.num_samples)
+                self._all_draws = self.engine.retrieve(self.num_samples)
             return self._all_draws
 
 
-class StoredRendered(RenderedSource):
-    """The prompts of a rendered file; a window of them."""
+class StoredTemplate(TemplateSource):
+    """The texts of a template; a window of them is rendered without the rows before it."""
+
+    def __init__(self, renderer: TemplateRenderer[Any], rows: StoredRows) -> None:
+        super().__init__(renderer, rows)
+        self.renderer = renderer
+        self._store = rows.store
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        """Go through the requests of some samples, as `StoredPrompts.window`."""
+        """Yield the texts of the rows from `start` up to `stop`."""
+        table = self._store.rows(start, stop)
+        try:
+            texts = self._engine.render(table, RenderOptions()).column(0)
+        except RenderError as error:
+            raise of_row(error, start + (error.row or 0)) from None
+        for chunk in texts.chunks:
+            yield RequestBatch(_core.repeated_rows(start, len(chunk), 1), chunk, numbering="own")
+            start += len(chunk)
+
+    def columns(self, row: int) -> dict[str, Any]:
+        """Return the columns of a row."""
+        return _values(self.rows.row(row))
+
+
+class StoredRendered(RenderedSource):
+    """The prompts of a rendered file."""
+
+    def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
+        """Yield the requests of the samples from `start` up to `stop`."""
         for row in range(start, min(stop, self.num_samples)):
             numbers = self._requests_of(row)
             rows = [self.rows.row(number).to_batches()[0] for number in numbers]
             for number, batch in zip(numbers, rows, strict=True):
                 yield self._batch(batch, number)
 
+    def columns(self, row: int) -> dict[str, Any]:
+        """Return the columns of a sample's first request, but for its prompt."""
+        values = _values(self.rows.row(self._requests_of(row)[0]))
+        return {name: value for name, value in values.items() if name != self.prompt_column}
 
-Source = StoredPrompts | StoredRendered
+
+Source = StoredPrompts | StoredTemplate | StoredRendered
+
+
+AnyPrompts = Renderer | TemplateRenderer[Any] | None
 
 
 class Sources:
-    """The source of each choice, made once.
+    """The source of each choice, made once. Without a catalogue, the samples are rendered prompts."""
 
-    Args:
-        store: the samples.
-        catalogue: what can be chosen; None: the samples are rendered prompts.
-
-    """
-
-    def __init__(self, store: SampleStore, catalogue: Catalogue | None) -> None:
+    def __init__(self, store: SampleStore, catalogue: Catalogue | None, prompt_column: str = PROMPT_COLUMN) -> None:
         self._rows = StoredRows(store)
+        self._prompt_column = prompt_column
         self._catalogue = catalogue
         self.is_rendered = catalogue is None
-        self._made: dict[Renderer | None, Source] = {}
+        self._cached: dict[AnyPrompts, Source] = {}
         self._lock = threading.Lock()
 
     def of(self, choice: Choice) -> Source:
-        """Give the prompts of a choice.
-
-        Args:
-            choice: what is chosen.
-
-        Returns:
-            Its source.
-
-        Raises:
-            FileError: when a file can't be read any more.
-            promptpress.TemplateError: when the parts of the choice don't go together.
-
-        """
+        """Return the prompts of a choice, with the errors of `Catalogue.renderer`."""
         renderer = None if self._catalogue is None else self._catalogue.renderer(choice)
         with self._lock:
-            if renderer not in self._made:
-                new = StoredRendered(self._rows) if renderer is None else StoredPrompts(renderer, self._rows)
-                self._made[renderer] = new
-            return self._made[renderer]
+            if renderer not in self._cached:
+                self._cached[renderer] = self._source(renderer)
+            return self._cached[renderer]
+
+    def _source(self, renderer: AnyPrompts) -> Source:
+        if renderer is None:
+            return StoredRendered(self._rows, self._prompt_column)
+        if isinstance(renderer, Renderer):
+            return StoredPrompts(renderer, self._rows)
+        return StoredTemplate(renderer, self._rows)

@@ -1,41 +1,32 @@
-"""What one open page shows: a choice, another to compare it with, a label, and maybe what a search found."""
+"""The state of one open page: a choice, another to compare it with, a label, and a search."""
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress import RenderError, to_pylist
-from promptpress import _compute as pc
-from promptpress._file_errors import reason
-from promptpress._view.pieces import as_request, prompt_of
-from promptpress._view.prompt import Prompt
-from promptpress._view.prompt_source import RequestBatch
+from promptpress._errors.file_errors import reason
+from promptpress._prompts.pieces import as_request, prompt_of
+from promptpress._prompts.prompt import Prompt
+from promptpress._prompts.prompt_source import RequestBatch
+from promptpress._prompts.search import RequestFilter
+from promptpress._utils import lazy_compute as pc
 from promptpress._viewer.catalogue import Choice
-from promptpress._viewer.row_finder import RowFinder
 from promptpress._viewer.sample_store import SampleStore
-from promptpress._viewer.search import Search
+from promptpress._viewer.search import RowFinder, TextSearch
 from promptpress._viewer.sources import Source, Sources
 
-LINE = 300
-"""Characters of a prompt that a line of the list shows."""
-
-_COMPARED = 50  # first prompts whose common beginning is left out in the list
-_SAID = 24  # characters that are said again and again all the same
+_LINE = 300  # characters of a prompt in a line of the list
+_MIN_COMMON = 24  # characters of a common beginning that stays in the list
 
 
 class View:
-    """The state of a page.
-
-    Args:
-        store: the samples.
-        sources: the prompts of each choice.
-        choice: what is shown first.
-
-    """
+    """The state of one open page; prompts come from `sources`, samples from `store`."""
 
     def __init__(self, store: SampleStore, sources: Sources, choice: Choice) -> None:
         self.store = store
@@ -44,40 +35,29 @@ class View:
         self.other: Choice | None = None
         self.label: str | None = None
         self.finder: RowFinder | None = None
-        self._beginnings: dict[tuple[Choice, str | None], str] = {}
 
     @property
     def source(self) -> Source:
-        """The prompts of what is chosen."""
+        """The prompts of the choice."""
         return self.sources.of(self.choice)
 
     @property
-    def search(self) -> Search | None:
-        """The search whose rows the list shows, if it does."""
-        return self.finder if isinstance(self.finder, Search) else None
+    def search(self) -> TextSearch | None:
+        """The text search whose rows the list shows, if there is one."""
+        return self.finder if isinstance(self.finder, TextSearch) else None
 
     def count(self) -> int | None:
-        """Say how many lines the list has; None while nobody knows."""
-        return self.total() if self.finder is None else len(self.finder.found)
+        """Return the number of lines of the list; None while it isn't known."""
+        return self.total() if self.finder is None else len(self.finder.rows)
 
     def total(self) -> int | None:
-        """Say how many samples there are; None while nobody knows."""
+        """Return the number of samples; None while it isn't known."""
         if self.sources.is_rendered and self.store.done:
             return self.source.num_samples
         return self.store.num_rows
 
     def labels_of(self, choice: Choice) -> list[str]:
-        """Give the labels of a choice's prompts as they are shown; none where there are none.
-
-        Args:
-            choice: the choice.
-
-        Raises:
-            FileError: when a file can't be read any more.
-            promptpress.TemplateError: when the parts of the choice don't go together.
-            RenderError: when the first sample can't be rendered.
-
-        """
+        """Return the labels of a choice's prompts; none if it has none."""
         source = self.sources.of(choice)
         self.store.wait(1)
         if not self.store.ready:
@@ -85,91 +65,82 @@ class View:
         return [prompt.label for prompt in source.prompts(0) if prompt.label is not None]
 
     def row_of(self, line: int) -> int:
-        """Say which sample stands in a line of the list."""
-        return line if self.finder is None else self.finder.found[line]
+        """Return the sample of a line of the list."""
+        return line if self.finder is None else self.finder.rows[line]
 
-    def lines(self, start: int, stop: int) -> list[dict[str, Any]]:
-        """Give some lines of the list.
+    def window(self, start: int, stop: int) -> tuple[list[dict[str, Any]], str]:
+        """Return the lines of the list from `start` up to `stop`, and the beginning that their texts share.
 
-        Args:
-            start: the first.
-            stop: the line after the last.
-
-        Returns:
-            Of each the line, the sample's row, the size of its first request and its beginning. Of a row that can't be
-            rendered, why, and None as the size.
-
+        Each line has the sample's `row`, the `size` of its first request and its `text`, which starts after the shared
+        beginning. If a row can't be rendered, the text is the reason, and the size is None.
         """
+        lines = self._whole_lines(start, stop)
+        texts = [line["text"] for line in lines if line["size"] is not None]
+        shared = "" if self.search is not None else _shared_beginning(texts)
+        for line in lines:
+            line["text"] = _excerpt(line["text"], "" if line["size"] is None else shared, self.search)
+        return lines, shared
+
+    def _whole_lines(self, start: int, stop: int) -> list[dict[str, Any]]:
+        """Return the lines of the list with whole texts."""
         if self.finder is None:
             self.store.wait(stop, 30.0)
             try:
                 return list(self._lines(start, stop))
-            except RenderError:  # of one row, for which the others can be shown all the same
+            except RenderError:  # of one row; the others can still be shown
                 rows: Iterable[int] = range(start, min(stop, self.store.ready))
         else:
-            rows = self.finder.found[start:stop]
+            rows = self.finder.rows[start:stop]
         return [line for row in rows for line in self._line(row)]
 
     def _line(self, row: int) -> list[dict[str, Any]]:
         try:
-            return list(self._lines(row, row + 1, self.search))
+            return list(self._lines(row, row + 1))
         except RenderError as error:
             return [{"row": row, "size": None, "text": reason(error)}]
 
-    def _lines(self, start: int, stop: int, around: Search | None = None) -> Iterator[dict[str, Any]]:
+    def _lines(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
         last = None
-        beginning = self._beginning() if around is None else ""
-        for batch in self.source.window(start, stop):
-            kept = batch if self.label is None else _of_label(batch, self.label)
-            sizes = _sizes(kept.prompts)
-            for at, row in enumerate(kept.samples.to_pylist()):
+        for batch in self._window(start, stop):
+            sizes = _sizes(batch.prompts)
+            for index, row in enumerate(batch.samples.to_pylist()):
                 if row != last:
-                    (value,) = to_pylist(kept.prompts.slice(at, 1))
-                    text = _excerpt(_text(value), beginning, around)
-                    yield {"row": row, "size": sizes[at], "text": text}
+                    (value,) = to_pylist(batch.prompts.slice(index, 1))
+                    yield {"row": row, "size": sizes[index], "text": _text(value)}
                 last = row
 
-    def _beginning(self) -> str:
-        """Give what the first prompts all begin with, which says nothing of any of them in the list."""
-        key = (self.choice, self.label)
-        if key not in self._beginnings:
-            source = self.source
-            self.store.wait(_COMPARED, 1.0)
-            texts = []
-            with suppress(RenderError):
-                for batch in source.window(0, min(_COMPARED, self.store.ready)):
-                    kept = batch if self.label is None else _of_label(batch, self.label)
-                    texts += [_text(value) for value in to_pylist(kept.prompts)]
-            common = _common(min(texts), max(texts)) if len(texts) > 1 else ""
-            self._beginnings[key] = common[: common.rfind(" ") + 1] if len(common) > _SAID else ""
-        return self._beginnings[key]
+    def _window(self, start: int, stop: int) -> Iterator[RequestBatch]:
+        return map(RequestFilter(self.label).apply, self.source.window(start, stop))
 
     def prompts(self, row: int, *, other: bool = False) -> list[Prompt]:
-        """Give the requests of one sample: all of them, or the label's.
-
-        Args:
-            row: the sample.
-            other: whether the other choice's are meant.
-
-        Returns:
-            The prompts, with their origins.
-
-        Raises:
-            RenderError: if one can't be rendered.
-
-        """
+        """Return the requests of one sample, by the choice or by the other one: all of them, or that of the label."""
         choice = self.other if other and self.other is not None else self.choice
-        found = self.sources.of(choice).prompts(row)
-        labels = {prompt.label: prompt for prompt in found if prompt.label is not None}
-        return [labels[self.label]] if self.label in labels else found
+        prompts = self.sources.of(choice).prompts(row)
+        labels = {prompt.label: prompt for prompt in prompts if prompt.label is not None}
+        return [labels[self.label]] if self.label in labels else prompts
+
+    def columns(self, row: int) -> dict[str, Any]:
+        """Return the columns of a sample, without that of rendered prompts."""
+        return self.source.columns(row)
+
+    def names(self) -> tuple[str, str]:
+        """Return what tells the two compared choices apart."""
+        other = self.other or self.choice
+        different = [
+            field.name for field in fields(Choice) if getattr(self.choice, field.name) != getattr(other, field.name)
+        ]
+
+        def name(choice: Choice) -> str:
+            return ", ".join(str(getattr(choice, field) or f"{field} as configured") for field in different)
+
+        return name(self.choice), name(other)
 
 
-def _of_label(batch: RequestBatch, label: str) -> RequestBatch:
-    if batch.labels is None:
-        return batch
-    mask = pc.fill_null(pc.equal(batch.labels.cast(pa.string()), label), False)
-    turns = None if batch.turns is None else batch.turns.filter(mask)
-    return RequestBatch(batch.samples.filter(mask), batch.prompts.filter(mask), batch.labels.filter(mask), turns)
+def _shared_beginning(texts: Sequence[str]) -> str:
+    """Return the words that all texts begin with; nothing if they are few, or the texts are the same."""
+    common = os.path.commonprefix(texts) if len(set(texts)) > 1 else ""  # noqa: RUF071 - of any texts
+    words = common[: max(map(common.rfind, " \n\t")) + 1]
+    return words if len(words) > _MIN_COMMON else ""
 
 
 def _sizes(prompts: pa.Array) -> Sequence[int]:
@@ -180,7 +151,7 @@ def _sizes(prompts: pa.Array) -> Sequence[int]:
 
 
 def _text(value: Any) -> str:
-    """Give a request as one text: of messages the roles and what they say."""
+    """Return a request as one text: of messages the roles and the texts."""
     request = as_request(value, is_json=None)
     if isinstance(request, str) or request is None:
         return request or ""
@@ -188,26 +159,20 @@ def _text(value: Any) -> str:
     return "\n".join(f"{message.role or ''}: {message.text}" for message in prompt.messages or ())
 
 
-def _excerpt(text: str, beginning: str, around: Search | None) -> str:
-    """Give a line of a text: what stands around that which was found, or what follows what all begin with."""
-    if around is not None:
-        wanted, within = (_lower(around.wanted), _lower(text)) if around.ignore_case else (around.wanted, text)
-        place = within.find(wanted)
-        if place > LINE // 8:
-            start = place - LINE // 16
-            word = text.find(" ", start, place) + 1
-            return "…" + text[word or start : place + LINE]
-    elif beginning and text.startswith(beginning) and len(text) > len(beginning):
-        return "…" + text[len(beginning) : len(beginning) + LINE]
-    return text[:LINE]
+def _excerpt(text: str, beginning: str, search: TextSearch | None) -> str:
+    """Return a line of a text: from before the match of a search on, or from after the common beginning on."""
+    if search is not None:
+        wanted, within = (_lowercase(search.wanted), _lowercase(text)) if search.ignore_case else (search.wanted, text)
+        index = within.find(wanted)
+        if index > _LINE // 8:
+            start = index - _LINE // 16
+            word = text.find(" ", start, index) + 1
+            return "…" + text[word or start : index + _LINE]
+    elif beginning:
+        return "…" + text[len(beginning) : len(beginning) + _LINE]
+    return text[:_LINE]
 
 
-def _lower(text: str) -> str:
-    """Give a text in lower case, each character in its place: the dotted capital I alone would become two."""
+def _lowercase(text: str) -> str:
+    """Lower the case of a text and keep its length: the dotted capital I alone would become two characters."""
     return text.replace("\u0130", "\ufdd0").lower()
-
-
-def _common(one: str, other: str) -> str:
-    """Give what two texts both begin with."""
-    same = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return one[: next(same, min(len(one), len(other)))]

@@ -1,7 +1,7 @@
-//! Chats: histories made of string columns, of list columns, or of a column of messages; one request a turn.
+//! Chats: histories made of string columns, of list columns, or of a column of messages, with a request for each turn.
 //!
-//! Whatever a chat is made of, it becomes a list of messages: who speaks, and which of the rendered texts is said. A
-//! request is the part of that list before one of the assistant's messages.
+//! Every chat becomes a list of messages: the speaker of each, and the number of its rendered text. A request is the
+//! part of this list before a message of the assistant.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,19 +15,21 @@ use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Config, InferMode, Plan, Planner, Program, Tokens, build_chat_request};
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::fragments::FragmentStore;
-use crate::render::input::{Batch, Host, cast, element_type, is_row_numbers, is_text, large_lists, readable};
+use crate::render::input::{
+    Batch, PythonCallbacks, cast, element_type, is_row_numbers, is_text, large_lists, readable,
+};
 use crate::render::rows::fragments_of_programs;
 use crate::role::Piece;
 use crate::template::{Chat, DIALOGUE, Line, keys};
 use crate::value::Value;
 
-/// What a batch's chats are made of, decided by its schema.
+/// The columns and templates of a batch's chats, decided by its schema.
 enum ChatShape {
-    /// One entry a sample: all columns are strings.
+    /// Each sample is a single entry: all columns are strings.
     Strings,
-    /// Several: all columns are lists of strings.
+    /// Each sample has several entries: all columns are lists of strings.
     Lists,
     /// This column is the chat.
     Messages(String),
@@ -35,11 +37,11 @@ enum ChatShape {
 
 /// The messages of a batch's chats.
 struct Chats {
-    /// Where each sample's messages start; one more than there are samples.
+    /// The index of each sample's first message, then the number of all messages.
     starts: Vec<usize>,
-    /// Who speaks in each message, by its place in `roles`, and whether it has a text.
+    /// The speaker of each message, as an index into `roles`, and true if the message has a text.
     speakers: Vec<(u32, bool)>,
-    /// What is said, by its place among `parts`.
+    /// The text of each message, as an index into `parts`.
     texts: Vec<u32>,
     roles: Vec<Value>,
     parts: FragmentStore,
@@ -66,30 +68,30 @@ impl Chats {
     }
 }
 
-/// The requests of the chats of a batch whose first row is row `start`. `replies` are as those of conversations.
+/// Return the requests of the chats of a batch whose first row is row `start`. `replies` are as those of conversations.
 ///
 /// # Errors
 ///
-/// `RenderError` for columns that make no chats, and for whatever a plan refuses.
+/// `RenderError` for columns that make no chats, and for requests that a plan refuses.
 pub fn chat_requests(
     chat: &Chat,
     config: &Config,
     batch: &RecordBatch,
     start: usize,
     replies: Option<Replies>,
-    host: &dyn Host,
+    host: &dyn PythonCallbacks,
 ) -> Result<Conversations> {
     let mut chats = match shape(chat, batch)? {
         ChatShape::Messages(column) => messages(batch, &column, host)?,
         ChatShape::Strings => {
             for name in columns(chat, batch) {
-                if let Some((at, field)) = batch.schema_ref().column_with_name(name) {
-                    readable(field, batch.column(at))?;
+                if let Some((index, field)) = batch.schema_ref().column_with_name(name) {
+                    readable(field, batch.column(index))?;
                 }
                 present(batch.column_by_name(name), name)?;
             }
             let starts = (0..=batch.num_rows()).collect();
-            entries(chat, config, &Zipped { table: own_columns(chat, batch)?, starts }, host)?
+            entries(chat, config, &Zipped { table: chat_columns(chat, batch)?, starts }, host)?
         }
         ChatShape::Lists => entries(chat, config, &zipped(chat, batch)?, host)?,
     };
@@ -108,31 +110,31 @@ pub fn chat_requests(
             let mut texts = chats.texts[history].to_vec();
             if let Some(replies) = replies {
                 let replied = replies.of(sample)?;
-                for (n, at) in turns[..turn].iter().enumerate() {
-                    speakers[at - first] = (ASSISTANT, true);
-                    texts[at - first] = chats.parts.push(replied.bytes(n));
+                for (n, message) in turns[..turn].iter().enumerate() {
+                    speakers[message - first] = (ASSISTANT, true);
+                    texts[message - first] = chats.parts.push(replied.bytes(n));
                 }
             }
             key.clear();
             key.extend(speakers.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)));
             let speaker = |speaker: &u32| (&chats.roles[(speaker / 2) as usize], speaker % 2 == 1);
             let request = || build_chat_request(config, &key.iter().map(speaker).collect::<Vec<_>>());
-            let plan = planner.place(&key, || Ok(vec![Plan::new(request()?, &none)]));
+            let plan = planner.plan_index(&key, || Ok(vec![Plan::new(request()?, &none)]));
             requests.push(sample, turn, plan.map_err(|e| e.into_render().at_row(sample))?, 0..0, &texts);
         }
     }
     Ok(requests.with(planner.plans, chats.parts, chats.origins))
 }
 
-/// The chats of entries: what the template says of each, or its question and its answer.
-fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> Result<Chats> {
+/// Make the chats of entries: the template's lines for each entry, or its question and its answer.
+fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn PythonCallbacks) -> Result<Chats> {
     let names = entries.table.schema_ref().fields().iter().map(|f| Arc::from(f.name().as_str()));
     let fields = Columns::new(config, names, None)?;
-    let in_row = |error: Error| match error.place().row {
+    let in_row = |error: Error| match error.location().row {
         Some(entry) => error.at_row(entries.sample(entry)),
         None => error,
     };
-    let place = |name: &str| fields.names.iter().position(|own| &**own == name);
+    let column_index = |name: &str| fields.names.iter().position(|column| &**column == name);
     let rows = entries.table.num_rows();
     let lines: &[Line] = match &chat.lines {
         Some(Ok(lines)) => lines,
@@ -152,21 +154,21 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> R
                 ),
             ));
         };
-        programs.push(Program::field(place(question).ok_or_else(|| {
+        programs.push(Program::field(column_index(question).ok_or_else(|| {
             Error::render(Code::MissingColumn, "the table has no such column, which reader.input_columns names")
                 .in_column(question)
         })?));
     }
-    let answer = chat.output_column.as_deref().and_then(place);
+    let answer = chat.output_column.as_deref().and_then(column_index);
     programs.push(answer.map_or_else(|| Program::new(&[], &fields), Program::field));
     let each = programs.len() as u32;
     let gold = each - 1;
     let values = Batch::new(&fields, &entries.table, host);
     let parts = fragments_of_programs(&values, vec![programs], std::iter::repeat_n(Some(0), rows), &Tokens::default());
-    let said = chat.output_column.as_deref().filter(|_| answer.is_some()).map(field);
-    let asked = chat.lines.is_none().then(|| chat.input_columns.first().map(|name| field(name))).flatten();
-    let texts = asked.into_iter().chain(lines.iter().map(|line| line.text.clone()));
-    let texts = texts.chain([said.unwrap_or_default().finalized()]).collect();
+    let answer_text = chat.output_column.as_deref().filter(|_| answer.is_some()).map(field);
+    let question_text = chat.lines.is_none().then(|| chat.input_columns.first().map(|name| field(name))).flatten();
+    let texts = question_text.into_iter().chain(lines.iter().map(|line| line.text.clone()));
+    let texts = texts.chain([answer_text.unwrap_or_default().finalized()]).collect();
     let parts = parts.map_err(in_row)?.apart();
     let origins =
         FragmentOrigins { table: entries.table.clone(), columns: fields, texts, is_apart: true, dropped: Vec::new() };
@@ -200,21 +202,21 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> R
     Ok(chats)
 }
 
-/// Whether a bare string of a template becomes a message. The harness looks for section markers among its items by
-/// their key, and finds the word in strings too.
+/// Return true if a bare string of a template becomes a message. The harness looks for the key of section markers in
+/// each of its items, and in a string it finds the key as a substring.
 fn stays(text: &[u8]) -> bool {
     !text.is_empty() && memchr::memmem::find(text, b"section").is_none()
 }
 
-/// The table's columns that take part, in the table's order.
+/// Return the columns that the chat uses, in the table's order.
 fn columns<'b>(chat: &'b Chat, batch: &'b RecordBatch) -> impl Iterator<Item = &'b str> {
     let fields = batch.schema_ref().fields().iter();
     fields.map(|field| field.name().as_str()).filter(|name| chat.holds(name))
 }
 
-fn own_columns(chat: &Chat, batch: &RecordBatch) -> Result<RecordBatch> {
-    let places = columns(chat, batch).map(|name| batch.schema_ref().index_of(name));
-    places
+fn chat_columns(chat: &Chat, batch: &RecordBatch) -> Result<RecordBatch> {
+    let indices = columns(chat, batch).map(|name| batch.schema_ref().index_of(name));
+    indices
         .collect::<Result<Vec<_>, _>>()
         .and_then(|p| batch.project(&p))
         .map_err(|e| Error::render(Code::InternalError, e.to_string()))
@@ -241,21 +243,21 @@ fn shape(chat: &Chat, batch: &RecordBatch) -> Result<ChatShape> {
         return Ok(ChatShape::Messages(name.clone()));
     }
     if chat.input_columns.iter().any(|name| name == DIALOGUE) {
-        let found = field(DIALOGUE);
-        if found.is_some_and(|f| !is_row_numbers(f) && is_messages(f.data_type())) {
+        let column = field(DIALOGUE);
+        if column.is_some_and(|f| !is_row_numbers(f) && is_messages(f.data_type())) {
             return Ok(ChatShape::Messages(DIALOGUE.to_owned()));
         }
-        let found = found.map_or_else(|| "no such column".to_owned(), |f| described(f));
-        let message = format!("expected a list of messages (structs of role and content), found {found}");
+        let column_type = column.map_or_else(|| "no such column".to_owned(), |f| described(f));
+        let message = format!("expected a list of messages (structs of role and content), found {column_type}");
         return Err(Error::render(Code::WrongColumnType, message).in_column(DIALOGUE));
     }
-    let found: Vec<String> = fields.iter().map(|f| format!("{:?} is {}", f.name(), described(f))).collect();
+    let descriptions: Vec<String> = fields.iter().map(|f| format!("{:?} is {}", f.name(), described(f))).collect();
     Err(Error::render(
         Code::WrongColumnType,
         format!(
             "no chat can be made of these columns: {}; a chat needs strings in all of them, lists of strings in all of \
          them, or one input column of lists of messages (structs of role and content)",
-            found.join(", ")
+            descriptions.join(", ")
         ),
     ))
 }
@@ -279,13 +281,13 @@ fn present(column: Option<&ArrayRef>, name: &str) -> Result<()> {
     }
 }
 
-/// A list column, checked, as one of 64-bit offsets.
+/// Return a list column with 64-bit offsets, and check it.
 fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
     let fault = |e: String| Error::render(Code::MissingColumn, e).in_column(name);
     let schema = batch.schema_ref();
-    let at = schema.index_of(name).map_err(|e| fault(e.to_string()))?;
-    let column = batch.column(at);
-    readable(schema.field(at), column)?;
+    let index = schema.index_of(name).map_err(|e| fault(e.to_string()))?;
+    let column = batch.column(index);
+    readable(schema.field(index), column)?;
     let plain = match column.data_type() {
         DataType::Dictionary(_, values) => cast(column, values),
         DataType::RunEndEncoded(_, values) => cast(column, values.data_type()),
@@ -294,16 +296,16 @@ fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
     plain.and_then(|plain| large_lists(&plain)).map_err(|e| e.in_column(name))
 }
 
-/// The entries of list columns. A null is refused wherever it stands: the harness looks at whole lists.
+/// Return the entries of list columns. Every null is refused, because the harness reads whole lists.
 fn zipped(chat: &Chat, batch: &RecordBatch) -> Result<Zipped> {
     let columns = columns(chat, batch).map(|name| Ok((name, lists(batch, name)?))).collect::<Result<Vec<_>>>()?;
     let question = match &*chat.input_columns {
-        [name] => columns.iter().find(|(own, _)| own == name),
+        [name] => columns.iter().find(|(column, _)| column == name),
         _ => None,
     };
     let nulls: Vec<_> = columns.iter().map(|(_, list)| list.values().logical_nulls()).collect();
     for row in 0..batch.num_rows() {
-        // An only input column without elements is an empty chat, whatever stands in the output column.
+        // A single input column without elements makes an empty chat, even if the output column has elements.
         if question.is_some_and(|(_, list)| list.is_valid(row) && list.value_length(row) == 0) {
             continue;
         }
@@ -323,8 +325,8 @@ fn zipped(chat: &Chat, batch: &RecordBatch) -> Result<Zipped> {
     Zipped::new(&columns, batch.num_rows())
 }
 
-/// The chats that a column holds.
-fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
+/// Make the chats that a column holds.
+fn messages(batch: &RecordBatch, name: &str, host: &dyn PythonCallbacks) -> Result<Chats> {
     let lists = lists(batch, name)?;
     if let Some(row) = (0..lists.len()).find(|row| lists.is_null(*row)) {
         return Err(Error::render(Code::NullValue, "the chat is null; an empty list means no messages")
@@ -334,14 +336,14 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
     let offsets = lists.value_offsets();
     let (first, last) = (offsets[0] as usize, offsets[lists.len()] as usize);
     let values = lists.values().slice(first, last - first);
-    let at = |message: usize| offsets.partition_point(|start| *start as usize <= first + message) - 1;
+    let sample_of = |message: usize| offsets.partition_point(|start| *start as usize <= first + message) - 1;
     let fault =
-        |code: Code, message: usize, what: String| Error::render(code, what).at_row(at(message)).in_column(name);
+        |code: Code, message: usize, what: String| Error::render(code, what).at_row(sample_of(message)).in_column(name);
     if let Some(null) = values.logical_nulls().and_then(|nulls| (0..nulls.len()).find(|n| nulls.is_null(*n))) {
         return Err(fault(Code::NullValue, null, "a null stands among the messages".into()));
     }
     let Some(structs) = values.as_struct_opt() else {
-        // Lists of nothing at all: every chat is empty.
+        // The lists have the null type, so every chat is empty.
         let mut chats = Chats::new(FragmentStore::default(), origins(name, None)?);
         (0..lists.len()).for_each(|_| chats.end());
         return Ok(chats);
@@ -358,12 +360,12 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
         let FragmentOrigins { table, columns, .. } = origins(name, Some(content))?;
         let batch = Batch::new(&columns, &table, host);
         let kinds = std::iter::repeat_n(Some(0), values.len());
-        let placed = |error: Error| match error.place().row {
-            Some(message) => error.at_row(at(message)),
+        let at_sample = |error: Error| match error.location().row {
+            Some(message) => error.at_row(sample_of(message)),
             None => error,
         };
         fragments_of_programs(&batch, vec![vec![Program::field(0)]], kinds, &Tokens::default())
-            .map_err(|error| placed(error).in_column(name))?
+            .map_err(|error| at_sample(error).in_column(name))?
     } else if let Some(other) = (0..values.len()).find(|n| speaks(*n)) {
         let message = format!(
             "the content of a message is {}; a chat's contents are strings or null. Parts of several kinds have no \
@@ -378,14 +380,14 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
     let mut chats = Chats::new(parts, origins(name, is_text(content.data_type()).then_some(content))?);
     let names = TextColumn::new(role)?;
     let nobody = role.logical_nulls();
-    let mut known: HashMap<Option<Vec<u8>>, u32> =
+    let mut role_ids: HashMap<Option<Vec<u8>>, u32> =
         ROLES.iter().zip(0..).map(|(role, n)| (Some(role.as_bytes().to_vec()), n)).collect();
     for bounds in offsets.windows(2) {
         for n in bounds[0] as usize - first..bounds[1] as usize - first {
             let name = nobody.as_ref().is_none_or(|nulls| nulls.is_valid(n)).then(|| names.bytes(n));
             let role = match ROLES.iter().position(|role| Some(role.as_bytes()) == name) {
                 Some(role) => role as u32,
-                None => *known.entry(name.map(<[u8]>::to_vec)).or_insert_with(|| {
+                None => *role_ids.entry(name.map(<[u8]>::to_vec)).or_insert_with(|| {
                     chats.roles.push(name.map_or(Value::None, |s| Value::from(&*String::from_utf8_lossy(s))));
                     chats.roles.len() as u32 - 1
                 }),
@@ -407,7 +409,7 @@ fn child<'s>(structs: &'s StructArray, key: &str) -> Result<&'s ArrayRef> {
     })
 }
 
-/// What the messages of a column say, as a table of that column alone.
+/// Return the origins of a column's messages: their texts, as a table with this column only.
 fn origins(name: &str, contents: Option<&ArrayRef>) -> Result<FragmentOrigins> {
     let columns = Columns::verbatim([Arc::from(name)])?;
     let fields: Vec<Field> = contents.iter().map(|array| Field::new(name, array.data_type().clone(), true)).collect();

@@ -1,7 +1,7 @@
-//! Requests of conversations: from list columns (`turns`) and from whatever a chat is made of (`chat`).
+//! Requests of conversations: from list columns (`turns`), and from the columns of a chat (`chat`).
 //!
-//! Both zip columns (`zipped`), render what is said as fragments, and say which `requests` to make of them;
-//! `fragment_origins` keeps what they were rendered from.
+//! Both zip columns (`zipped`), render their texts as fragments, and list the `requests` with these fragments;
+//! `fragment_origins` keeps the pieces that the fragments were rendered from.
 
 mod chat;
 mod fragment_origins;

@@ -1,4 +1,4 @@
-//! Conversations: list columns of questions and answers, one request a turn.
+//! Conversations: list columns of questions and answers, with a request for each turn.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Config, InferMode, Plan, Planner, build_turn_request};
-use crate::render::input::{Batch, Host, is_list, large_lists};
+use crate::render::input::{Batch, PythonCallbacks, is_list, large_lists};
 use crate::render::rows::fragments_of_rows;
 use crate::template::Turns;
 
 const PAIR_COLUMNS: [&str; 2] = ["question", "answer"];
 
-/// Pair questions and answers, each conversation cut to the shorter list.
+/// Pair questions and answers, and cut each conversation to the shorter list.
 fn pairs(batch: &RecordBatch) -> Result<Zipped> {
     let columns =
         [(PAIR_COLUMNS[0], lists(batch, PAIR_COLUMNS[0])?), (PAIR_COLUMNS[1], lists(batch, PAIR_COLUMNS[1])?)];
@@ -47,9 +47,9 @@ fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
     large_lists(column).map_err(|e| e.in_column(name))
 }
 
-/// Each string as the list of its characters.
+/// Split each string into the list of its characters.
 fn characters(column: &ArrayRef) -> Result<LargeListArray> {
-    let texts = crate::pytext::TextColumn::new(column)?;
+    let texts = crate::python_text::TextColumn::new(column)?;
     let mut lists = LargeListBuilder::new(StringBuilder::new());
     for row in 0..column.len() {
         if column.is_valid(row) {
@@ -62,23 +62,23 @@ fn characters(column: &ArrayRef) -> Result<LargeListArray> {
     Ok(lists.finish())
 }
 
-/// The requests of the conversations of a batch whose first row is row `start`. `replies` are for
+/// Return the requests of the conversations of a batch whose first row is row `start`. `replies` are for
 /// [`InferMode::Every`].
 ///
 /// # Errors
 ///
-/// `RenderError` for columns that make no conversations, and for whatever a plan refuses.
+/// `RenderError` for columns that make no conversations, and for requests that a plan refuses.
 pub fn turn_requests(
     turns: &Turns,
     config: &Config,
     batch: &RecordBatch,
     start: usize,
     replies: Option<Replies>,
-    host: &dyn Host,
+    host: &dyn PythonCallbacks,
 ) -> Result<Conversations> {
     let pairs = pairs(batch)?;
     let columns = Columns::new(config, PAIR_COLUMNS.map(Arc::from), None)?;
-    let in_row = |error: Error| match error.place().row {
+    let in_row = |error: Error| match error.location().row {
         Some(pair) => error.at_row(pairs.sample(pair)),
         None => error,
     };
@@ -89,9 +89,9 @@ pub fn turn_requests(
     let mut plan = |key: [u32; 2]| {
         let cut = (key[1] > 0).then(|| (key[0] as usize - 1, key[1] as usize - 1));
         let make = || build_turn_request(turns, config, key[0] as usize, cut, replies.is_some());
-        planner.place(&key.to_vec(), || Ok(vec![Plan::new(make()?, &none)])).map_err(Error::into_render)
+        planner.plan_index(&key.to_vec(), || Ok(vec![Plan::new(make()?, &none)])).map_err(Error::into_render)
     };
-    // Where every turn is asked for, which plan each has is known before the first conversation is looked at.
+    // If every turn is rendered, the plan of each is known before the first conversation is read.
     let longest = pairs.starts.windows(2).map(|bounds| turns.count(bounds[1] - bounds[0])).max().unwrap_or(0);
     let mut plan_of = |turn: usize| {
         let (pair, item) = turns.cut(turn);
@@ -109,8 +109,8 @@ pub fn turn_requests(
         return Ok(requests.with(planner.plans, fragments, origins(pairs.table.clone())));
     }
     let mut requests = RequestList::new(start, pairs.table.num_rows());
-    // The plan of a turn, which is the same in each conversation, once it is known.
-    let mut known: Vec<Option<u32>> = Vec::new();
+    // The plan of each turn, which is the same in all conversations; None until the turn occurs.
+    let mut turn_plans: Vec<Option<u32>> = Vec::new();
     for (sample, bounds) in pairs.starts.windows(2).enumerate() {
         let (first, count) = (bounds[0], bounds[1] - bounds[0]);
         if config.infer_mode == InferMode::Whole {
@@ -120,12 +120,14 @@ pub fn turn_requests(
         }
         for turn in requested_turns(config.infer_mode, turns.count(count), replies.map(|replies| replies.turn)) {
             let (pair, item) = turns.cut(turn);
-            if known.len() <= turn {
-                known.resize(turn + 1, None);
+            if turn_plans.len() <= turn {
+                turn_plans.resize(turn + 1, None);
             }
-            let plan = match known[turn] {
+            let plan = match turn_plans[turn] {
                 Some(plan) => plan,
-                None => *known[turn].insert(plan([pair as u32 + 1, item as u32 + 1]).map_err(|e| e.at_row(sample))?),
+                None => {
+                    *turn_plans[turn].insert(plan([pair as u32 + 1, item as u32 + 1]).map_err(|e| e.at_row(sample))?)
+                }
             };
             let replied = match replies {
                 Some(replies) => {

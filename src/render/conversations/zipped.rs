@@ -1,4 +1,4 @@
-//! List columns side by side: the first elements together, then the second ones, as Python's `zip` does.
+//! List columns side by side: first elements with first elements, then second ones, as Python's `zip` does.
 
 use std::sync::Arc;
 
@@ -6,31 +6,31 @@ use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, RecordBatchOptio
 use arrow_schema::{Field, Schema};
 
 use crate::error::{Code, Error, Result};
-use crate::render::input::{sound, taken};
+use crate::render::input::{sound, take_rows};
 
-/// The elements of a batch's lists: one row a place in them.
+/// The elements of a batch's lists, with a row for each index in the lists.
 pub(super) struct Zipped {
     /// A column for each list column.
     pub table: RecordBatch,
-    /// Where each sample's rows start; one more than there are samples.
+    /// The index of each sample's first row, then the number of all rows.
     pub starts: Vec<usize>,
 }
 
 impl Zipped {
-    /// Zip lists of as many samples, each sample's cut to the shortest.
+    /// Zip lists, and cut those of each sample to the shortest.
     ///
     /// # Errors
     ///
     /// `RenderError` if the elements can't be copied.
     pub fn new(lists: &[(&str, LargeListArray)], samples: usize) -> Result<Self> {
-        // The usual table has lists of the same lengths, without gaps between them: nothing has to be moved.
+        // The usual table has lists of the same lengths, without gaps between them, so nothing has to be moved.
         if let [(_, first), rest @ ..] = lists
             && rest.iter().all(|(_, list)| list.value_offsets() == first.value_offsets())
         {
             let offsets = first.value_offsets();
             let (start, end) = (offsets[0] as usize, offsets[samples] as usize);
             let columns = lists.iter().map(|(_, list)| list.values().slice(start, end - start)).collect();
-            return Self::of_columns(lists, columns, offsets.iter().map(|at| *at as usize - start).collect());
+            return Self::of_columns(lists, columns, offsets.iter().map(|offset| *offset as usize - start).collect());
         }
         let mut starts = Vec::with_capacity(samples + 1);
         starts.push(0);
@@ -59,7 +59,7 @@ impl Zipped {
         Ok(Self { table: table.map_err(|e| Error::render(Code::InternalError, e.to_string()))?, starts })
     }
 
-    /// The sample that a row of the table is of.
+    /// Return the sample that a row of the table belongs to.
     pub fn sample(&self, row: usize) -> usize {
         self.starts.partition_point(|start| *start <= row) - 1
     }
@@ -71,7 +71,7 @@ fn take(list: &LargeListArray, rows: Vec<usize>) -> Result<ArrayRef> {
         return Ok(list.values().slice(start, rows.len()));
     }
     sound(list.values())?;
-    taken(list.values(), rows.into_iter().map(Some)).ok_or_else(|| {
+    take_rows(list.values(), rows.into_iter().map(Some)).ok_or_else(|| {
         Error::render(Code::OffsetOverflow, "the entries don't fit one array; render fewer rows at once")
     })
 }

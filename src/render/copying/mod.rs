@@ -1,5 +1,5 @@
-//! Copying what a text is made of: `pieces` bound to where their bytes are, `words` that are put together with what stands
-//! beside them, `put`, which copies both, and the `writer` of a whole row.
+//! Copies the pieces of texts: `pieces` are bound to their bytes, `words` are values joined with the literals around
+//! them, `put` copies both, and the `writer` writes a whole row.
 
 mod pieces;
 mod put;

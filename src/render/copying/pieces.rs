@@ -1,4 +1,4 @@
-//! What a text is made of, piece by piece, bound to where the bytes are; `put` copies them.
+//! The pieces that a text is made of, each bound to its bytes; `put` copies them.
 
 use std::ops::Range;
 
@@ -8,35 +8,36 @@ use multiversion::multiversion;
 
 use super::put::{STEP_BYTES, put, put_literal, put_short};
 use super::words::Words;
-use crate::pytext::{NONE, Offsets, TextColumn, TextLookup};
+use crate::python_text::{NONE, Offsets, TextColumn, TextLookup};
 use crate::render::fragments::{FragmentStore, FragmentStores, RowFragments};
 use crate::template::FragmentRef;
 
-/// One piece of a text, bound to where its bytes are.
+/// A piece of a text, bound to its bytes.
 #[derive(Clone, Copy)]
 pub enum Step<'a> {
-    /// Bytes `.1..=.2` of what all literals are made of.
+    /// The bytes `.1..=.2` of the buffer of all literals.
     Lit(&'a [u8], usize, usize),
     /// A column without nulls, with 32-bit offsets.
     Narrow(&'a [i32], &'a [u8]),
     /// A column without nulls, with 64-bit offsets.
     Wide(&'a [i64], &'a [u8]),
-    /// A column of which rows may be null, or show texts in another order, or are short.
+    /// A column whose rows may be null, or show texts in another order, or are short.
     Lookup(TextLookup<'a>),
     /// Any column.
     Field(&'a TextColumn),
     /// A part of the fragment in this slot.
     Fragment(u32, u32, &'a FragmentStore),
-    /// The same where all fragments have as many parts: how many, and where the parts begin and end among these bytes.
+    /// A part of the fragment in this slot, if all fragments have the same number of parts: this number, the offsets of
+    /// the parts, and the bytes.
     EvenFragment(u32, u32, usize, &'a [i32], &'a [u8]),
-    /// A part of the fragment in this slot that is a column as it stands, with 32-bit offsets.
+    /// A part of the fragment in this slot that is a plain column, with 32-bit offsets.
     NarrowFragment(u32, &'a [i32], &'a [u8]),
     /// A newline if any of the next steps (that many) writes anything.
     LineIf(usize),
 }
 
 impl<'a> Step<'a> {
-    /// The texts of a column.
+    /// Make the step of a column's texts.
     pub fn column(texts: &'a TextColumn) -> Self {
         match texts.plain().filter(|_| !texts.is_short()) {
             Some((Offsets::Narrow(offsets), data)) => Self::Narrow(offsets, data),
@@ -45,9 +46,9 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// A fragment, where it lies.
-    pub fn fragment(place: FragmentRef, stores: FragmentStores<'a>) -> Self {
-        let FragmentRef { set, slot, part } = place;
+    /// Make the step of a fragment, which stays in its store.
+    pub fn fragment(reference: FragmentRef, stores: FragmentStores<'a>) -> Self {
+        let FragmentRef { set, slot, part } = reference;
         let store = stores.of(set);
         match (store.as_column(part), store.even()) {
             (Some(column), _) => match column.plain() {
@@ -59,15 +60,15 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Whether the pieces of all rows lie one behind the other.
+    /// Return true if the pieces of all rows are contiguous.
     pub fn is_joined(&self) -> bool {
         matches!(self, Self::Narrow(..) | Self::Wide(..) | Self::Lookup(TextLookup { nulls: None, picks: None, .. }))
     }
 
-    /// Where the bytes of a row's piece are: what they are part of, first and last.
+    /// Return the bytes that hold a row's piece, and the start and end of the piece among them.
     #[allow(clippy::inline_always, reason = "the row loop; a call here costs as much as the piece")]
     #[inline(always)]
-    pub fn place(&self, row: usize, shown: &[u32]) -> (&'a [u8], usize, usize) {
+    pub fn location(&self, row: usize, row_fragments: &[u32]) -> (&'a [u8], usize, usize) {
         match *self {
             Self::Lit(bytes, start, end) => (bytes, start, end),
             Self::Narrow(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
@@ -80,14 +81,14 @@ impl<'a> Step<'a> {
                 };
                 or_none(lookup.nulls, row, (lookup.data, start, end))
             }
-            Self::Field(texts) => texts.place(row),
-            Self::Fragment(slot, part, store) => store.place(shown[slot as usize], part),
+            Self::Field(texts) => texts.location(row),
+            Self::Fragment(slot, part, store) => store.location(row_fragments[slot as usize], part),
             Self::EvenFragment(slot, part, each, offsets, bytes) => {
-                let at = shown[slot as usize] as usize * each + part as usize;
-                (bytes, offsets[at] as usize, offsets[at + 1] as usize)
+                let index = row_fragments[slot as usize] as usize * each + part as usize;
+                (bytes, offsets[index] as usize, offsets[index + 1] as usize)
             }
             Self::NarrowFragment(slot, offsets, data) => {
-                let row = shown[slot as usize] as usize;
+                let row = row_fragments[slot as usize] as usize;
                 (data, offsets[row] as usize, offsets[row + 1] as usize)
             }
             Self::LineIf(_) => (b"\n", 0, 1),
@@ -95,33 +96,33 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Steps in the form that nearly all have: a literal and a value in turn, the values of one kind, or of so few that they
-/// were put together with what stands beside them. A loop over them has next to nothing to decide.
+/// Steps in the form that nearly all programs have: literals alternate with values, and all values have the same kind,
+/// or were joined with their literals as words. A loop over these pairs needs almost no branches.
 pub struct Pairs<'a, O> {
     literals: &'a [u8],
     all: Vec<Pair<'a, O>>,
-    /// The literal behind the last value.
+    /// The literal after the last value.
     end: (usize, usize),
 }
 
-/// What is written in turn.
+/// A part of a text; the parts are written in order.
 enum Pair<'a, O> {
-    /// A literal, where it begins and ends, and a value.
+    /// A literal with its start and end, followed by a value.
     Two((usize, usize), PairValue<'a, O>),
-    /// A value that is one of few, and the literals beside it.
-    One(Words<'a>),
+    /// A value that is one of a few, joined with the literals around it.
+    Joined(Words<'a>),
 }
 
-/// The value of a pair: which of the texts that lie one behind the other it is.
+/// The value of a pair: the index of its text among contiguous texts.
 #[derive(Clone, Copy)]
 pub struct PairValue<'a, O> {
     which: Which<'a>,
-    /// Rows whose value is `None` instead.
+    /// The rows whose text is `None`.
     nulls: Option<&'a NullBuffer>,
     offsets: &'a [O],
-    /// What the texts are made of; and what nulls show.
+    /// The bytes of the texts, and the text of nulls.
     data: [&'a [u8]; 2],
-    /// Whether all texts are short.
+    /// True if all texts are short.
     short: bool,
 }
 
@@ -138,35 +139,35 @@ impl<'a, O> PairValue<'a, O> {
 
 #[derive(Clone, Copy)]
 enum Which<'a> {
-    /// The row's own.
+    /// The text of the row.
     Row,
-    /// That of the fragment in a slot: how many each has, and which of them it is.
+    /// A part of the fragment in a slot: the number of parts of each fragment, and the index of this part.
     Fragment(u32, usize, usize),
-    /// The one that the row picks.
+    /// The text that the row picks.
     Picked(&'a [u32]),
 }
 
-/// A null's text instead of the place of any other, if the row is null.
+/// Return the text of nulls if the row is null, else `location`.
 #[allow(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-fn or_none<'a>(nulls: Option<&NullBuffer>, row: usize, place: (&'a [u8], usize, usize)) -> (&'a [u8], usize, usize) {
-    if nulls.is_some_and(|nulls| nulls.is_null(row)) { (&NONE_WITH_ROOM, 0, NONE.len()) } else { place }
+fn or_none<'a>(nulls: Option<&NullBuffer>, row: usize, location: (&'a [u8], usize, usize)) -> (&'a [u8], usize, usize) {
+    if nulls.is_some_and(|nulls| nulls.is_null(row)) { (&NONE_WITH_ROOM, 0, NONE.len()) } else { location }
 }
 
-/// The text of nulls, with bytes behind it that may be copied along.
+/// The text of nulls, followed by bytes that may be copied along with it.
 static NONE_WITH_ROOM: [u8; STEP_BYTES] = {
     let mut bytes = [0; STEP_BYTES];
-    let mut at = 0;
-    while at < NONE.len() {
-        bytes[at] = NONE[at];
-        at += 1;
+    let mut index = 0;
+    while index < NONE.len() {
+        bytes[index] = NONE[index];
+        index += 1;
     }
     bytes
 };
 
-/// Offsets of one width, and the values among steps that have them.
+/// Offsets of the same width, and the values of steps that have such offsets.
 pub trait Width: OffsetSizeTrait {
-    /// The value of a step that has such offsets.
+    /// Return the value of a step with offsets of this width.
     fn value<'a>(step: &Step<'a>) -> Option<PairValue<'a, Self>>;
 }
 
@@ -201,7 +202,7 @@ impl Width for i64 {
 }
 
 impl<'a, O: Width> Pairs<'a, O> {
-    /// The same as `steps`, for about so many rows; None if they have no such form.
+    /// Convert `steps` into pairs, for about `rows` rows; None if they don't have this form.
     pub fn new(steps: &[Step<'a>], literals: &'a [u8], rows: usize) -> Option<Self> {
         let fits = |step: &Step<'a>| matches!(step, Step::Lit(..) | Step::Lookup(_)) || O::value(step).is_some();
         if !steps.iter().all(fits) {
@@ -209,8 +210,8 @@ impl<'a, O: Width> Pairs<'a, O> {
         }
         let mut out = Self { literals, all: Vec::new(), end: (0, 0) };
         let mut rest = steps;
-        while let [step, behind @ ..] = rest {
-            rest = behind;
+        while let [step, after @ ..] = rest {
+            rest = after;
             if let Step::Lit(_, start, end) = *step
                 && out.end.0 == out.end.1
             {
@@ -218,15 +219,15 @@ impl<'a, O: Width> Pairs<'a, O> {
                 continue;
             }
             let literal = std::mem::take(&mut out.end);
-            let (next, behind) = match behind {
-                [Step::Lit(_, start, end), behind @ ..] => (*start..*end, behind),
-                _ => (0..0, behind),
+            let (next, after) = match after {
+                [Step::Lit(_, start, end), after @ ..] => (*start..*end, after),
+                _ => (0..0, after),
             };
             if let Step::Lookup(lookup) = *step
                 && let Some(words) = Words::new(&literals[literal.0..literal.1], lookup, &literals[next], rows)
             {
-                out.all.push(Pair::One(words));
-                rest = behind;
+                out.all.push(Pair::Joined(words));
+                rest = after;
             } else {
                 out.all.push(Pair::Two(literal, O::value(step)?));
             }
@@ -234,51 +235,51 @@ impl<'a, O: Width> Pairs<'a, O> {
         Some(out)
     }
 
-    /// Write a row's text to `to[at..]`; returns where the next one goes.
+    /// Write a row's text to `to[position..]`, and return the position of the next text.
     #[allow(clippy::inline_always, reason = "as above")]
     #[inline(always)]
-    pub fn write(&self, to: &mut [u8], mut at: usize, row: usize, shown: &[u32]) -> usize {
+    pub fn write(&self, to: &mut [u8], mut position: usize, row: usize, row_fragments: &[u32]) -> usize {
         for pair in &self.all {
             let (literal, value) = match pair {
                 Pair::Two(literal, value) => (literal, value),
-                Pair::One(words) => {
-                    at = words.put(to, at, row);
+                Pair::Joined(words) => {
+                    position = words.put(to, position, row);
                     continue;
                 }
             };
-            at = put_literal(to, at, self.literals, literal.0, literal.1);
+            position = put_literal(to, position, self.literals, literal.0, literal.1);
             let PairValue { which, nulls, offsets, data, short } = *value;
             let text = match which {
                 Which::Row => row,
-                Which::Fragment(slot, each, part) => shown[slot as usize] as usize * each + part,
+                Which::Fragment(slot, each, part) => row_fragments[slot as usize] as usize * each + part,
                 Which::Picked(picks) => picks[row] as usize,
             };
             let (start, end) = (offsets[text].as_usize(), offsets[text + 1].as_usize());
-            at = match nulls {
-                None if short => put_short(to, at, data[0], start, end),
-                None => put(to, at, data[0], start, end),
-                // Nulls come as they like: what they show is looked up, so that the processor needn't guess.
+            position = match nulls {
+                None if short => put_short(to, position, data[0], start, end),
+                None => put(to, position, data[0], start, end),
+                // Nulls are unpredictable, so their text is looked up without a branch.
                 Some(nulls) => {
                     let null = usize::from(nulls.is_null(row));
-                    put(to, at, data[null], [start, 0][null], [end, NONE.len()][null])
+                    put(to, position, data[null], [start, 0][null], [end, NONE.len()][null])
                 }
             };
         }
-        if self.end.0 == self.end.1 { at } else { put(to, at, self.literals, self.end.0, self.end.1) }
+        if self.end.0 == self.end.1 { position } else { put(to, position, self.literals, self.end.0, self.end.1) }
     }
 }
 
-/// [`Pairs::write`] of some rows. It is compiled a second time for processors with AVX2, which copy a
+/// Call [`Pairs::write`] for some rows. This function is compiled a second time for processors with AVX2, which copy a
 /// piece in half as many loads and stores.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
 pub fn write_rows<O: Width>(
     pairs: &Pairs<'_, O>,
     to: &mut [u8],
-    at: usize,
+    position: usize,
     rows: Range<usize>,
-    shown: &RowFragments,
+    row_fragments: &RowFragments,
 ) -> usize {
-    rows.fold(at, |at, row| pairs.write(to, at, row, shown.of(row)))
+    rows.fold(position, |position, row| pairs.write(to, position, row, row_fragments.of(row)))
 }
 
 #[cfg(test)]
@@ -292,22 +293,26 @@ mod tests {
         (b'a'..=b'z').cycle().take(len).collect()
     }
 
-    /// What processors with more instructions run isn't what the others do: both write the pieces, with and without room
-    /// behind them.
-    fn assert_written<O: Width>(steps: &[Step], literals: &[u8], rows: usize, shown: &RowFragments) {
+    /// Check that both ways of writing give the same bytes, with and without room after the pieces. Some processors run
+    /// another writer than the others.
+    fn assert_written<O: Width>(steps: &[Step], literals: &[u8], rows: usize, row_fragments: &RowFragments) {
         let mut expected = Vec::new();
         for row in 0..ROWS {
             for step in steps {
-                let (bytes, start, end) = step.place(row, shown.of(row));
+                let (bytes, start, end) = step.location(row, row_fragments.of(row));
                 expected.extend_from_slice(&bytes[start..end]);
             }
         }
         let pairs = Pairs::<O>::new(steps, literals, rows).unwrap();
         for room in [0, 5, 31, 40, 1000] {
-            let (mut one, mut all) = (vec![b'#'; expected.len() + room], vec![b'#'; expected.len() + room]);
-            let end = (0..ROWS).fold(0, |at, row| pairs.write(&mut one, at, row, shown.of(row)));
-            assert_eq!((end, write_rows(&pairs, &mut all, 0, 0..ROWS, shown)), (expected.len(), expected.len()));
-            assert!(one[..end] == expected && all[..end] == expected, "{room}");
+            let (mut one_by_one, mut all) = (vec![b'#'; expected.len() + room], vec![b'#'; expected.len() + room]);
+            let end =
+                (0..ROWS).fold(0, |position, row| pairs.write(&mut one_by_one, position, row, row_fragments.of(row)));
+            assert_eq!(
+                (end, write_rows(&pairs, &mut all, 0, 0..ROWS, row_fragments)),
+                (expected.len(), expected.len())
+            );
+            assert!(one_by_one[..end] == expected && all[..end] == expected, "{room}");
         }
     }
 
@@ -318,13 +323,13 @@ mod tests {
             offsets.push(offsets[offsets.len() - 1] + length);
         }
         let wide: Vec<i64> = offsets.iter().map(|offset| i64::from(*offset)).collect();
-        // Nothing stands behind the last of the texts.
+        // No bytes follow the last of the texts.
         let data = bytes(offsets[ROWS] as usize);
         let nulls: NullBuffer = (0..ROWS).map(|row| row % 3 != 1).collect();
         let picks: Vec<u32> = (0..ROWS as u32).map(|row| row * 5 % ROWS as u32).collect();
         let (few, shorts): (Vec<u32>, Vec<i32>) =
             (picks.iter().map(|pick| pick % 2).collect(), (0..=ROWS as i32).collect());
-        let shown = RowFragments {
+        let row_fragments = RowFragments {
             bounds: (0..ROWS).map(|row| (row, row + 1)).collect(),
             fragments: (0..ROWS as u32).rev().collect(),
         };
@@ -335,7 +340,7 @@ mod tests {
             TextLookup { picks: Some(&picks), ..lookup },
             TextLookup { nulls: Some(&nulls), picks: Some(&picks), ..lookup },
             TextLookup { offsets: Offsets::Narrow(&shorts), short: true, ..lookup },
-            // Words, which are made for as many rows as are said.
+            // Words, which are made for this number of rows.
             TextLookup { picks: Some(&few), offsets: Offsets::Narrow(&[0, 3, 40]), ..lookup },
             TextLookup { picks: Some(&few), offsets: Offsets::Narrow(&[0, 3, 8]), nulls: Some(&nulls), ..lookup },
         ];
@@ -354,12 +359,12 @@ mod tests {
                         Step::EvenFragment(0, 0, 1, &offsets, &data),
                         last,
                     ];
-                    assert_written::<i32>(&steps, &literals, rows, &shown);
+                    assert_written::<i32>(&steps, &literals, rows, &row_fragments);
                 }
             }
             let lookup = TextLookup { nulls: Some(&nulls), offsets: Offsets::Wide(&wide), ..lookup };
             let steps = [first, Step::Wide(&wide, &data), last, Step::Lookup(lookup)];
-            assert_written::<i64>(&steps, &literals, ROWS, &shown);
+            assert_written::<i64>(&steps, &literals, ROWS, &row_fragments);
         }
     }
 }

@@ -1,66 +1,67 @@
 //! Copying short pieces one after the other.
 //!
-//! A call of `memcpy` costs more than the few bytes that most pieces have. Where there is room on both sides a short
-//! piece is copied in steps of a fixed size, which are a few loads and stores each, and the next piece writes over what
-//! was too much. All of it is bounds-checked; where there is no room, exactly the piece is copied.
+//! A call of `memcpy` costs more than copying the few bytes of most pieces. If there is room on both sides, a short
+//! piece is copied in steps of a fixed size, each of which is a few loads and stores, and the next piece overwrites the
+//! excess. All accesses are bounds-checked; if there is no room, exactly the piece is copied.
 
 use crate::plan::LITERAL_PADDING_BYTES;
-use crate::pytext::SHORT_TEXT_BYTES;
+use crate::python_text::SHORT_TEXT_BYTES;
 
-/// Bytes that are copied at once. Pieces take one step, or four, or eight, which spares the processor guessing how many.
+/// The number of bytes of a step. A piece takes one, four or eight steps, so that the processor needn't predict their
+/// number.
 pub const STEP_BYTES: usize = 64;
-/// Bytes of a literal that are copied at once, if it has no more.
+/// The number of bytes of a step for a literal that isn't longer.
 const FEW_BYTES: usize = 16;
-/// Up to this length a piece takes four steps.
+/// The length up to which a piece takes four steps.
 const FOUR_STEPS_BYTES: usize = 4 * STEP_BYTES;
-/// Up to this length a piece is copied in steps.
+/// The length up to which a piece is copied in steps.
 const MAX_STEPPED_BYTES: usize = LITERAL_PADDING_BYTES;
 
-/// Copy bytes `start..end` of `from` to `to[at..]`, and return where the next piece goes. What follows it in `to` may be
-/// written over, up to the end of `to`.
+/// Copy bytes `start..end` of `from` to `to[position..]`, and return the position of the next piece. The bytes of `to`
+/// after the piece may be overwritten, up to the end of `to`.
 #[allow(clippy::inline_always, reason = "the row loop; a call here costs as much as the piece")]
 #[inline(always)]
-pub fn put(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
+pub fn put(to: &mut [u8], position: usize, from: &[u8], start: usize, end: usize) -> usize {
     let len = end - start;
-    let done = if len <= STEP_BYTES {
-        put_steps::<1>(to, at, from, start)
+    let is_copied = if len <= STEP_BYTES {
+        put_steps::<1>(to, position, from, start)
     } else if len <= FOUR_STEPS_BYTES {
-        put_steps::<4>(to, at, from, start)
+        put_steps::<4>(to, position, from, start)
     } else {
-        len <= MAX_STEPPED_BYTES && put_steps::<8>(to, at, from, start)
+        len <= MAX_STEPPED_BYTES && put_steps::<8>(to, position, from, start)
     };
-    if !done {
-        put_exactly(to, at, from, start, end);
+    if !is_copied {
+        put_exactly(to, position, from, start, end);
     }
-    at + len
+    position + len
 }
 
-/// [`put`] of a literal, which is mostly a few bytes.
+/// [`put`] for a literal, which mostly has few bytes.
 #[allow(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-pub fn put_literal(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
-    if end - start <= FEW_BYTES && put_once::<FEW_BYTES>(to, at, from, start) {
-        at + (end - start)
+pub fn put_literal(to: &mut [u8], position: usize, from: &[u8], start: usize, end: usize) -> usize {
+    if end - start <= FEW_BYTES && put_once::<FEW_BYTES>(to, position, from, start) {
+        position + (end - start)
     } else {
-        put(to, at, from, start, end)
+        put(to, position, from, start, end)
     }
 }
 
-/// [`put`] of a value of at most [`SHORT_TEXT_BYTES`].
+/// [`put`] for a value of at most [`SHORT_TEXT_BYTES`].
 #[allow(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-pub fn put_short(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
-    if !put_once::<SHORT_TEXT_BYTES>(to, at, from, start) {
-        put_exactly(to, at, from, start, end);
+pub fn put_short(to: &mut [u8], position: usize, from: &[u8], start: usize, end: usize) -> usize {
+    if !put_once::<SHORT_TEXT_BYTES>(to, position, from, start) {
+        put_exactly(to, position, from, start, end);
     }
-    at + (end - start)
+    position + (end - start)
 }
 
-/// Copy so many bytes; false if there is no room for them on one of the sides.
+/// Copy this number of bytes; false if there is no room for them on one of the sides.
 #[allow(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-fn put_once<const BYTES: usize>(to: &mut [u8], at: usize, from: &[u8], start: usize) -> bool {
-    let (Some(to), Some(from)) = (to.get_mut(at..), from.get(start..)) else { return false };
+fn put_once<const BYTES: usize>(to: &mut [u8], position: usize, from: &[u8], start: usize) -> bool {
+    let (Some(to), Some(from)) = (to.get_mut(position..), from.get(start..)) else { return false };
     let (Some(to), Some(from)) = (to.first_chunk_mut::<BYTES>(), from.first_chunk::<BYTES>()) else { return false };
     *to = *from;
     true
@@ -69,13 +70,13 @@ fn put_once<const BYTES: usize>(to: &mut [u8], at: usize, from: &[u8], start: us
 /// Copy this many steps, one, four or eight; false if there is no room for them on one of the sides.
 #[allow(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-fn put_steps<const STEPS: usize>(to: &mut [u8], at: usize, from: &[u8], start: usize) -> bool {
-    let (Some(to), Some(from)) = (to.get_mut(at..), from.get(start..)) else { return false };
+fn put_steps<const STEPS: usize>(to: &mut [u8], position: usize, from: &[u8], start: usize) -> bool {
+    let (Some(to), Some(from)) = (to.get_mut(position..), from.get(start..)) else { return false };
     let (Some(to), Some(from)) = (to.as_chunks_mut().0.first_chunk_mut(), from.as_chunks().0.first_chunk()) else {
         return false;
     };
     let (to, from): (&mut [[u8; STEP_BYTES]; STEPS], &[[u8; STEP_BYTES]; STEPS]) = (to, from);
-    // Written out: a loop over the steps is compiled into a call of `memcpy`.
+    // The steps are unrolled by hand, because a loop over them is compiled into a call of `memcpy`.
     to[0] = from[0];
     if STEPS >= 4 {
         to[1] = from[1];
@@ -92,8 +93,8 @@ fn put_steps<const STEPS: usize>(to: &mut [u8], at: usize, from: &[u8], start: u
 }
 
 #[inline(never)]
-fn put_exactly(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) {
-    to[at..at + (end - start)].copy_from_slice(&from[start..end]);
+fn put_exactly(to: &mut [u8], position: usize, from: &[u8], start: usize, end: usize) {
+    to[position..position + (end - start)].copy_from_slice(&from[start..end]);
 }
 
 #[cfg(test)]

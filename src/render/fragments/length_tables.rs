@@ -1,4 +1,4 @@
-//! The lengths of fragments, ready to be added up.
+//! Precomputed lengths of fragments.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,37 +13,38 @@ pub type Table = Arc<Vec<usize>>;
 /// Parts of a set's fragments.
 type Parts = (FragmentSet, Vec<u32>);
 
-/// The lengths of parts of fragments, for each choice of parts that is shown somewhere.
+/// The lengths of parts of fragments, for each choice of parts that some program shows.
 pub struct LengthTables<'a> {
     stores: FragmentStores<'a>,
-    /// Fragments up to which it pays to have something ready for each: so many are looked at.
+    /// The number of fragments up to which a table for all of them pays.
     pays_up_to: usize,
-    made: RefCell<HashMap<Parts, Option<Table>>>,
+    tables: RefCell<HashMap<Parts, Option<Table>>>,
 }
 
 impl<'a> LengthTables<'a> {
-    /// Of fragments that `requests` requests choose among.
+    /// Make tables for fragments that `requests` requests choose among.
     pub fn new(stores: FragmentStores<'a>, requests: usize) -> Self {
-        Self { stores, pays_up_to: requests.saturating_mul(4), made: RefCell::default() }
+        Self { stores, pays_up_to: requests.saturating_mul(4), tables: RefCell::default() }
     }
 
-    /// Whether so many fragments of a set are looked at that it pays to make something of all of them.
+    /// Return true if enough fragments of a set are read that precomputing a value for each of them pays.
     pub fn pays(&self, set: FragmentSet) -> bool {
         self.stores.of(set).len() <= self.pays_up_to
     }
 
-    /// The lengths of a choice of parts, added up for each fragment.
+    /// Return the sum of the lengths of the chosen parts, for each fragment.
     pub fn of(&self, set: FragmentSet, parts: Vec<u32>) -> Option<Table> {
         if !self.pays(set) {
             return None;
         }
-        // Borrowed while threads share the work: none of them can ask, for it is no other thread's.
-        let mut made = self.made.borrow_mut();
-        if let Some(known) = made.get(&(set, parts.clone())) {
-            return known.clone();
+        // This borrow lasts while threads share the work. None of them can borrow again, because the cell belongs to
+        // this thread.
+        let mut tables = self.tables.borrow_mut();
+        if let Some(cached) = tables.get(&(set, parts.clone())) {
+            return cached.clone();
         }
         let table: Option<Table> = self.stores.of(set).lengths(&parts).map(Arc::new);
-        made.insert((set, parts), table.clone());
+        tables.insert((set, parts), table.clone());
         table
     }
 }

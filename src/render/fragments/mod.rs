@@ -1,7 +1,7 @@
-//! Texts that were rendered before the requests that show them: parts of examples, pairs of a conversation, messages.
+//! Texts that are rendered before the requests that show them: parts of examples, pairs of a conversation, messages.
 //!
-//! A `store` holds them, `row_fragments` say which a row shows. `length_tables` and `runs` are made of a store for
-//! many rows at once: how long fragments are, and fragments joined by what stands between them.
+//! A `store` holds the texts, and `row_fragments` names those of each row. `length_tables` and `runs` are made from a
+//! store for many rows: the lengths of fragments, and fragments joined with the literals between them.
 
 mod length_tables;
 mod row_fragments;

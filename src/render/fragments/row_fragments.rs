@@ -1,21 +1,21 @@
-//! Which fragments each row shows.
+//! The fragments that each row shows.
 
 use std::ops::Range;
 
 /// The fragments of each row.
 #[derive(Debug, Default)]
 pub struct RowFragments {
-    /// Where each row's begin and end in `fragments`; empty if no row has any that is not part of the plan.
+    /// The start and end of each row's fragments in `fragments`; empty if all fragments are part of the plans.
     pub bounds: Vec<(usize, usize)>,
-    /// Places among the fragments.
+    /// Indices of fragments.
     pub fragments: Vec<u32>,
 }
 
 impl RowFragments {
-    /// No row has any.
+    /// The value for rows without fragments.
     pub const NONE: &'static Self = &Self { bounds: Vec::new(), fragments: Vec::new() };
 
-    /// The fragments of a row.
+    /// Return the fragments of a row.
     #[inline]
     pub fn of(&self, row: usize) -> &[u32] {
         match self.bounds.get(row) {
@@ -24,7 +24,7 @@ impl RowFragments {
         }
     }
 
-    /// How many fragments some rows show, one as often as it is shown.
+    /// Return the number of fragments that some rows show, with repetitions.
     pub fn count(&self, rows: Range<usize>) -> usize {
         self.bounds.get(rows).unwrap_or_default().iter().map(|(start, end)| end - start).sum()
     }

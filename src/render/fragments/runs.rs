@@ -1,7 +1,7 @@
-//! Parts of one fragment with the literals between them, put together once for all rows that show the fragment.
+//! Parts of a fragment, joined with the literals between them once for all rows that show the fragment.
 //!
-//! A dialogue shows of each example a question, the end of one turn and the beginning of another, and an answer. Copied
-//! one by one these are many short pieces, from places far from each other. Together they are one.
+//! A dialogue shows a question, the end of a turn, the beginning of another turn and an answer of each example. Copied
+//! separately, these are many short pieces from distant addresses. Joined, they are a single piece.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,69 +11,71 @@ use super::store::FragmentStores;
 use crate::plan::{Op, Program};
 use crate::template::{FragmentRef, FragmentSet};
 
-/// The runs that programs show, as far as they were put together.
+/// The runs that programs show, if they could be put together.
 #[derive(Debug, Default)]
 pub struct Runs {
-    known: HashMap<(FragmentSet, RunKey), Arc<Run>>,
+    runs: HashMap<(FragmentSet, RunKey), Arc<Run>>,
 }
 
 impl Runs {
-    /// The runs of some programs, among the fragments of the sets for which it `pays`. Each is made once for a store.
+    /// Collect the runs of some programs, for the sets of fragments for which it `pays`. Each run is made once for a
+    /// store.
     pub fn of<'p>(
         programs: impl Iterator<Item = &'p Program>,
         stores: FragmentStores,
         pays: impl Fn(FragmentSet) -> bool,
     ) -> Self {
-        let mut known = HashMap::new();
+        let mut runs = HashMap::new();
         for program in programs {
-            let mut at = 0;
-            while at < program.ops.len() {
-                let Some((first, key, taken)) = run(&program.ops[at..], &program.literals) else {
-                    at += 1;
+            let mut index = 0;
+            while index < program.ops.len() {
+                let Some((first, key, count)) = run(&program.ops[index..], &program.literals) else {
+                    index += 1;
                     continue;
                 };
-                at += taken;
+                index += count;
                 let key = (first.set, key);
                 if pays(first.set)
-                    && !known.contains_key(&key)
+                    && !runs.contains_key(&key)
                     && let Some(run) = stores.of(first.set).run(&key.1)
                 {
-                    known.insert(key, run);
+                    runs.insert(key, run);
                 }
             }
         }
-        Self { known }
+        Self { runs }
     }
 
-    /// The run at the beginning of `ops`, if one was put together: the fragment's slot, the run, and how many ops it is.
-    pub fn at(&self, ops: &[Op], literals: &[u8]) -> Option<(u32, &Run, usize)> {
-        if self.known.is_empty() {
+    /// Return the run at the beginning of `ops`, if it was put together: the fragment's slot, the run, and its number
+    /// of ops.
+    pub fn first_in(&self, ops: &[Op], literals: &[u8]) -> Option<(u32, &Run, usize)> {
+        if self.runs.is_empty() {
             return None;
         }
-        let (first, key, taken) = run(ops, literals)?;
-        Some((first.slot, self.known.get(&(first.set, key))?, taken))
+        let (first, key, op_count) = run(ops, literals)?;
+        Some((first.slot, self.runs.get(&(first.set, key))?, op_count))
     }
 }
 
-/// The run at the beginning of `ops`, if they show several parts of one fragment: its first place, what it shows, and how
-/// many ops that is.
+/// Return the run at the beginning of `ops`, if they show several parts of a single fragment: its first reference, its
+/// key, and its number of ops.
 fn run(ops: &[Op], literals: &[u8]) -> Option<(FragmentRef, RunKey, usize)> {
     let &Op::Fragment(first) = ops.first()? else { return None };
     let same = |next: &FragmentRef| (next.set, next.slot) == (first.set, first.slot);
     let mut key = vec![RunPiece::Part(first.part)];
-    let mut taken = 1;
+    let mut op_count = 1;
     loop {
-        match ops[taken..] {
+        match ops[op_count..] {
             [Op::Fragment(next), ..] if same(&next) => {
                 key.push(RunPiece::Part(next.part));
-                taken += 1;
+                op_count += 1;
             }
             [Op::Lit(start, end), Op::Fragment(next), ..] if same(&next) => {
                 key.extend([RunPiece::Lit(literals[start..end].into()), RunPiece::Part(next.part)]);
-                taken += 2;
+                op_count += 2;
             }
             _ => break,
         }
     }
-    (taken > 1).then_some((first, key, taken))
+    (op_count > 1).then_some((first, key, op_count))
 }

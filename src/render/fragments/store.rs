@@ -1,16 +1,17 @@
-//! Texts that requests show as they are: the parts of examples, of the pairs of a conversation, the contents of messages.
+//! Texts that requests show unchanged: the parts of examples, of the pairs of a conversation, and the contents of
+//! messages.
 
 use std::sync::Arc;
 
 use super::run_cache::{Run, RunCache, RunKey, RunPiece};
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::memory::Texts;
 use crate::template::{FragmentRef, FragmentSet};
 use crate::threads;
 
-/// Bytes that a run of all fragments may have: they are there a second time in it.
+/// The most bytes of a run of all fragments, because a run duplicates their bytes.
 const MAX_RUN_BYTES: usize = 64 << 20;
-/// Fragments that one thread takes at a time.
+/// The number of fragments that a thread takes at a time.
 const CHUNK_FRAGMENTS: usize = 1024;
 
 /// Texts of fragments, by fragment and part.
@@ -19,38 +20,39 @@ pub struct FragmentStore {
     /// The number of each fragment's first part.
     starts: Vec<usize>,
     texts: Texts,
-    /// How many parts each fragment has, where all have as many, and where these lie, with 32-bit offsets.
+    /// The number of parts of each fragment and their offsets in 32 bits, if all fragments have the same number of
+    /// parts.
     even: Option<(usize, Vec<i32>)>,
-    /// Which parts a field could be filled into; empty if none.
+    /// True for each part that a field could be filled into; empty if there is none.
     may_hold_placeholder: Vec<bool>,
-    /// By part, the column that it is as it stands: nothing of it is copied.
+    /// The column that each part is a plain copy of, if any, so that no byte of the column is copied.
     columns: Vec<Option<TextColumn>>,
-    /// How many fragments have such parts; what is added behind them has none.
+    /// The number of fragments that have such parts; fragments that are added after them have none.
     rows: usize,
-    /// Runs of them that were asked for, of all fragments as they are now.
+    /// The requested runs of all current fragments.
     runs: RunCache,
 }
 
 impl FragmentStore {
-    /// The text of part `part` of fragment `fragment`.
+    /// Return the text of part `part` of fragment `fragment`.
     #[inline]
     pub fn bytes(&self, fragment: u32, part: u32) -> &[u8] {
-        let (bytes, start, end) = self.place(fragment, part);
+        let (bytes, start, end) = self.location(fragment, part);
         &bytes[start..end]
     }
 
-    /// The bytes of all parts, and where this one's are among them.
+    /// Return the bytes of all parts, and the start and end of this part among them.
     #[inline]
-    pub fn place(&self, fragment: u32, part: u32) -> (&[u8], usize, usize) {
+    pub fn location(&self, fragment: u32, part: u32) -> (&[u8], usize, usize) {
         if let Some(column) = self.column(fragment, part) {
-            return column.place(fragment as usize);
+            return column.location(fragment as usize);
         }
-        let at = self.starts[fragment as usize] + part as usize;
-        let (start, end) = self.texts.offsets.text(at);
+        let index = self.starts[fragment as usize] + part as usize;
+        let (start, end) = self.texts.offsets.text(index);
         (&self.texts.bytes, start, end)
     }
 
-    /// Whether a field could be filled into it.
+    /// Return true if a field could be filled into it.
     #[inline]
     pub fn may_hold_placeholder(&self, fragment: u32, part: u32) -> bool {
         self.any_may_hold_placeholder()
@@ -58,12 +60,12 @@ impl FragmentStore {
             && self.may_hold_placeholder[self.starts[fragment as usize] + part as usize]
     }
 
-    /// Whether a field could be filled into any part.
+    /// Return true if a field could be filled into any part.
     pub fn any_may_hold_placeholder(&self) -> bool {
         !self.may_hold_placeholder.is_empty()
     }
 
-    /// Where all fragments have as many parts: how many, and where each begins and ends among which bytes.
+    /// If all fragments have the same number of parts, return this number, the offsets of the parts, and the bytes.
     pub fn even(&self) -> Option<(usize, &[i32], &[u8])> {
         self.even.as_ref().map(|(each, offsets)| (*each, &offsets[..], &self.texts.bytes[..]))
     }
@@ -74,20 +76,32 @@ impl FragmentStore {
         self.even = each.and_then(|each| Some((each, narrow()?)));
     }
 
-    /// How many fragments there are.
+    /// Return true if no text was filled in column by column.
+    pub fn are_copies(&self) -> bool {
+        self.starts.is_empty() || self.texts.is_plain
+    }
+
+    /// Return true if another store has the same texts.
+    pub fn has_texts_of(&self, other: &Self) -> bool {
+        self.starts == other.starts
+            && self.texts.offsets.iter().eq(other.texts.offsets.iter())
+            && self.texts.bytes[..] == other.texts.bytes[..]
+    }
+
+    /// Return the number of fragments.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// The lengths of some parts of each fragment, added up; of parts that each fragment has.
+    /// Return the sum of the lengths of some parts, for each fragment; every fragment must have these parts.
     pub fn lengths(&self, parts: &[u32]) -> Option<Vec<usize>> {
         let mut lengths = vec![0; self.starts.len()];
         for part in parts {
             if let Some(column) = self.as_column(*part) {
                 let chunks: Vec<_> = lengths.chunks_mut(CHUNK_FRAGMENTS).enumerate().collect();
-                threads::map(chunks, |(chunk, own)| {
+                threads::map(chunks, |(chunk, slots)| {
                     let first = chunk * CHUNK_FRAGMENTS;
-                    column.add_lengths(first..first + own.len(), own);
+                    column.add_lengths(first..first + slots.len(), slots);
                 });
                 continue;
             }
@@ -100,12 +114,12 @@ impl FragmentStore {
         Some(lengths)
     }
 
-    /// A run of these fragments' parts, put together when it is first asked for; None where it can't be.
+    /// Return a run of these fragments' parts, and make it on first use; None if it can't be made.
     pub fn run(&self, key: &RunKey) -> Option<Arc<Run>> {
         self.runs.get(key, || self.make_run(key))
     }
 
-    /// Put the runs of all fragments together; None where they differ in their parts, or it is too much.
+    /// Put the runs of all fragments together; None if the fragments differ in their parts, or if the run is too large.
     fn make_run(&self, key: &RunKey) -> Option<Run> {
         let numbers: Vec<u32> =
             key.iter().filter_map(|piece| if let RunPiece::Part(part) = piece { Some(*part) } else { None }).collect();
@@ -124,23 +138,23 @@ impl FragmentStore {
             let size = (offsets[fragments.end] - offsets[fragments.start]) as usize;
             work.push((fragments, rest.split_off_mut(..size)?));
         }
-        threads::map(work, |(fragments, own)| {
-            let mut at = 0;
+        threads::map(work, |(fragments, output)| {
+            let mut piece_start = 0;
             for fragment in fragments {
                 for piece in key {
                     let piece = match piece {
                         RunPiece::Part(part) => self.bytes(fragment as u32, *part),
                         RunPiece::Lit(literal) => literal,
                     };
-                    own[at..at + piece.len()].copy_from_slice(piece);
-                    at += piece.len();
+                    output[piece_start..piece_start + piece.len()].copy_from_slice(piece);
+                    piece_start += piece.len();
                 }
             }
         });
         Some(Run { offsets, bytes })
     }
 
-    /// The column that a part of every fragment is, as it stands.
+    /// Return the column that this part of every fragment is a plain copy of.
     pub fn as_column(&self, part: u32) -> Option<&TextColumn> {
         self.columns.get(part as usize)?.as_ref().filter(|_| self.rows == self.starts.len())
     }
@@ -150,8 +164,9 @@ impl FragmentStore {
         self.columns.get(part as usize)?.as_ref().filter(|_| (fragment as usize) < self.rows)
     }
 
-    /// The texts of some rows' parts, where `starts` says the number of each row's first part; `each` how many parts
-    /// each row has, where all have as many; `may_hold_placeholder` which of them a field could be filled into.
+    /// Make a store of some rows' parts. `starts` are the numbers of each row's first part, `each` is the number of
+    /// parts of a row if all rows have the same number, and `may_hold_placeholder` is true for parts that a field could
+    /// be filled into.
     pub fn new(starts: Vec<usize>, texts: Texts, each: Option<usize>, may_hold_placeholder: Vec<bool>) -> Self {
         let may_hold_placeholder = if may_hold_placeholder.contains(&true) { may_hold_placeholder } else { Vec::new() };
         let mut out = Self { starts, texts, may_hold_placeholder, ..Self::default() };
@@ -159,14 +174,14 @@ impl FragmentStore {
         out
     }
 
-    /// FragmentStore of so many rows of which some are columns as they stand, in place of the texts among `texts`.
+    /// Return a store of `rows` rows in which some parts are plain columns instead of texts.
     #[must_use]
     pub fn with_columns(self, rows: usize, columns: Vec<Option<TextColumn>>) -> Self {
         let starts = if self.starts.is_empty() { vec![0; rows] } else { self.starts };
         Self { starts, columns, rows, ..self }
     }
 
-    /// The texts of all parts that are no columns, and how many.
+    /// Return the texts of all parts that are no columns, and their number.
     pub fn texts<'t>(&'t self) -> (impl Fn(usize) -> &'t [u8] + Sync, usize) {
         let text = |n: usize| {
             let (start, end) = self.texts.offsets.text(n);
@@ -175,19 +190,19 @@ impl FragmentStore {
         (text, self.texts.offsets.len().saturating_sub(1))
     }
 
-    /// The columns that parts are.
+    /// Return the columns that parts are plain copies of.
     pub fn columns(&self) -> &[Option<TextColumn>] {
         &self.columns
     }
 
-    /// As many fragments of other texts, which nothing is filled into.
+    /// Return a store of as many fragments with other texts, which nothing is filled into.
     #[must_use]
     pub fn with_texts(&self, texts: Texts, columns: Vec<Option<TextColumn>>) -> Self {
         let each = self.even.as_ref().map(|(each, _)| *each);
         Self { columns, rows: self.rows, ..Self::new(self.starts.clone(), texts, each, Vec::new()) }
     }
 
-    /// The same parts, each a fragment of its own.
+    /// Return the same parts, each as a fragment by itself.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.runs = RunCache::default();
@@ -216,14 +231,14 @@ impl FragmentStore {
 /// The fragments that requests show, by set.
 #[derive(Clone, Copy)]
 pub struct FragmentStores<'a> {
-    /// The renderer's.
+    /// The renderer's fragments.
     pub renderer: &'a FragmentStore,
-    /// The batch's.
+    /// The batch's fragments.
     pub batch: &'a FragmentStore,
 }
 
 impl<'a> FragmentStores<'a> {
-    /// The fragments of a set.
+    /// Return the fragments of a set.
     #[inline]
     pub fn of(self, set: FragmentSet) -> &'a FragmentStore {
         match set {
@@ -232,9 +247,9 @@ impl<'a> FragmentStores<'a> {
         }
     }
 
-    /// The text of a fragment, in a row that shows these.
+    /// Return the text of a fragment's part in a row with these fragments.
     #[inline]
-    pub fn bytes(self, place: FragmentRef, shown: &[u32]) -> &'a [u8] {
-        self.of(place.set).bytes(shown[place.slot as usize], place.part)
+    pub fn bytes(self, reference: FragmentRef, row_fragments: &[u32]) -> &'a [u8] {
+        self.of(reference.set).bytes(row_fragments[reference.slot as usize], reference.part)
     }
 }

@@ -1,4 +1,4 @@
-//! Arrays as they come in: checked before they are believed.
+//! Checks of imported arrays before they are used.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait};
@@ -6,13 +6,14 @@ use arrow_schema::{DataType, Field};
 
 use super::host::is_row_numbers;
 use crate::error::{Code, Error, Result};
-use crate::pytext::{TextColumn, lead_inside};
+use crate::python_text::{TextColumn, lead_inside};
 
-/// Check a column whose values are read one by one: whatever came in by Arrow's C interface was not checked before.
+/// Check a column whose values are read one by one. Columns that came in by Arrow's C interface haven't been checked
+/// before.
 ///
 /// # Errors
 ///
-/// `RenderError` for invalid UTF-8 or offsets, and for a type whose values only Python has.
+/// `RenderError` for invalid UTF-8 or offsets, and for a type whose values only Python can read.
 pub fn readable(field: &Field, array: &ArrayRef) -> Result<()> {
     let fault = |message: String| Error::render(Code::WrongColumnType, message).in_column(field.name());
     if is_row_numbers(field) {
@@ -23,12 +24,13 @@ pub fn readable(field: &Field, array: &ArrayRef) -> Result<()> {
     sound(array).map_err(|e| e.in_column(field.name()))
 }
 
-/// Check the lists of a column that came in by Arrow's C interface: each begins and ends among the elements. The elements
-/// of a plain list column are left to whoever reads them; those of another layout, which is copied on its way, are not.
+/// Check the lists of a column that came in by Arrow's C interface: each begins and ends among the elements. The reader
+/// of a plain list column checks its elements; the elements of another layout, which is copied when it comes in, are
+/// checked here.
 ///
 /// # Errors
 ///
-/// `RenderError` with the first row that doesn't.
+/// `RenderError` with the first row whose list doesn't.
 pub fn lists_in_bounds(array: &dyn Array) -> Result<()> {
     fn check<O: OffsetSizeTrait>(ends: impl Iterator<Item = (O, O)>, len: usize) -> Result<()> {
         let inside =
@@ -59,18 +61,19 @@ pub fn lists_in_bounds(array: &dyn Array) -> Result<()> {
     }
 }
 
-/// Check an array whole, down to each value, before Arrow's kernels copy it: they believe what it says of itself.
+/// Check a whole array, down to each value, before Arrow's kernels copy it, because they don't check the array's
+/// metadata.
 ///
 /// # Errors
 ///
-/// `RenderError` with what is wrong.
+/// `RenderError` for an array with an error.
 pub fn sound(array: &dyn Array) -> Result<()> {
-    // Of a slice Arrow reads the texts of the whole column: five rows that are copied of a train split would be looked at
-    // among all others, each.
+    // Arrow reads the texts of the whole column for a slice. So copying five rows of a train split would check all rows
+    // five times.
     if matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8) && array.null_count() == 0 {
         match TextColumn::new(array) {
             Err(error) if error.code() != Code::InvalidUtf8 => {}
-            found => return found.map(|_| ()),
+            result => return result.map(|_| ()),
         }
     }
     array.to_data().validate_full().map_err(|e| {
@@ -80,13 +83,13 @@ pub fn sound(array: &dyn Array) -> Result<()> {
         let is_text = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
         match TextColumn::new(array) {
             Err(error) if is_text => error,
-            // Which item it is says nothing about the samples, and depends on how they are split.
+            // The error doesn't name the item, because its number depends on the split of samples into batches.
             _ => Error::render(Code::InvalidUtf8, "a text isn't UTF-8"),
         }
     })
 }
 
-/// Whether some text at any depth isn't UTF-8.
+/// Return true if some text at any depth isn't UTF-8.
 fn holds_bad_text(array: &dyn Array) -> bool {
     match array.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {

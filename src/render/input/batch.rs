@@ -1,4 +1,4 @@
-//! A record batch as the row loop sees it: the texts of its columns, and which values need a closer look.
+//! A record batch as the row loop sees it: the texts of its columns, and the values that may form placeholders.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,26 +8,26 @@ use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, FieldRef};
 
-use super::host::{Host, is_row_numbers};
+use super::host::{PythonCallbacks, is_row_numbers};
 use crate::error::{Code, Error, Kind, Result};
 use crate::plan::Columns;
-use crate::pytext::{NONE, TextColumn};
+use crate::python_text::{NONE, TextColumn};
 use crate::threads;
 
-/// Values in a row that could form a placeholder, after which the next ones are taken for such.
+/// The number of consecutive values that could form a placeholder after which all further values count as such.
 const HITS_UNTIL_ASSUMED: usize = 16;
 
-/// The texts of a column of which some values have none.
+/// The texts of a column in which some values have none.
 struct PartialTexts {
     texts: TextColumn,
-    /// Why a row's value has no text, which is empty in `texts`.
+    /// The reason why a row's value has no text; the text is empty in `texts`.
     errors: BTreeMap<usize, Error>,
 }
 
-/// The texts of a column that values bring in: a value without text is an error in the rows that show it, and only there.
+/// The texts of a column that values bring in. A value without text is an error only in the rows that show it.
 #[derive(Clone, Copy)]
 pub struct BroughtIn<'a> {
-    /// One text a row; empty where there is none.
+    /// The text of each row; empty if the value has none.
     pub texts: &'a TextColumn,
     errors: Option<&'a BTreeMap<usize, Error>>,
 }
@@ -37,7 +37,7 @@ impl BroughtIn<'_> {
     ///
     /// # Errors
     ///
-    /// `RenderError` with row and column if it has none.
+    /// `RenderError` with row and column if the value has no text.
     #[inline]
     pub fn check(&self, row: usize) -> Result<()> {
         match self.errors.and_then(|errors| errors.get(&row)) {
@@ -47,7 +47,7 @@ impl BroughtIn<'_> {
     }
 }
 
-/// Columns of one batch, by the places of [`Columns`].
+/// The columns of a batch, ordered as in [`Columns`].
 pub struct Batch<'a> {
     /// The columns, bound.
     pub columns: &'a Columns,
@@ -58,18 +58,20 @@ pub struct Batch<'a> {
     unread: Vec<OnceLock<Option<TextColumn>>>,
     in_part: Vec<OnceLock<Result<PartialTexts>>>,
     may_hold_placeholder: Vec<OnceLock<Option<Vec<bool>>>>,
-    /// Whoever runs it.
-    pub host: &'a dyn Host,
+    /// The caller of the renderer.
+    pub host: &'a dyn PythonCallbacks,
 }
 
 impl<'a> Batch<'a> {
-    /// The rows of `table` under `columns`.
-    pub fn new(columns: &'a Columns, table: &RecordBatch, host: &'a dyn Host) -> Self {
+    /// Bind the rows of `table` to `columns`.
+    pub fn new(columns: &'a Columns, table: &RecordBatch, host: &'a dyn PythonCallbacks) -> Self {
         let schema = table.schema_ref();
         let arrays: Vec<_> = columns
             .names
             .iter()
-            .map(|name| schema.index_of(name).ok().map(|at| (schema.fields()[at].clone(), table.column(at).clone())))
+            .map(|name| {
+                schema.index_of(name).ok().map(|index| (schema.fields()[index].clone(), table.column(index).clone()))
+            })
             .collect();
         let n = arrays.len();
         Self {
@@ -84,8 +86,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Rows whose texts are known already.
-    pub fn of_texts(columns: &'a Columns, rows: usize, texts: Vec<TextColumn>, host: &'a dyn Host) -> Self {
+    /// Make a batch of rows whose texts exist already.
+    pub fn of_texts(columns: &'a Columns, rows: usize, texts: Vec<TextColumn>, host: &'a dyn PythonCallbacks) -> Self {
         let n = texts.len();
         Self {
             columns,
@@ -99,30 +101,30 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Some of the rows as a batch of their own, whose first row is 0. Texts that were made already are shared, and what is
-    /// known of those that nobody has read.
+    /// Return some of the rows as a new batch whose first row is 0. It shares the texts that were made already, and the
+    /// results of searching unread texts.
     pub fn slice(&self, rows: Range<usize>) -> Self {
-        let array = |own: &(FieldRef, ArrayRef)| (own.0.clone(), own.1.slice(rows.start, rows.len()));
-        let known = |texts: &OnceLock<Result<TextColumn>>| {
-            let known = texts.get().and_then(|made| made.as_ref().ok()?.slice(rows.clone()));
-            known.map_or_else(OnceLock::new, |texts| OnceLock::from(Ok(texts)))
+        let array = |column: &(FieldRef, ArrayRef)| (column.0.clone(), column.1.slice(rows.start, rows.len()));
+        let slice_texts = |texts: &OnceLock<Result<TextColumn>>| {
+            let sliced = texts.get().and_then(|result| result.as_ref().ok()?.slice(rows.clone()));
+            sliced.map_or_else(OnceLock::new, |texts| OnceLock::from(Ok(texts)))
         };
         let unread = |texts: &OnceLock<Option<TextColumn>>| {
-            let known = texts.get().and_then(|unread| unread.as_ref()?.slice(rows.clone()));
-            known.map_or_else(OnceLock::new, |texts| OnceLock::from(Some(texts)))
+            let sliced = texts.get().and_then(|unread| unread.as_ref()?.slice(rows.clone()));
+            sliced.map_or_else(OnceLock::new, |texts| OnceLock::from(Some(texts)))
         };
-        let flags = |own: &OnceLock<Option<Vec<bool>>>| match own.get() {
+        let flags = |cell: &OnceLock<Option<Vec<bool>>>| match cell.get() {
             Some(flags) => {
-                let own = flags.as_ref().map(|flags| flags[rows.clone()].to_vec());
-                OnceLock::from(own.filter(|flags| flags.contains(&true)))
+                let sliced = flags.as_ref().map(|flags| flags[rows.clone()].to_vec());
+                OnceLock::from(sliced.filter(|flags| flags.contains(&true)))
             }
             None => OnceLock::new(),
         };
         Self {
             columns: self.columns,
             rows: rows.len(),
-            arrays: self.arrays.iter().map(|own| own.as_ref().map(array)).collect(),
-            texts: self.texts.iter().map(known).collect(),
+            arrays: self.arrays.iter().map(|column| column.as_ref().map(array)).collect(),
+            texts: self.texts.iter().map(slice_texts).collect(),
             unread: self.unread.iter().map(unread).collect(),
             in_part: self.in_part.iter().map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: self.may_hold_placeholder.iter().map(flags).collect(),
@@ -130,7 +132,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Whether the values of a column have to be printed, each by itself, and haven't been.
+    /// Return true if the values of a column have to be printed, each by itself, and haven't been.
     pub fn prints_by_row(&self, column: usize) -> bool {
         self.texts[column].get().is_none()
             && self.arrays[column]
@@ -138,40 +140,40 @@ impl<'a> Batch<'a> {
                 .is_some_and(|(field, array)| !is_row_numbers(field) && TextColumn::prints_by_row(array.data_type()))
     }
 
-    /// Whether the values of a column are of a type that prints as some dozens of bytes at most, as numbers do.
+    /// Return true if the values of a column are of a type that prints as some dozens of bytes at most, as numbers do.
     pub fn prints_short(&self, column: usize) -> bool {
         self.arrays[column].as_ref().is_some_and(|(_, array)| array.data_type().is_primitive())
     }
 
-    /// Whether it is known already that no value of a column could form a placeholder.
+    /// Return true if a previous search showed that no value of a column could form a placeholder.
     pub fn was_looked_through(&self, column: usize) -> bool {
         self.may_hold_placeholder[column].get().is_some_and(Option::is_none)
     }
 
-    /// The texts of a column, if they have been made already.
-    pub fn made(&self, column: usize) -> Option<&TextColumn> {
+    /// Return the texts of a column, if they have been made already.
+    pub fn existing_texts(&self, column: usize) -> Option<&TextColumn> {
         self.texts[column].get()?.as_ref().ok()
     }
 
-    /// The texts of a column.
+    /// Return the texts of a column.
     ///
     /// # Errors
     ///
     /// `RenderError` with row and column for a value that has no text.
     pub fn texts(&self, column: usize) -> Result<&TextColumn> {
-        let made = threads::made(&self.texts[column], || match &self.arrays[column] {
+        let result = threads::get_or_make(&self.texts[column], || match &self.arrays[column] {
             Some((field, array)) => self.texts_of(field, array),
             None => TextColumn::new(&new_null_array(&DataType::Null, self.rows)),
         });
-        made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
+        result.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
     }
 
     fn texts_of(&self, field: &FieldRef, array: &ArrayRef) -> Result<TextColumn> {
         if !is_row_numbers(field) {
             return TextColumn::new(array);
         }
-        let texts = self.host.lower(field, array)?;
-        // Whoever answers counts for itself; a text too few or too many would stand in another row.
+        let texts = self.host.python_text(field, array)?;
+        // The number of texts is checked, because a missing or an additional text would shift the others to wrong rows.
         if texts.len() != array.len() {
             let message = format!("{} texts came for {} values", texts.len(), array.len());
             return Err(Error::render(Code::InternalError, message));
@@ -179,31 +181,32 @@ impl<'a> Batch<'a> {
         TextColumn::new(&texts)
     }
 
-    /// The texts of a column that values of some rows bring in.
+    /// Return the texts of a column that values of some rows bring in.
     ///
     /// # Errors
     ///
-    /// `RenderError` with the column for what is wrong with all of it. A value without text is not: [`BroughtIn::check`]
-    /// says so of the rows that show it.
+    /// `RenderError` with the column for an error of the whole column. A value without text isn't such an error:
+    /// [`BroughtIn::check`] raises it for the rows that show the value.
     pub fn brought_in(&self, column: usize) -> Result<BroughtIn<'_>> {
         let whole = match self.texts(column) {
             Ok(texts) => return Ok(BroughtIn { texts, errors: None }),
             Err(error) => error,
         };
         let Some((field, array)) = &self.arrays[column] else { return Err(whole) };
-        let made = threads::made(&self.in_part[column], || {
+        let result = threads::get_or_make(&self.in_part[column], || {
             let (mut texts, mut errors) = (LargeStringBuilder::new(), BTreeMap::new());
             self.collect_texts(field, array, 0, &mut texts, &mut errors)?;
             Ok(PartialTexts { texts: TextColumn::new(&texts.finish())?, errors })
         });
         let name = &*self.columns.names[column];
-        match made {
-            Ok(made) => Ok(BroughtIn { texts: &made.texts, errors: Some(&made.errors) }),
+        match result {
+            Ok(result) => Ok(BroughtIn { texts: &result.texts, errors: Some(&result.errors) }),
             Err(error) => Err(error.clone().in_column(name)),
         }
     }
 
-    /// Add the texts of values of which the first is that of row `start`, each half by itself where one has none.
+    /// Add the texts of values; the first is that of row `start`. If a value has no text, each half is added
+    /// separately.
     fn collect_texts(
         &self,
         field: &FieldRef,
@@ -213,18 +216,18 @@ impl<'a> Batch<'a> {
         errors: &mut BTreeMap<usize, Error>,
     ) -> Result<()> {
         match self.texts_of(field, array) {
-            Ok(made) => (0..made.len()).for_each(|row| texts.append_value(String::from_utf8_lossy(made.bytes(row)))),
-            Err(error) if error.place().row.is_none() && error.kind() != Kind::Stopped => return Err(error),
+            Ok(read) => (0..read.len()).for_each(|row| texts.append_value(String::from_utf8_lossy(read.bytes(row)))),
+            Err(error) if error.location().row.is_none() && error.kind() != Kind::Stopped => return Err(error),
             Err(error) if array.len() == 1 => {
                 errors.insert(start, error.shifted(start).in_column(field.name()));
                 texts.append_value("");
             }
             Err(error) => {
                 self.host.check()?;
-                let (half, known) = (array.len() / 2, errors.len());
+                let (half, error_count) = (array.len() / 2, errors.len());
                 self.collect_texts(field, &array.slice(0, half), start, texts, errors)?;
                 self.collect_texts(field, &array.slice(half, array.len() - half), start + half, texts, errors)?;
-                if errors.len() == known {
+                if errors.len() == error_count {
                     return Err(error); // it stopped the work, and no value is to blame
                 }
             }
@@ -232,48 +235,49 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The texts of a string column that nobody has read yet; [`TextColumn::unread`] says what is owed. None too if a
-    /// placeholder could stand in what nulls are shown as.
+    /// Return the texts of a string column that hasn't been read yet; [`TextColumn::unread`] lists the checks that are
+    /// still to be made. None too if a placeholder could be in the text of nulls.
     pub fn unread(&self, column: usize) -> Option<&TextColumn> {
         let (field, array) = self.arrays[column].as_ref().filter(|_| self.texts[column].get().is_none())?;
-        let unread = threads::made(&self.unread[column], || {
+        let unread = threads::get_or_make(&self.unread[column], || {
             let texts = if is_row_numbers(field) { None } else { TextColumn::unread(array) };
             texts.filter(|texts| self.nulls_are_clean(texts))
         });
         unread.as_ref()
     }
 
-    /// Check a column's texts and look through them, on all threads of the pool: before the row loop, which then finds
-    /// both done. What is wrong with a column is said when it is asked for.
+    /// Check and search a column's texts on all threads of the pool, before the row loop, which then finds the results.
+    /// An error of a column is raised when the column is read.
     pub fn prepare(&self, column: usize, scan: bool) {
         if let Some((field, array)) = &self.arrays[column]
             && !is_row_numbers(field)
             && self.texts[column].get().is_none()
         {
             let tokens = &self.columns.tokens;
-            let made = TextColumn::looked_through(array, &|bytes| scan && tokens.none_in(bytes));
-            let clean = made.as_ref().is_ok_and(|(texts, clean)| *clean && self.nulls_are_clean(texts));
-            // Whoever was here first found the same. Nothing is held meanwhile: this thread may take up work that asks.
+            let result = TextColumn::new_with_scan(array, &|bytes| scan && tokens.none_in(bytes));
+            let clean = result.as_ref().is_ok_and(|(texts, clean)| *clean && self.nulls_are_clean(texts));
+            // If another thread was here first, its result is the same. No lock is held meanwhile, because this thread
+            // may take up work that reads the column.
             if clean {
                 let _ = self.may_hold_placeholder[column].set(None);
             }
-            let _ = self.texts[column].set(made.map(|(texts, _)| texts));
+            let _ = self.texts[column].set(result.map(|(texts, _)| texts));
         }
         if scan && self.texts(column).is_ok() {
             let _ = self.may_hold_placeholder(column);
         }
     }
 
-    /// Whether no token could stand in what nulls are shown as, which isn't among a column's bytes.
+    /// Return true if no token could be in the text of nulls, which isn't among a column's bytes.
     fn nulls_are_clean(&self, texts: &TextColumn) -> bool {
         !texts.has_nulls() || self.columns.tokens.none_in(NONE)
     }
 
-    /// The text of a field; the replacement where the column is masked.
+    /// Return the text of a field, or its replacement if the column is masked.
     ///
     /// # Errors
     ///
-    /// As [`Self::texts`].
+    /// The errors of [`Self::texts`].
     pub fn field(&self, column: usize, row: usize) -> Result<&[u8]> {
         match self.columns.mask(column) {
             Some(by) => Ok(by.as_bytes()),
@@ -281,11 +285,11 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// As [`Self::field`], of a column that a value brings in.
+    /// [`Self::field`] for a column that a value brings in.
     ///
     /// # Errors
     ///
-    /// `RenderError` for a value without text in this row, and for what is wrong with all of the column.
+    /// `RenderError` for a value without text in this row, and for an error of the whole column.
     pub fn brought_in_field(&self, column: usize, row: usize) -> Result<&[u8]> {
         if let Some(by) = self.columns.mask(column) {
             return Ok(by.as_bytes());
@@ -295,36 +299,37 @@ impl<'a> Batch<'a> {
         Ok(brought_in.texts.bytes(row))
     }
 
-    /// The text of a column that nothing stands for in a template.
+    /// Return the text of a column that no placeholder of a template names.
     ///
     /// # Errors
     ///
-    /// As [`Self::texts`].
+    /// The errors of [`Self::texts`].
     pub fn named(&self, name: &str, row: usize) -> Result<&[u8]> {
-        match self.columns.names.iter().rposition(|known| &**known == name) {
+        match self.columns.names.iter().rposition(|column_name| &**column_name == name) {
             Some(column) => Ok(self.texts(column)?.bytes(row)),
             None => Ok(b""),
         }
     }
 
-    /// Which values of a column may hold a placeholder or end in half of one; None if none does. Values behind many that
-    /// do are not looked at, and said to do so too: filling a row column by column is right for any.
+    /// Return true for each value of a column that may hold a placeholder or end in half of one; None if no value does.
+    /// After many values that do, the remaining ones count as true without a look, because filling a row column by
+    /// column is right for any value.
     ///
     /// # Errors
     ///
-    /// As [`Self::texts`].
+    /// The errors of [`Self::texts`].
     pub fn may_hold_placeholder(&self, column: usize) -> Result<Option<&[bool]>> {
         let texts = self.texts(column)?;
-        let made = threads::made(&self.may_hold_placeholder[column], || {
+        let flags = threads::get_or_make(&self.may_hold_placeholder[column], || {
             if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in_long(all))
                 && self.nulls_are_clean(texts)
             {
                 return None;
             }
-            // Texts that rows pick from are looked at once, however many rows show them.
+            // If rows pick from texts, each text is searched once.
             if texts
                 .picked_from()
-                .is_some_and(|from| !(0..from.len()).any(|at| self.columns.tokens.could_form(from.bytes(at))))
+                .is_some_and(|from| !(0..from.len()).any(|index| self.columns.tokens.could_form(from.bytes(index))))
                 && self.nulls_are_clean(texts)
             {
                 return None;
@@ -341,6 +346,6 @@ impl<'a> Batch<'a> {
             let flags = flags.concat();
             flags.contains(&true).then_some(flags)
         });
-        Ok(made.as_deref())
+        Ok(flags.as_deref())
     }
 }

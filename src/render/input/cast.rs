@@ -1,4 +1,4 @@
-//! The casts that plans need: columns of any width, layout and encoding as those that the core reads.
+//! The casts that plans need: from columns of any width, layout and encoding to those that the core reads.
 
 use std::sync::Arc;
 
@@ -15,27 +15,27 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, FieldRef};
 
-use super::copies::{interleaved, taken};
+use super::copies::{interleaved, take_rows};
 use crate::error::{Code, Error, Result};
 
-/// An array as one of another type, which holds each of its values: a value that the type lacks is no null.
+/// Convert an array to another type that can hold each of its values. A value that the type lacks doesn't become null.
 ///
-/// Dictionaries and runs are unpacked, integers become 64-bit ones and floats, decimals too, strings and lists change
-/// their layout, lists with their items. What the rest would become, no plan reads.
+/// Dictionaries and runs are unpacked, integers become 64-bit ones, floats and decimals become 64-bit floats, and
+/// strings and lists change their layout, with the items of lists. No plan reads the result of any other conversion.
 ///
 /// # Errors
 ///
-/// `RenderError` for such a value, or types that have nothing in common.
+/// `RenderError` for such a value, or for types without a common type.
 pub fn cast(array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
     use DataType as T;
     Ok(match (array.data_type(), to) {
-        (own, to) if own == to => array.slice(0, array.len()),
+        (from, to) if from == to => array.slice(0, array.len()),
         (T::Null, to) => new_null_array(to, array.len()),
         (T::Dictionary(..), to) => {
             let dictionary = array.as_any_dictionary();
             let keys = integers(dictionary.keys())?;
-            let places = keys.iter().map(|key| key.map(|key| key as usize));
-            cast(&taken(dictionary.values(), places).ok_or_else(|| too_large(array, to))?, to)?
+            let rows = keys.iter().map(|key| key.map(|key| key as usize));
+            cast(&take_rows(dictionary.values(), rows).ok_or_else(|| too_large(array, to))?, to)?
         }
         (T::RunEndEncoded(ends, _), to) => {
             let values = match ends.data_type() {
@@ -45,8 +45,8 @@ pub fn cast(array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
             };
             cast(&values.ok_or_else(|| too_large(array, to))?, to)?
         }
-        (own, T::Int64) if own.is_integer() => Arc::new(integers(array)?),
-        (own, T::Float64) if own.is_numeric() => Arc::new(floats(array)?),
+        (from, T::Int64) if from.is_integer() => Arc::new(integers(array)?),
+        (from, T::Float64) if from.is_numeric() => Arc::new(floats(array)?),
         (T::Utf8, T::Utf8View) => Arc::new(StringViewArray::from(array.as_string::<i32>())),
         (T::LargeUtf8, T::Utf8View) => Arc::new(StringViewArray::from(array.as_string::<i64>())),
         (T::Utf8 | T::LargeUtf8 | T::Utf8View, T::Utf8) => Arc::new(strings::<i32>(array, to)?),
@@ -69,18 +69,18 @@ fn too_large(array: &dyn Array, to: &DataType) -> Error {
     fault(format!("{} values of type {} don't fit one array of type {to}", array.len(), array.data_type()))
 }
 
-/// What runs stand for, one value a row.
+/// Expand run-end encoded values to a value for each row.
 fn unpacked<R: RunEndIndexType>(array: &dyn Array) -> Option<ArrayRef> {
     let runs = array.as_run::<R>();
     let (ends, start) = (runs.run_ends().values(), runs.run_ends().offset());
-    let mut at = runs.run_ends().get_start_physical_index();
-    let places = (start..start + array.len()).map(|row| {
-        while ends[at].as_usize() <= row {
-            at += 1;
+    let mut run = runs.run_ends().get_start_physical_index();
+    let indices = (start..start + array.len()).map(|row| {
+        while ends[run].as_usize() <= row {
+            run += 1;
         }
-        Some(at)
+        Some(run)
     });
-    taken(runs.values(), places)
+    take_rows(runs.values(), indices)
 }
 
 fn integers(array: &dyn Array) -> Result<Int64Array> {
@@ -103,7 +103,7 @@ fn integers(array: &dyn Array) -> Result<Int64Array> {
 }
 
 fn floats(array: &dyn Array) -> Result<Float64Array> {
-    /// Divided as floats, as casts of decimals are everywhere in Arrow.
+    /// Convert decimals to floats by a division of floats, as all of Arrow's casts of decimals do.
     fn decimals<T: ArrowPrimitiveType>(array: &dyn Array, scale: i8, of: impl Fn(T::Native) -> f64) -> Float64Array {
         array.as_primitive::<T>().unary(|value| of(value) / 10_f64.powi(scale.into()))
     }
@@ -122,11 +122,11 @@ fn floats(array: &dyn Array) -> Result<Float64Array> {
 }
 
 fn strings<O: OffsetSizeTrait>(array: &dyn Array, to: &DataType) -> Result<GenericStringArray<O>> {
-    fn moved<I: OffsetSizeTrait, O: OffsetSizeTrait>(own: &GenericStringArray<I>) -> Option<GenericStringArray<O>> {
-        let offsets = narrowed(own.value_offsets().iter().map(|at| at.as_usize()))?;
-        GenericStringArray::try_new(offsets, own.values().clone(), own.nulls().cloned()).ok()
+    fn moved<I: OffsetSizeTrait, O: OffsetSizeTrait>(source: &GenericStringArray<I>) -> Option<GenericStringArray<O>> {
+        let offsets = narrowed(source.value_offsets().iter().map(|offset| offset.as_usize()))?;
+        GenericStringArray::try_new(offsets, source.values().clone(), source.nulls().cloned()).ok()
     }
-    let made = match array.data_type() {
+    let converted = match array.data_type() {
         DataType::Utf8 => moved(array.as_string::<i32>()),
         DataType::LargeUtf8 => moved(array.as_string::<i64>()),
         _ => {
@@ -135,40 +135,45 @@ fn strings<O: OffsetSizeTrait>(array: &dyn Array, to: &DataType) -> Result<Gener
             O::from_usize(size).map(|_| views.iter().collect())
         }
     };
-    made.ok_or_else(|| too_large(array, to))
+    converted.ok_or_else(|| too_large(array, to))
 }
 
-/// Offsets as those of another width; None where one is too large for it.
+/// Convert offsets to another width; None if an offset is too large for it.
 fn narrowed<O: OffsetSizeTrait>(offsets: impl Iterator<Item = usize>) -> Option<OffsetBuffer<O>> {
     let offsets = offsets.map(O::from_usize).collect::<Option<ScalarBuffer<O>>>()?;
-    // They came from an array, in which none is below the one before.
+    // The offsets come from an array, so they ascend.
     Some(OffsetBuffer::new(offsets))
 }
 
 fn lists<O: OffsetSizeTrait>(array: &dyn Array, item: &FieldRef, to: &DataType) -> Result<GenericListArray<O>> {
     type Parts<O> = (Option<OffsetBuffer<O>>, ArrayRef, Option<NullBuffer>);
-    fn plain<I: OffsetSizeTrait, O: OffsetSizeTrait>(own: &GenericListArray<I>) -> Parts<O> {
-        let offsets = own.value_offsets().iter().map(|at| at.as_usize());
-        (narrowed(offsets), own.values().clone(), own.nulls().cloned())
+    fn plain<I: OffsetSizeTrait, O: OffsetSizeTrait>(source: &GenericListArray<I>) -> Parts<O> {
+        let offsets = source.value_offsets().iter().map(|offset| offset.as_usize());
+        (narrowed(offsets), source.values().clone(), source.nulls().cloned())
     }
-    fn views<I: OffsetSizeTrait, O: OffsetSizeTrait>(own: &GenericListViewArray<I>) -> Option<Parts<O>> {
-        let lists =
-            || own.value_offsets().iter().zip(own.value_sizes()).map(|(at, size)| (at.as_usize(), size.as_usize()));
-        let values = lists().flat_map(|(at, size)| (at..at + size).map(|at| Some((0, at))));
-        let values = interleaved(&[own.values()], values)?;
+    fn views<I: OffsetSizeTrait, O: OffsetSizeTrait>(source: &GenericListViewArray<I>) -> Option<Parts<O>> {
+        let lists = || {
+            source
+                .value_offsets()
+                .iter()
+                .zip(source.value_sizes())
+                .map(|(offset, size)| (offset.as_usize(), size.as_usize()))
+        };
+        let values = lists().flat_map(|(offset, size)| (offset..offset + size).map(|index| Some((0, index))));
+        let values = interleaved(&[source.values()], values)?;
         let ends = lists().scan(0, |end, (_, size)| {
             *end += size;
             Some(*end)
         });
-        Some((narrowed(std::iter::once(0).chain(ends)), values, own.nulls().cloned()))
+        Some((narrowed(std::iter::once(0).chain(ends)), values, source.nulls().cloned()))
     }
     let parts = match array.data_type() {
         DataType::List(_) => Some(plain(array.as_list::<i32>())),
         DataType::LargeList(_) => Some(plain(array.as_list::<i64>())),
         DataType::FixedSizeList(_, size) => {
-            let own = array.as_fixed_size_list();
-            let offsets = narrowed((0..=own.len()).map(|row| row * *size as usize));
-            Some((offsets, own.values().clone(), own.nulls().cloned()))
+            let source = array.as_fixed_size_list();
+            let offsets = narrowed((0..=source.len()).map(|row| row * *size as usize));
+            Some((offsets, source.values().clone(), source.nulls().cloned()))
         }
         DataType::ListView(_) => views(array.as_list_view::<i32>()),
         DataType::LargeListView(_) => views(array.as_list_view::<i64>()),
@@ -196,8 +201,9 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_value_or_are_refused() {
-        let to_int =
-            |array: &dyn Array| cast(array, &DataType::Int64).map(|made| made.as_primitive::<Int64Type>().clone());
+        let to_int = |array: &dyn Array| {
+            cast(array, &DataType::Int64).map(|integers| integers.as_primitive::<Int64Type>().clone())
+        };
         let ints: Int64Array = [Some(-1), None, Some(7)].into_iter().collect();
         assert_eq!(to_int(&Int8Array::from(vec![Some(-1), None, Some(7)])).unwrap(), ints);
         assert_eq!(to_int(&UInt64Array::from(vec![7])).unwrap(), Int64Array::from(vec![7]));
@@ -219,8 +225,9 @@ mod tests {
         let all = [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View];
         let plain = texts(&[Some("a text of more than twelve bytes"), None, Some("é"), Some("")]);
         for (from, to) in all.iter().flat_map(|from| all.iter().map(move |to| (from, to))) {
-            let made = cast(&cast(&cast(&plain, from).unwrap().slice(1, 3), to).unwrap(), &DataType::Utf8).unwrap();
-            assert_eq!(&made, &plain.slice(1, 3), "{from} to {to}");
+            let converted =
+                cast(&cast(&cast(&plain, from).unwrap().slice(1, 3), to).unwrap(), &DataType::Utf8).unwrap();
+            assert_eq!(&converted, &plain.slice(1, 3), "{from} to {to}");
         }
         assert!(cast(&plain, &DataType::Int64).is_err());
     }
@@ -246,9 +253,9 @@ mod tests {
         let narrow: FieldRef = Arc::new(Field::new_list_field(DataType::Int8, true));
         let items = Arc::new(Int8Array::from(vec![Some(1), None, Some(3), Some(4)]));
         let nulls = expected.nulls().cloned();
-        let own = ListArray::new(narrow, OffsetBuffer::from_lengths([2, 0, 0, 2]), items, nulls);
-        let made = cast(&own.slice(1, 3), &DataType::LargeList(item.clone())).unwrap();
-        assert_eq!(made.as_list::<i64>(), &expected.slice(1, 3));
+        let source = ListArray::new(narrow, OffsetBuffer::from_lengths([2, 0, 0, 2]), items, nulls);
+        let converted = cast(&source.slice(1, 3), &DataType::LargeList(item.clone())).unwrap();
+        assert_eq!(converted.as_list::<i64>(), &expected.slice(1, 3));
         assert_eq!(cast(&expected, &DataType::List(item)).unwrap().as_list::<i32>().value_offsets(), [0, 2, 2, 2, 4]);
 
         let mut views = ListViewBuilder::new(StringBuilder::new());
@@ -260,9 +267,9 @@ mod tests {
         }
         views.append(false);
         let item: FieldRef = Arc::new(Field::new_list_field(DataType::LargeUtf8, true));
-        let made = cast(&views.finish().slice(1, 3), &DataType::List(item)).unwrap();
-        assert_eq!(made.as_list::<i32>().value_offsets(), [0, 0, 1, 1]);
-        assert_eq!(made.as_list::<i32>().values().as_string::<i64>(), &LargeStringArray::from(vec!["c"]));
-        assert!(made.is_null(2));
+        let converted = cast(&views.finish().slice(1, 3), &DataType::List(item)).unwrap();
+        assert_eq!(converted.as_list::<i32>().value_offsets(), [0, 0, 1, 1]);
+        assert_eq!(converted.as_list::<i32>().values().as_string::<i64>(), &LargeStringArray::from(vec!["c"]));
+        assert!(converted.is_null(2));
     }
 }

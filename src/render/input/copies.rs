@@ -1,5 +1,5 @@
-//! Values copied into new arrays, by the one kernel that arrow-data has for all types: where a row comes after the other,
-//! no such copy is made. What has a kernel for each type takes half as long to compile as this crate does.
+//! Copies values into new arrays with arrow-data's kernel, which covers all types; no copy is made if rows are
+//! consecutive. Kernels for each type would take half as long to compile as this crate does.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 
-/// The values at these places of an array, null for none; None where they pass what one array can hold.
-pub fn taken(array: &dyn Array, places: impl IntoIterator<Item = Option<usize>>) -> Option<ArrayRef> {
-    interleaved(&[array], places.into_iter().map(|place| place.map(|place| (0, place))))
+/// Return the values in these rows of an array, and a null for each None; None if they exceed the size of an array.
+pub fn take_rows(array: &dyn Array, rows: impl IntoIterator<Item = Option<usize>>) -> Option<ArrayRef> {
+    interleaved(&[array], rows.into_iter().map(|row| row.map(|row| (0, row))))
 }
 
-/// All values of an array, so many times; None where they pass what one array can hold.
+/// Repeat all values of an array `times` times; None if they exceed the size of an array.
 pub fn repeated(array: &dyn Array, times: usize) -> Option<ArrayRef> {
     copied(&[array], std::iter::repeat_n(Run::Of(0, 0..array.len()), times), array.len() * times)
 }
 
-/// Values of arrays of one type in this order: which array, and the place in it, null for none. None where they pass what
-/// one array can hold.
+/// Return values of arrays of the same type in this order: the array and the index in it, or None for a null. None if
+/// they exceed the size of an array.
 pub fn interleaved(
     arrays: &[&dyn Array],
-    places: impl IntoIterator<Item = Option<(usize, usize)>>,
+    locations: impl IntoIterator<Item = Option<(usize, usize)>>,
 ) -> Option<ArrayRef> {
     let mut runs: Vec<Run> = Vec::new();
     let mut len = 0;
-    for place in places {
+    for location in locations {
         len += 1;
-        match (runs.last_mut(), place) {
-            (Some(Run::Of(last, run)), Some((array, at))) if *last == array && run.end == at => run.end += 1,
+        match (runs.last_mut(), location) {
+            (Some(Run::Of(last, run)), Some((array, index))) if *last == array && run.end == index => run.end += 1,
             (Some(Run::Null(count)), None) => *count += 1,
-            (_, Some((array, at))) => runs.push(Run::Of(array, at..at + 1)),
+            (_, Some((array, index))) => runs.push(Run::Of(array, index..index + 1)),
             (_, None) => runs.push(Run::Null(1)),
         }
     }
@@ -45,7 +45,7 @@ pub fn interleaved(
     }
 }
 
-/// Strings, of which each message of a batch may have some: the kernel takes twice as long for one by one.
+/// Copy strings one by one, which takes half the time of Arrow's kernel.
 fn strings<O: OffsetSizeTrait>(arrays: &[&dyn Array], runs: &[Run], len: usize) -> Option<ArrayRef> {
     let arrays: Vec<&GenericStringArray<O>> = arrays.iter().map(|array| array.as_string::<O>()).collect();
     let size = |run: &Run| match run {
@@ -62,7 +62,7 @@ fn strings<O: OffsetSizeTrait>(arrays: &[&dyn Array], runs: &[Run], len: usize) 
         match run {
             Run::Of(array, run) => {
                 let array = arrays[*array];
-                run.clone().for_each(|at| copy.append_option(array.is_valid(at).then(|| array.value(at))));
+                run.clone().for_each(|index| copy.append_option(array.is_valid(index).then(|| array.value(index))));
             }
             Run::Null(count) => copy.append_nulls(*count),
         }
@@ -70,18 +70,18 @@ fn strings<O: OffsetSizeTrait>(arrays: &[&dyn Array], runs: &[Run], len: usize) 
     Some(Arc::new(copy.finish()))
 }
 
-/// Arrays one behind the other; None where they pass what one array can hold.
-pub(super) fn end_to_end(arrays: &[ArrayRef], len: usize) -> Option<ArrayRef> {
+/// Concatenate arrays; None if they exceed the size of an array.
+pub(in crate::render) fn end_to_end(arrays: &[ArrayRef], len: usize) -> Option<ArrayRef> {
     let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
     copied(&arrays, arrays.iter().enumerate().map(|(n, array)| Run::Of(n, 0..array.len())), len)
 }
 
-/// What is copied at once.
+/// Values, or nulls, that are copied in a single step.
 #[derive(Clone)]
 enum Run {
-    /// Values side by side of one array.
+    /// A range of values of an array.
     Of(usize, Range<usize>),
-    /// So many nulls.
+    /// This number of nulls.
     Null(usize),
 }
 
@@ -93,7 +93,7 @@ fn copied(arrays: &[&dyn Array], runs: impl IntoIterator<Item = Run>, len: usize
     }
     let mut copy = MutableArrayData::new(data, true, len);
     for run in runs {
-        // All that is refused is what has no room.
+        // The kernel refuses only values that have no room.
         match run {
             Run::Of(array, run) => copy.try_extend(array, run.start, run.end).ok()?,
             Run::Null(count) => copy.try_extend_nulls(count).ok()?,
@@ -102,10 +102,11 @@ fn copied(arrays: &[&dyn Array], runs: impl IntoIterator<Item = Run>, len: usize
     Some(make_array(copy.freeze()))
 }
 
-/// Whether keys have room for the values of all arrays' dictionaries, at any depth: the kernel takes it for granted.
+/// Return true if the keys have room for the values of all arrays' dictionaries, at any depth. Arrow's kernel doesn't
+/// check this.
 fn dictionaries_fit(all: &[&ArrayData]) -> bool {
     let children = all[0].child_data().len();
-    let child = |n: usize| all.iter().map(|one| &one.child_data()[n]).collect::<Vec<&ArrayData>>();
+    let child = |n: usize| all.iter().map(|array| &array.child_data()[n]).collect::<Vec<&ArrayData>>();
     let DataType::Dictionary(keys, _) = all[0].data_type() else {
         return (0..children).all(|n| dictionaries_fit(&child(n)));
     };
@@ -117,11 +118,11 @@ fn dictionaries_fit(all: &[&ArrayData]) -> bool {
         _ => i32::MAX as usize,
     };
     let values = child(0);
-    // One dictionary is used as it is. Where there are more, an empty one begins where the last one ends.
+    // A single dictionary is used unchanged. If there are more, an empty one begins where the last one ends.
     if values.windows(2).all(|two| two[0].ptr_eq(two[1])) {
         return values[0].len() <= room + 1;
     }
-    values.iter().map(|one| one.len()).sum::<usize>() <= room && dictionaries_fit(&values)
+    values.iter().map(|dictionary| dictionary.len()).sum::<usize>() <= room && dictionaries_fit(&values)
 }
 
 #[cfg(test)]
@@ -130,7 +131,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Numbers from `first` on in a dictionary of as many values.
+    /// Make a dictionary array of numbers from `first` on, with as many values.
     pub fn dictionary(first: i64, len: i8) -> ArrayRef {
         let values = Int64Array::from_iter_values(first..first + i64::from(len));
         Arc::new(DictionaryArray::new(Int8Array::from_iter_values(0..len), Arc::new(values)))
@@ -139,13 +140,13 @@ pub(super) mod tests {
     #[test]
     fn values_are_copied_in_order() {
         let (a, b) = (StringArray::from(vec![Some("a"), None]), StringArray::from(vec!["b", "c"]));
-        let places = [Some((1, 0)), Some((1, 1)), None, None, Some((0, 1)), Some((0, 0)), Some((0, 0))];
+        let locations = [Some((1, 0)), Some((1, 1)), None, None, Some((0, 1)), Some((0, 0)), Some((0, 0))];
         let expected = StringArray::from(vec![Some("b"), Some("c"), None, None, None, Some("a"), Some("a")]);
-        assert_eq!(&*interleaved(&[&a, &b], places).unwrap(), &expected as &dyn Array);
+        assert_eq!(&*interleaved(&[&a, &b], locations).unwrap(), &expected as &dyn Array);
         let views = StringViewArray::from(vec!["one that is longer than a view", "b"]);
         let twice = ["one that is longer than a view", "b"].repeat(2);
         assert_eq!(&*repeated(&views, 2).unwrap(), &StringViewArray::from(twice) as &dyn Array);
-        assert_eq!(taken(&views, []).unwrap().len(), 0);
+        assert_eq!(take_rows(&views, []).unwrap().len(), 0);
         assert_eq!(repeated(&StructArray::new_empty_fields(2, None), 3).unwrap().len(), 6);
     }
 

@@ -1,22 +1,23 @@
-//! What rendering asks of whoever runs it: signals, and the values of types that only the interpreter knows.
+//! The services that rendering needs from its caller: signals, and the values of types that only the interpreter can
+//! read.
 
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Kind, Result};
 use crate::plan::Limits;
 use crate::value::Value;
 
-/// What rendering asks of whoever runs it.
-pub trait Host: Sync {
-    /// The texts of a column of a type that [`crate::pytext`] doesn't know, as strings: only the interpreter has them.
+/// The services that rendering needs from its caller.
+pub trait PythonCallbacks: Sync {
+    /// Return the texts of a column whose type only the interpreter can read, as strings.
     ///
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef>;
+    fn python_text(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef>;
 
-    /// The values of a column of a type that [`crate::pytext`] doesn't know, as Python has them.
+    /// Return the Python values of a column whose type only the interpreter can read.
     ///
     /// # Errors
     ///
@@ -26,24 +27,36 @@ pub trait Host: Sync {
             .in_column(field.name()))
     }
 
-    /// Called between slices of long work.
+    /// Check for signals between slices of long work.
     ///
     /// # Errors
     ///
-    /// Whatever has to stop the work, such as a signal.
+    /// Any error that stops the work, such as a signal.
     fn check(&self) -> Result<()>;
 
-    /// How much what is rendered may take.
+    /// Return the error of a row, if an exception of the interpreter for a value of this row stopped the work.
+    ///
+    /// # Errors
+    ///
+    /// The same error, if it doesn't belong to a row.
+    fn row_error(&self, error: Error) -> Result<Error> {
+        if error.kind() == Kind::Stopped { Err(error) } else { Ok(error) }
+    }
+
+    /// Record that a text was filled in column by column, because copying its values could have missed a placeholder.
+    fn has_substituted(&self) {}
+
+    /// Return the limits on the size of rendered texts.
     fn limits(&self) -> Limits {
         Limits::default()
     }
 }
 
 /// A host without an interpreter.
-pub struct NoHost;
+pub struct NoPython;
 
-impl Host for NoHost {
-    fn lower(&self, field: &Field, _: &ArrayRef) -> Result<ArrayRef> {
+impl PythonCallbacks for NoPython {
+    fn python_text(&self, field: &Field, _: &ArrayRef) -> Result<ArrayRef> {
         Err(Error::render(Code::UnsupportedColumnType, format!("the type {} has no text here", field.data_type()))
             .in_column(field.name()))
     }
@@ -53,11 +66,11 @@ impl Host for NoHost {
     }
 }
 
-/// The extension type of a column that holds row numbers in the place of its values, which Python has.
+/// The extension type of a column that holds row numbers in place of its values, which Python holds.
 const ROW_NUMBERS: &str = "promptpress.rows";
 
-/// Whether a column holds row numbers. Any other extension type is of storage alone: those that Python knows better don't
-/// come here.
+/// Return true if a column holds row numbers. Any other extension type that comes here is read as its storage type,
+/// because Python converts the types that it can read before.
 pub fn is_row_numbers(field: &Field) -> bool {
     field.metadata().get("ARROW:extension:name").is_some_and(|name| name == ROW_NUMBERS)
 }

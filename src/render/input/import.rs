@@ -1,12 +1,12 @@
 //! Arrays made of data that came in by Arrow's C interface.
 //!
-//! A slice of a struct, of a list of a fixed size or of a sparse union has its children whole, and says by its offset
-//! which of their values are its own. arrow-rs applies such an offset twice to a struct that lies within another of
-//! these (apache/arrow-rs#7595). Here each gets the children that it shows and no offset, before an array is made of it,
-//! so that nothing that reads arrays has offsets of this kind to think of.
+//! A slice of a struct, of a list of a fixed size or of a sparse union has whole children, and its offset selects their
+//! values. arrow-rs applies such an offset twice to a struct within another of these types (apache/arrow-rs#7595). Here
+//! each array gets the children that it shows and no offset before it is built, so that no reader of arrays has to
+//! handle offsets of this kind.
 //!
-//! One of the crate's few places with unsafe code: building the data anew the checked way reads all values, also those
-//! behind nulls, which may be anything.
+//! This is one of the crate's few places with unsafe code. Building the data with checks reads all values, also those
+//! under nulls, which may be anything.
 
 use arrow_array::{ArrayRef, make_array};
 use arrow_data::ArrayData;
@@ -24,7 +24,7 @@ pub fn array_of(data: ArrayData) -> Result<ArrayRef> {
     Ok(make_array(rows_of(data, 0, rows)?))
 }
 
-/// The rows of `data` from `start` on, with the children that belong to them.
+/// Return `rows` rows of `data` from `start` on, with the children that belong to them.
 fn rows_of(data: ArrayData, start: usize, rows: usize) -> Result<ArrayData> {
     if start.checked_add(rows).is_none_or(|end| end > data.len()) {
         let message = format!("the array shows {rows} values of a child that has fewer: the Arrow array is malformed");
@@ -40,16 +40,16 @@ fn rows_of(data: ArrayData, start: usize, rows: usize) -> Result<ArrayData> {
         DataType::FixedSizeList(_, size) => Some(usize::try_from(size).unwrap_or(0)),
         _ => None,
     };
-    let shown = |child: ArrayData| match values_per_row {
+    let sliced = |child: ArrayData| match values_per_row {
         Some(values) => rows_of(child, first.saturating_mul(values), rows.saturating_mul(values)),
         None => {
             let all = child.len();
             rows_of(child, 0, all)
         }
     };
-    let children = children.into_iter().map(shown).collect::<Result<Vec<_>>>()?;
+    let children = children.into_iter().map(sliced).collect::<Result<Vec<_>>>()?;
     if matches!(data_type, DataType::Union(_, UnionMode::Sparse)) {
-        // The types of the rows, a byte each.
+        // The types of the rows take a byte each.
         buffers = buffers.into_iter().map(|types| types.slice_with_length(first, rows)).collect();
     }
     let builder = ArrayData::builder(data_type)
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Data as a C producer has it: a slice has its own offset, and its children are whole.
+    /// Make data as a C producer exports it: a slice has an offset, and its children are whole.
     fn slice(data_type: DataType, offset: usize, len: usize, children: Vec<ArrayData>) -> ArrayData {
         let builder = ArrayData::builder(data_type).offset(offset).len(len).child_data(children);
         // SAFETY: The callers give children that are long enough.

@@ -7,20 +7,20 @@ use super::cast::cast;
 use super::copies::end_to_end;
 use crate::error::{Code, Error, Result};
 
-/// Batches of one schema as one. A dictionary that has no room for what it has in all of them is unpacked.
+/// Join batches of the same schema. A dictionary whose keys have no room for the values of all batches is unpacked.
 ///
 /// # Errors
 ///
-/// `RenderError` naming a column whose values pass what one array can hold.
+/// `RenderError` that names a column whose values exceed the size of an array.
 pub fn joined(batches: &[RecordBatch]) -> Result<RecordBatch> {
     let schema = batches[0].schema();
     let rows = batches.iter().map(RecordBatch::num_rows).sum();
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for (n, field) in schema.fields().iter().enumerate() {
-        let own: Vec<ArrayRef> = batches.iter().map(|batch| batch.column(n).clone()).collect();
-        let all = match (end_to_end(&own, rows), field.data_type()) {
+        let arrays: Vec<ArrayRef> = batches.iter().map(|batch| batch.column(n).clone()).collect();
+        let all = match (end_to_end(&arrays, rows), field.data_type()) {
             (None, DataType::Dictionary(_, values)) => {
-                let plain = own.iter().map(|array| cast(array, values)).collect::<Result<Vec<_>>>();
+                let plain = arrays.iter().map(|array| cast(array, values)).collect::<Result<Vec<_>>>();
                 end_to_end(&plain.map_err(|e| e.in_column(field.name()))?, rows)
             }
             (all, _) => all,

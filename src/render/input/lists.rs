@@ -10,9 +10,9 @@ use arrow_schema::{DataType, Field};
 use super::arrays::lists_in_bounds;
 use super::cast::cast;
 use crate::error::Result;
-use crate::pytext::lead_inside;
+use crate::python_text::lead_inside;
 
-/// Whether Python sees a list in the cells of such a column.
+/// Return true if Python sees a list in the cells of such a column.
 pub fn is_list(data_type: &DataType) -> bool {
     matches!(
         data_type,
@@ -24,7 +24,7 @@ pub fn is_list(data_type: &DataType) -> bool {
     )
 }
 
-/// The type of a list's elements.
+/// Return the type of a list's elements.
 pub fn element_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Dictionary(_, values) => element_type(values),
@@ -38,11 +38,11 @@ pub fn element_type(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// A list column of any layout as one of 64-bit offsets.
+/// Convert a list column of any layout to one of 64-bit offsets.
 ///
 /// # Errors
 ///
-/// `RenderError` if it can't be cast, or a list leads outside its elements.
+/// `RenderError` if the column can't be cast, or if a list leads outside its elements.
 pub fn large_lists(column: &ArrayRef) -> Result<LargeListArray> {
     lists_in_bounds(column)?;
     let element = element_type(column.data_type()).unwrap_or(DataType::Null);
@@ -50,7 +50,7 @@ pub fn large_lists(column: &ArrayRef) -> Result<LargeListArray> {
     Ok(cast(column, &target)?.as_list::<i64>().clone())
 }
 
-/// Whether the cells of such a column are strings in Python, or nothing.
+/// Return true if the cells of such a column are strings in Python, or nothing.
 pub fn is_text(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_text(values),
@@ -59,13 +59,13 @@ pub fn is_text(data_type: &DataType) -> bool {
     }
 }
 
-/// The same batch without list items of other rows, which a slice of a list column still has around its own. What is
-/// wrong with those is nothing to these rows.
-pub fn with_own_items(batch: &RecordBatch) -> RecordBatch {
+/// Remove the list items of other rows, which a slice of a list column still has around those of its rows. Errors in
+/// those items don't concern these rows.
+pub fn without_other_items(batch: &RecordBatch) -> RecordBatch {
     if !batch.columns().iter().any(|column| holds_lists(column.data_type())) {
         return batch.clone();
     }
-    let columns = batch.columns().iter().map(own_items).collect();
+    let columns = batch.columns().iter().map(cut_items).collect();
     RecordBatch::try_new(batch.schema(), columns).unwrap_or_else(|_| batch.clone())
 }
 
@@ -77,22 +77,23 @@ fn holds_lists(data_type: &DataType) -> bool {
     }
 }
 
-fn own_items(array: &ArrayRef) -> ArrayRef {
+fn cut_items(array: &ArrayRef) -> ArrayRef {
     let cut: Option<ArrayRef> = match array.data_type() {
         DataType::List(field) => cut_list(array.as_list::<i32>(), field),
         DataType::LargeList(field) => cut_list(array.as_list::<i64>(), field),
         DataType::Struct(fields) if holds_lists(array.data_type()) => {
             let rows = array.as_struct();
-            let columns = rows.columns().iter().map(own_items).collect();
-            let made = StructArray::try_new(fields.clone(), columns, rows.nulls().cloned());
-            made.ok().map(|made| Arc::new(made) as ArrayRef)
+            let columns = rows.columns().iter().map(cut_items).collect();
+            let rebuilt = StructArray::try_new(fields.clone(), columns, rows.nulls().cloned());
+            rebuilt.ok().map(|rebuilt| Arc::new(rebuilt) as ArrayRef)
         }
         _ => None,
     };
     cut.unwrap_or_else(|| array.clone())
 }
 
-/// The same lists over their own items; None if nothing changes, and for lists that lead outside their items.
+/// Cut the items of lists to those that the lists hold; None if nothing changes, and for lists that lead outside their
+/// items.
 fn cut_list<O: OffsetSizeTrait>(list: &GenericListArray<O>, field: &Arc<Field>) -> Option<ArrayRef> {
     let (offsets, items) = (list.value_offsets(), list.values());
     let (start, end) = (*offsets.first()?, *offsets.last()?);
@@ -104,7 +105,7 @@ fn cut_list<O: OffsetSizeTrait>(list: &GenericListArray<O>, field: &Arc<Field>) 
         return None;
     }
     let offsets = OffsetBuffer::new(offsets.iter().map(|offset| *offset - start).collect());
-    let items = own_items(&items.slice(start_item, count));
+    let items = cut_items(&items.slice(start_item, count));
     let cut = GenericListArray::try_new(field.clone(), offsets, items, list.nulls().cloned());
     cut.ok().map(|cut| Arc::new(cut) as ArrayRef)
 }

@@ -1,7 +1,8 @@
-//! Tables as they come in: whose they are, how far they are believed, and the texts of their columns.
+//! Input tables: their owners, the checks of their data, and the texts of their columns.
 //!
-//! `host` is what is asked of whoever runs it; `import` makes arrays of imported data, `arrays` checks, `cast`, `copies` and `joined` make other arrays of what
-//! came in, `lists` and `column_names` say what a schema holds, and `batch` is what the row loop reads.
+//! `host` declares the services that the caller offers; `import` makes arrays of imported data; `arrays` checks arrays;
+//! `cast`, `copies` and `joined` make other arrays from them; `lists` and `column_names` describe a schema; the row
+//! loop reads `batch`.
 
 mod arrays;
 mod batch;
@@ -17,8 +18,9 @@ pub use arrays::{lists_in_bounds, readable, sound};
 pub use batch::{Batch, BroughtIn};
 pub use cast::cast;
 pub use column_names::{names, present};
-pub use copies::{interleaved, repeated, taken};
-pub use host::{Host, NoHost, is_row_numbers};
+pub(super) use copies::end_to_end;
+pub use copies::{interleaved, repeated, take_rows};
+pub use host::{NoPython, PythonCallbacks, is_row_numbers};
 pub use import::array_of;
 pub use joined::joined;
-pub use lists::{element_type, is_list, is_text, large_lists, with_own_items};
+pub use lists::{element_type, is_list, is_text, large_lists, without_other_items};

@@ -1,4 +1,4 @@
-//! Where a sample's media come from: its tagged text, or columns of URLs and payloads.
+//! Finds the media of a sample: in its tagged text, or in columns of URLs and payloads.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use arrow_schema::DataType;
 
 use super::tagged::{TaggedContent, cut, has_tag};
 use crate::error::{Code, Error, Result, excerpt};
-use crate::pytext::{TextColumn, TextSpan, list_of_strings};
+use crate::python_text::{TextColumn, TextSpan, list_of_strings};
 use crate::render::input::{Batch, element_type, is_list, large_lists};
 use crate::template::{END_TAG, Modality, Part, keys};
 
-/// The column that holds a sample's tagged text, where there is one.
+/// The column that holds a sample's tagged text, if the table has this column.
 pub(super) const CONTENT: &str = keys::CONTENT;
 
-/// The modality that a sample's column `type` names.
+/// Return the modality that a sample's column `type` names.
 pub(super) fn of_type(values: &Batch, row: usize) -> Result<Modality> {
     let names = &values.columns.names;
-    let Some(at) = names.iter().position(|name| &**name == "type") else {
+    let Some(column) = names.iter().position(|name| &**name == "type") else {
         return Err(Error::render(
             Code::MissingColumn,
             "mm_url needs this column, which says image, video or audio; the table lacks it",
@@ -25,12 +25,12 @@ pub(super) fn of_type(values: &Batch, row: usize) -> Result<Modality> {
         .at_row(row)
         .in_column("type"));
     };
-    let found = String::from_utf8_lossy(values.texts(at)?.bytes(row)).into_owned();
-    match Modality::of(&found) {
+    let name = String::from_utf8_lossy(values.texts(column)?.bytes(row)).into_owned();
+    match Modality::of(&name) {
         Some(modality) if modality != Modality::Text => Ok(modality),
         _ => Err(Error::render(
             Code::UnknownModality,
-            format!("{} is no modality that mm_url can show; it is one of image, video, audio", excerpt(&found)),
+            format!("{} is no modality that mm_url can show; it is one of image, video, audio", excerpt(&name)),
         )
         .at_row(row)
         .in_column("type")),
@@ -44,7 +44,7 @@ pub(super) struct MediaSources {
     /// The columns that may hold a tagged text: `content`, or every string column.
     tagged: Vec<usize>,
     content: bool,
-    /// Elements of list columns, by column: which base holds them.
+    /// The elements of list columns, by column, with the index of the base that holds their texts.
     lists: Vec<Option<(usize, LargeListArray)>>,
 }
 
@@ -53,77 +53,77 @@ impl MediaSources {
         let names = values.columns.names.clone();
         let schema = batch.schema_ref();
         let data_type = |name: &str| schema.field_with_name(name).map_or(DataType::Null, |f| f.data_type().clone());
-        if let Some(at) = content {
-            let found = data_type(CONTENT);
-            if !is_string(&found) && found != DataType::Null && batch.num_rows() > 0 {
+        if let Some(column) = content {
+            let content_type = data_type(CONTENT);
+            if !is_string(&content_type) && content_type != DataType::Null && batch.num_rows() > 0 {
                 return Err(Error::render(
                     Code::WrongColumnType,
-                    format!("expected a tagged text, found a value of type {found}"),
+                    format!("expected a tagged text, found a value of type {content_type}"),
                 )
                 .at_row(0)
                 .in_column(CONTENT));
             }
-            // One base, in the place of its column.
+            // A single base, at the index of its column.
             let empty = TextColumn::spans(Arc::from([]), Vec::new());
-            let mut bases = vec![empty; at];
-            bases.push(values.texts(at)?.clone());
-            return Ok(Self { names, bases: bases.into(), tagged: vec![at], content: true, lists: Vec::new() });
+            let mut bases = vec![empty; column];
+            bases.push(values.texts(column)?.clone());
+            return Ok(Self { names, bases: bases.into(), tagged: vec![column], content: true, lists: Vec::new() });
         }
         let (mut bases, mut tagged, mut lists) = (Vec::new(), Vec::new(), vec![None; names.len()]);
-        for (at, name) in names.iter().enumerate() {
-            let own = data_type(name);
-            if is_string(&own) {
-                tagged.push(at);
+        for (column, name) in names.iter().enumerate() {
+            let column_type = data_type(name);
+            if is_string(&column_type) {
+                tagged.push(column);
             }
-            bases.push(if is_string(&own) {
-                values.texts(at)?.clone()
+            bases.push(if is_string(&column_type) {
+                values.texts(column)?.clone()
             } else {
                 TextColumn::spans(Arc::from([]), Vec::new())
             });
         }
-        for (at, name) in names.iter().enumerate() {
-            let own = data_type(name);
-            if is_list(&own)
-                && element_type(&own).is_some_and(|t| is_string(&t))
+        for (index, name) in names.iter().enumerate() {
+            let column_type = data_type(name);
+            if is_list(&column_type)
+                && element_type(&column_type).is_some_and(|t| is_string(&t))
                 && let Some(column) = batch.column_by_name(name)
             {
-                let own = large_lists(column).map_err(|e| e.in_column(&**name))?;
-                let texts = TextColumn::new(own.values())?;
-                lists[at] = Some((bases.len(), own));
+                let elements = large_lists(column).map_err(|e| e.in_column(&**name))?;
+                let texts = TextColumn::new(elements.values())?;
+                lists[index] = Some((bases.len(), elements));
                 bases.push(texts);
             }
         }
         Ok(Self { names, bases: bases.into(), tagged, content: false, lists })
     }
 
-    /// The tagged text of a row, cut: which column holds it.
+    /// Return the column that holds the tagged text of a row, and the stretches of the text.
     pub(super) fn content(&self, row: usize) -> Result<(usize, TaggedContent)> {
         if self.content {
-            let at = self.tagged[0];
-            if self.bases[at].is_null(row) {
+            let column = self.tagged[0];
+            if self.bases[column].is_null(row) {
                 return Err(Error::render(Code::NullValue, "expected a tagged text, found None")
                     .at_row(row)
                     .in_column(CONTENT));
             }
-            return Ok((at, cut(self.bases[at].bytes(row))));
+            return Ok((column, cut(self.bases[column].bytes(row))));
         }
-        let mut found: Option<(usize, TaggedContent)> = None;
-        for at in &self.tagged {
-            let bytes = self.bases[*at].bytes(row);
-            if self.bases[*at].is_null(row) || !has_tag(bytes) {
+        let mut tagged: Option<(usize, TaggedContent)> = None;
+        for column in &self.tagged {
+            let bytes = self.bases[*column].bytes(row);
+            if self.bases[*column].is_null(row) || !has_tag(bytes) {
                 continue;
             }
-            if let Some((other, _)) = &found {
+            if let Some((other, _)) = &tagged {
                 return Err(Error::render(Code::AmbiguousTaggedText, format!(
                     "two columns hold tagged text, this and {:?}; one of them, or a column {CONTENT:?}, is the sample's",
                     self.names[*other]
                 ))
                 .at_row(row)
-                .in_column(&*self.names[*at]));
+                .in_column(&*self.names[*column]));
             }
-            found = Some((*at, cut(bytes)));
+            tagged = Some((*column, cut(bytes)));
         }
-        found.ok_or_else(|| {
+        tagged.ok_or_else(|| {
             Error::render(
                 Code::NoTaggedText,
                 format!("no column holds tagged text, such as {}…{}", Modality::Text.tag(), END_TAG),
@@ -137,11 +137,12 @@ impl MediaSources {
         self.names.iter().position(|name| *name == part.placeholder)
     }
 
-    /// The payloads that a row gives for a part of a compact form.
+    /// Return the payloads of a row for a part of a compact form.
     pub(super) fn payloads(&self, part: &Part, row: usize) -> Result<Vec<TextSpan>> {
-        let Some(at) = self.column(part) else { return Ok(vec![TextSpan::Own("".into())]) };
-        let fault = |code: Code, message: String| Error::render(code, message).at_row(row).in_column(&*self.names[at]);
-        if let Some((base, lists)) = &self.lists[at] {
+        let Some(column) = self.column(part) else { return Ok(vec![TextSpan::Literal("".into())]) };
+        let fault =
+            |code: Code, message: String| Error::render(code, message).at_row(row).in_column(&*self.names[column]);
+        if let Some((base, lists)) = &self.lists[column] {
             let base = *base;
             if lists.is_null(row) {
                 return Err(fault(Code::NullValue, "the list is null; an empty list means no media".into()));
@@ -156,20 +157,20 @@ impl MediaSources {
                 })
                 .collect();
         }
-        if self.bases[at].is_empty() {
+        if self.bases[column].is_empty() {
             return Err(fault(Code::InvalidMedia, "expected a URL, a payload or a list of them".into()));
         }
-        if self.bases[at].is_null(row) {
+        if self.bases[column].is_null(row) {
             return Err(fault(Code::NullValue, "expected a URL, a payload or a list of them, found None".into()));
         }
-        let text = String::from_utf8_lossy(self.bases[at].bytes(row));
+        let text = String::from_utf8_lossy(self.bases[column].bytes(row));
         if text.starts_with('[') && text.ends_with(']') {
             return match list_of_strings(&text) {
-                Some(urls) => Ok(urls.into_iter().map(|url| TextSpan::Own(url.into())).collect()),
+                Some(urls) => Ok(urls.into_iter().map(|url| TextSpan::Literal(url.into())).collect()),
                 None => Err(fault(Code::InvalidMedia, format!("expected a list of strings, found {}", excerpt(&text)))),
             };
         }
-        Ok(vec![TextSpan::Of { base: at, row, range: 0..text.len() }])
+        Ok(vec![TextSpan::Of { base: column, row, range: 0..text.len() }])
     }
 }
 

@@ -1,5 +1,5 @@
-//! Memory for what is rendered: `pages` gives it and takes it back, `texts` lie in it where `text_offsets` say, and
-//! `string_arrays` shows them as Arrow's strings.
+//! Memory for rendered texts: `pages` allocates and reuses it, `texts` lie in it at `text_offsets`, and `string_arrays`
+//! makes Arrow strings of them.
 
 mod pages;
 mod string_arrays;

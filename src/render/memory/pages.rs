@@ -1,7 +1,7 @@
-//! Memory for what is rendered: large blocks on huge pages, and some of them kept for the next batch.
+//! Memory for rendered texts: large blocks on huge pages. Some blocks are kept for the next batch.
 //!
-//! Fresh memory costs a page fault every 4 KiB, which is more than copying 4 KiB into it. Huge pages make that one fault
-//! every 2 MiB; blocks that were used and dropped, as a stream's batches are, have no faults left to pay.
+//! Fresh memory costs a page fault every 4 KiB, which takes longer than copying 4 KiB into it. With huge pages it costs
+//! a fault every 2 MiB, and blocks that were used and dropped, as those of a stream's batches, cost none.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
@@ -11,88 +11,91 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::error::{Code, Error, Result};
 
-/// What is rendered into.
+/// A buffer that texts are rendered into.
 #[derive(Debug)]
 pub enum Bytes {
-    /// A small block, from the allocator.
+    /// A small block from the allocator.
     Small(Vec<u8>),
-    /// A large one.
+    /// A large, mapped block.
     Large(Pages),
 }
 
-/// From this size on a block is mapped by itself.
+/// The size from which on a block is mapped separately.
 const LARGE_BLOCK_BYTES: usize = 1 << 20;
 /// Sizes of mapped blocks are multiples of a huge page.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// So many requests later a block that no request was for is in the way.
+/// The number of requests after which a block that was used for none of them may give way to a smaller one.
 const REQUESTS_UNTIL_STALE: u64 = 16;
-/// Sizes of blocks between one power of two and twice that, at most.
+/// The most sizes of blocks between a power of two and the next.
 const SIZES_OF_DOUBLING: usize = 16;
-/// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
+/// The most bytes of dropped memory that the process keeps: a batch of 65,536 long prompts and a little more.
 const MAX_KEPT_BYTES: usize = 272 << 20;
-/// How many blocks it keeps at most: a stream has those of two or three batches at a time, and no more of them are used again.
+/// The most blocks that the process keeps. A stream uses those of two or three batches at a time, and no older block is
+/// used again.
 const MAX_KEPT_BLOCKS: usize = 8;
-/// What of it may be scratch memory: the substituted texts of a batch of 65,536, with the room that growing left beside them.
+/// The most kept bytes of scratch memory: the substituted texts of a batch of 65,536, with the room that growing left
+/// after them.
 const MAX_SCRATCH_BYTES: usize = 80 << 20;
 
-/// Dropped memory, to be used again; the oldest first.
-static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: Vec::new(), scratch: Vec::new(), asked: 0 });
+/// Dropped memory for reuse, the oldest first.
+static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: Vec::new(), scratch: Vec::new(), request_count: 0 });
 
 struct Pool {
     blocks: Vec<KeptBlock>,
     scratch: Vec<Vec<u8>>,
-    /// How many blocks have been asked for.
-    asked: u64,
+    /// The number of blocks that were requested.
+    request_count: u64,
 }
 
 struct KeptBlock {
     map: MmapMut,
-    /// How many had been asked for when it was dropped.
+    /// The number of blocks that had been requested when this block was dropped.
     since: u64,
 }
 
 impl Pool {
-    /// The smallest block that isn't much too large; of equal ones the newest, which is the likeliest to be in a cache.
+    /// Take the smallest block that isn't much too large. Among equal blocks the newest is taken, because it is the
+    /// likeliest to be in a cache.
     fn block(&mut self, size: usize) -> Option<MmapMut> {
-        self.asked += 1;
+        self.request_count += 1;
         let fits = |(_, kept): &(usize, &KeptBlock)| kept.map.len() >= size && kept.map.len() <= size + size / 2;
         let newest_first = self.blocks.iter().enumerate().rev();
         let best = newest_first.filter(fits).min_by_key(|(_, kept)| kept.map.len())?.0;
         Some(self.blocks.remove(best).map)
     }
 
-    /// Keep a block, in the place of older ones: the newest are the likeliest to be of the size that is asked for next. A
-    /// stream's last batch is smaller than the others, which the next stream will have again: a larger block stays, unless
-    /// nobody wanted it for some time.
+    /// Keep a block and drop older ones for it, because the newest blocks are the likeliest to have the size of the
+    /// next request. The last batch of a stream is smaller than the others, which the next stream will have again, so a
+    /// larger block stays unless no request used it for some time.
     fn keep(&mut self, map: MmapMut) {
-        let (own, since) = (map.len(), self.asked);
-        let stays = |kept: &KeptBlock| kept.map.len() > own && since - kept.since < REQUESTS_UNTIL_STALE;
-        let is_full = own + self.size() > MAX_KEPT_BYTES || self.blocks.len() >= MAX_KEPT_BLOCKS;
+        let (len, since) = (map.len(), self.request_count);
+        let stays = |kept: &KeptBlock| kept.map.len() > len && since - kept.since < REQUESTS_UNTIL_STALE;
+        let is_full = len + self.size() > MAX_KEPT_BYTES || self.blocks.len() >= MAX_KEPT_BLOCKS;
         if is_full && self.blocks.first().is_some_and(stays) {
             return;
         }
         if self.blocks.len() >= MAX_KEPT_BLOCKS {
             self.blocks.remove(0);
         }
-        if self.make_room(own) {
+        if self.make_room(len) {
             self.blocks.push(KeptBlock { map, since });
         }
     }
 
-    /// What is kept.
+    /// Return the number of kept bytes.
     fn size(&self) -> usize {
         self.scratch_size() + self.blocks.iter().map(|kept| kept.map.len()).sum::<usize>()
     }
 
     /// Keep scratch memory.
     fn keep_scratch(&mut self, scratch: Vec<u8>) {
-        let own = scratch.capacity();
-        if own > 0 && self.scratch_size() + own <= MAX_SCRATCH_BYTES && self.make_room(own) {
+        let capacity = scratch.capacity();
+        if capacity > 0 && self.scratch_size() + capacity <= MAX_SCRATCH_BYTES && self.make_room(capacity) {
             self.scratch.push(scratch);
         }
     }
 
-    /// Give blocks back to the system until so many bytes more may be kept.
+    /// Give blocks back to the system until there is room to keep this number of bytes more.
     fn make_room(&mut self, more: usize) -> bool {
         let others = self.scratch_size() + more;
         while !self.blocks.is_empty() && self.size() + more > MAX_KEPT_BYTES {
@@ -106,30 +109,30 @@ impl Pool {
     }
 }
 
-/// An empty vector with room for so many elements.
+/// Return an empty vector with room for `count` elements.
 ///
 /// # Errors
 ///
-/// `RenderError` where there isn't as much memory: what grows with the data asks for it here, since an allocation that
-/// fails elsewhere ends the process.
+/// `RenderError` if the memory can't be allocated. Memory that grows with the data is allocated here, because a failing
+/// allocation elsewhere ends the process.
 pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
     let mut out = Vec::new();
     out.try_reserve_exact(count).map_err(|_| out_of_memory(count.saturating_mul(size_of::<T>())))?;
     Ok(out)
 }
 
-/// The error of memory that isn't there.
+/// Return the error for memory that can't be allocated.
 pub fn out_of_memory(bytes: usize) -> Error {
     let message = format!("there is no memory for {bytes} bytes more; render fewer rows at a time, by stream()");
     Error::render(Code::OutOfMemory, message)
 }
 
 impl Bytes {
-    /// A block of `len` bytes, which hold anything.
+    /// Allocate a block of `len` bytes with arbitrary content.
     ///
     /// # Errors
     ///
-    /// `RenderError` where there isn't as much memory.
+    /// `RenderError` if the memory can't be allocated.
     pub fn new(len: usize) -> Result<Self> {
         if len >= LARGE_BLOCK_BYTES
             && let Some(pages) = Pages::new(len)
@@ -141,7 +144,7 @@ impl Bytes {
         Ok(Self::Small(bytes))
     }
 
-    /// Leave out what is behind `len` bytes.
+    /// Cut the block to `len` bytes.
     pub fn truncate(&mut self, len: usize) {
         match self {
             Self::Small(bytes) => bytes.truncate(len),
@@ -159,7 +162,7 @@ impl Bytes {
         }
     }
 
-    /// The block for Arrow, which gives it back when it is dropped.
+    /// Convert the block to an Arrow buffer, which gives the block back when it is dropped.
     pub fn into_buffer(self) -> Buffer {
         match self {
             Self::Small(bytes) => Buffer::from_vec(bytes),
@@ -203,15 +206,15 @@ impl DerefMut for Bytes {
     }
 }
 
-/// A mapped block; None only while it is dropped.
+/// A mapped block; None only while the block is dropped.
 #[derive(Debug)]
 pub struct Pages {
     map: Option<MmapMut>,
     len: usize,
 }
 
-/// Batches of the same rows have nearly the same size: they get blocks of one size, so that each fits any of them. What
-/// nothing is written to takes no memory.
+/// Return the size of the block for `len` bytes. Batches of the same rows have nearly the same size, so they get blocks
+/// of the same size, and each block fits any of them. Pages that nothing is written to take no memory.
 fn block_size(len: usize) -> Option<usize> {
     let step = (len.checked_next_power_of_two()? / 2 / SIZES_OF_DOUBLING).max(HUGE_PAGE_BYTES);
     len.checked_next_multiple_of(step)
@@ -220,12 +223,13 @@ fn block_size(len: usize) -> Option<usize> {
 impl Pages {
     fn new(len: usize) -> Option<Self> {
         let size = block_size(len)?;
-        // The pool may be in use by another thread, or, in a forked child, by one that is no more: then nothing is taken.
+        // The pool may be in use by another thread or, in a forked child, by a thread that doesn't exist there: then no
+        // block is taken.
         if let Some(map) = POOL.try_lock().ok().and_then(|mut pool| pool.block(size)) {
             return Some(Self { map: Some(map), len });
         }
         let map = MmapOptions::new().len(size).map_anon().ok()?;
-        // Advice alone: where there are no huge pages, small ones do.
+        // This is advice only: if there are no huge pages, small pages work too.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
         Some(Self { map: Some(map), len })
@@ -246,12 +250,12 @@ impl Drop for Pages {
     }
 }
 
-/// Memory for texts on their way to a block, empty at first.
+/// Memory for texts before they are copied to a block; it is empty at first.
 #[derive(Debug)]
 pub struct Scratch(pub Vec<u8>);
 
 impl Scratch {
-    /// Memory that was used before, if there is any.
+    /// Take memory that was used before, if there is any.
     pub fn new() -> Self {
         Self(POOL.try_lock().ok().and_then(|mut pool| pool.scratch.pop()).unwrap_or_default())
     }
@@ -259,10 +263,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let mut own = std::mem::take(&mut self.0);
-        own.clear();
+        let mut memory = std::mem::take(&mut self.0);
+        memory.clear();
         if let Ok(mut pool) = POOL.try_lock() {
-            pool.keep_scratch(own);
+            pool.keep_scratch(memory);
         }
     }
 }
@@ -275,7 +279,7 @@ mod tests {
     fn a_smaller_block_takes_the_place_of_a_larger_one_once_that_is_stale() {
         let block = |size| MmapOptions::new().len(size).map_anon().unwrap();
         let (large, small) = (MAX_KEPT_BYTES - HUGE_PAGE_BYTES, 2 * HUGE_PAGE_BYTES);
-        let mut pool = Pool { blocks: Vec::new(), scratch: Vec::new(), asked: 0 };
+        let mut pool = Pool { blocks: Vec::new(), scratch: Vec::new(), request_count: 0 };
         let sizes = |pool: &Pool| pool.blocks.iter().map(|kept| kept.map.len()).collect::<Vec<_>>();
         pool.keep(block(large));
         pool.keep(block(small));
@@ -290,19 +294,19 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_blocks_are_kept_and_not_many() {
+    fn only_a_few_of_the_newest_blocks_are_kept() {
         let block = |pages| MmapOptions::new().len(pages * HUGE_PAGE_BYTES).map_anon().unwrap();
-        let mut pool = Pool { blocks: Vec::new(), scratch: Vec::new(), asked: 0 };
+        let mut pool = Pool { blocks: Vec::new(), scratch: Vec::new(), request_count: 0 };
         (1..=MAX_KEPT_BLOCKS + 3).for_each(|pages| pool.keep(block(pages)));
         let sizes: Vec<usize> = pool.blocks.iter().map(|kept| kept.map.len() / HUGE_PAGE_BYTES).collect();
         assert_eq!(sizes, (4..=MAX_KEPT_BLOCKS + 3).collect::<Vec<_>>());
-        // A small one doesn't take the place of a large one that is new.
+        // A small block doesn't replace a large block that is new.
         pool.keep(block(1));
         assert_eq!(pool.blocks[0].map.len(), 4 * HUGE_PAGE_BYTES);
     }
 
     #[test]
-    fn blocks_have_the_size_asked_for_whatever_they_are_made_of() {
+    fn blocks_from_any_source_have_the_requested_size() {
         for len in [0, 1, LARGE_BLOCK_BYTES - 1, LARGE_BLOCK_BYTES, LARGE_BLOCK_BYTES + 1, 3 * HUGE_PAGE_BYTES + 5] {
             let mut bytes = Bytes::new(len).expect("a few megabytes");
             bytes.fill(7);

@@ -1,7 +1,7 @@
 //! Rendered texts as Arrow string arrays, without copying them.
 //!
-//! One of the crate's few places with unsafe code: building a string array the checked way reads all of the output
-//! once more.
+//! This is one of the crate's few places with unsafe code. Building a string array with checks reads all of the output
+//! again.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::texts::Texts;
 use crate::plan::Layout;
-use crate::pytext::lead_inside;
+use crate::python_text::lead_inside;
 
-/// Bytes that one array of a layout can hold.
+/// Return the number of bytes that an array of a layout can hold.
 pub fn limit(layout: Layout) -> usize {
     match layout {
         Layout::String | Layout::StringView => i32::MAX as usize,
@@ -21,14 +21,14 @@ pub fn limit(layout: Layout) -> usize {
     }
 }
 
-/// Texts as they lie in memory.
+/// Texts in memory.
 #[derive(Clone, Debug)]
 pub struct TextBlock {
     offsets: BlockOffsets,
     bytes: Buffer,
 }
 
-/// Where texts start, shared with the arrays that are made of them.
+/// The offsets of texts, shared with the arrays that are made of the texts.
 #[derive(Clone, Debug)]
 enum BlockOffsets {
     Narrow(ScalarBuffer<i32>),
@@ -36,11 +36,11 @@ enum BlockOffsets {
 }
 
 impl TextBlock {
-    /// A block of rendered texts.
+    /// Make a block of rendered texts.
     pub fn new(texts: Texts) -> Self {
         let offsets = match texts.offsets.into_scalars() {
             Ok(narrow) => {
-                // They were written into memory that held anything, piece by piece.
+                // The bytes were written piece by piece into memory with arbitrary content.
                 debug_assert!(lead_inside(&narrow, texts.bytes.len()), "every offset was written");
                 BlockOffsets::Narrow(narrow)
             }
@@ -49,7 +49,7 @@ impl TextBlock {
         Self { offsets, bytes: texts.bytes.into_buffer() }
     }
 
-    /// How many texts.
+    /// Return the number of texts.
     pub fn len(&self) -> usize {
         match &self.offsets {
             BlockOffsets::Narrow(offsets) => offsets.len() - 1,
@@ -65,23 +65,23 @@ impl TextBlock {
         }
     }
 
-    /// All texts, one after the other.
+    /// Return the bytes of all texts, one after the other.
     pub fn bytes(&self) -> &Buffer {
         &self.bytes
     }
 
-    /// The view of a text, in the first of an array's buffers.
+    /// Return the view of a text, for an array whose first buffer is this block.
     #[inline]
     pub fn view(&self, n: usize) -> u128 {
         make_view(self.get(n), 0, self.offset(n) as u32)
     }
 
-    /// One text.
+    /// Return a text.
     pub fn get(&self, n: usize) -> &[u8] {
         &self.bytes[self.offset(n)..self.offset(n + 1)]
     }
 
-    /// The texts as a string array; the block's size must be within [`limit`].
+    /// Return the texts as a string array; the block's size must be within [`limit`].
     pub fn array(&self, layout: Layout, nulls: Option<NullBuffer>) -> ArrayRef {
         match layout {
             Layout::String => Arc::new(match &self.offsets {
@@ -97,7 +97,7 @@ impl TextBlock {
         (0..=self.len()).map(|n| O::usize_as(self.offset(n))).collect()
     }
 
-    /// `offsets` are the block's own.
+    /// Return the texts as a string array with `offsets`, which are the block's.
     fn with_offsets<O: OffsetSizeTrait>(
         &self,
         offsets: ScalarBuffer<O>,
@@ -128,10 +128,11 @@ impl TextBlock {
     }
 }
 
-/// An array of string views: of rendered texts ([`TextBlock::view`]), of literals, and of the texts of columns
-/// ([`crate::pytext::TextColumn::view`]), each into its place among `buffers`.
+/// Make an array of string views: views of rendered texts ([`TextBlock::view`]), of literals, and of the texts of
+/// columns ([`crate::python_text::TextColumn::view`]). Each view refers to one of `buffers`.
 pub fn views(views: Vec<u128>, buffers: Vec<Buffer>) -> ArrayRef {
-    // SAFETY: whoever makes the views (`super::borrowed`) counts the buffers in the same order as here, and makes each
-    // view from the bytes that it points to. These are texts as above; a column that views point into has been checked.
+    // SAFETY: whoever makes the views (`crate::render::messages::ContentViews`) counts the buffers in the same order as
+    // here, and makes each view from the bytes that it points to. These are texts as above; a column that views point
+    // into has been checked.
     Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), buffers, None) })
 }

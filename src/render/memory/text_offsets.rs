@@ -1,4 +1,4 @@
-//! Where rendered texts start, as Arrow has offsets: what is written here becomes an array's without a copy.
+//! Offsets of rendered texts in Arrow's layout: an array takes them over without a copy.
 
 use arrow_buffer::ScalarBuffer;
 
@@ -8,24 +8,24 @@ use crate::error::Result;
 /// The bytes of an offset of 32 bits.
 const NARROW: usize = size_of::<i32>();
 
-/// Where each text starts, and behind the last one where it ends.
+/// The start of each text, then the end of the last text.
 #[derive(Debug)]
 pub enum TextOffsets {
-    /// 32 bits each, one after the other.
+    /// Offsets of 32 bits, one after the other.
     Narrow(Bytes),
-    /// Those of more than 2 GiB, or that grow.
+    /// Offsets of texts that exceed 2 GiB, or that grow.
     Wide(Vec<usize>),
 }
 
-/// Room for some of them.
+/// Room for some offsets.
 pub enum OffsetSlots<'a> {
-    /// Of 32 bits.
+    /// Offsets of 32 bits.
     Narrow(&'a mut [[u8; NARROW]]),
-    /// Of 64.
+    /// Offsets of 64 bits.
     Wide(&'a mut [usize]),
 }
 
-/// Room for one.
+/// Room for an offset.
 pub trait OffsetSlot {
     /// Put one down.
     fn set(&mut self, offset: usize);
@@ -58,11 +58,11 @@ impl From<Vec<usize>> for TextOffsets {
 }
 
 impl TextOffsets {
-    /// Room for those of so many texts, the first one written, where all texts have `total` bytes.
+    /// Reserve room for the offsets of `texts` texts of `total` bytes, and write the first offset.
     ///
     /// # Errors
     ///
-    /// `RenderError` where there isn't as much memory.
+    /// `RenderError` if the memory can't be allocated.
     pub fn new(texts: usize, total: usize) -> Result<Self> {
         let count = texts + 1;
         if i32::try_from(total).is_err() {
@@ -75,35 +75,38 @@ impl TextOffsets {
         Ok(Self::Narrow(offsets))
     }
 
-    /// Those of texts one behind the other as those of all, which have `total` bytes.
+    /// Join the offsets of consecutive groups of texts, which have `total` bytes together.
     ///
     /// # Errors
     ///
-    /// As [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn joined(parts: &[Self], total: usize) -> Result<Self> {
-        fn put(slots: &mut [impl OffsetSlot], part: &TextOffsets, at: usize) {
+        fn put(slots: &mut [impl OffsetSlot], part: &TextOffsets, base: usize) {
             match part {
                 TextOffsets::Narrow(bytes) => {
                     let ends = &bytes.as_chunks().0[1..];
-                    slots.iter_mut().zip(ends).for_each(|(slot, end)| slot.set(at + i32::from_ne_bytes(*end) as usize));
+                    slots
+                        .iter_mut()
+                        .zip(ends)
+                        .for_each(|(slot, end)| slot.set(base + i32::from_ne_bytes(*end) as usize));
                 }
-                TextOffsets::Wide(all) => slots.iter_mut().zip(&all[1..]).for_each(|(slot, end)| slot.set(at + end)),
+                TextOffsets::Wide(all) => slots.iter_mut().zip(&all[1..]).for_each(|(slot, end)| slot.set(base + end)),
             }
         }
         let counts = || parts.iter().map(|part| part.len() - 1);
         let mut offsets = Self::new(counts().sum(), total)?;
-        let mut at = 0;
+        let mut base = 0;
         for (slots, part) in offsets.split_mut(counts()).into_iter().zip(parts) {
             match slots {
-                OffsetSlots::Narrow(slots) => put(slots, part, at),
-                OffsetSlots::Wide(slots) => put(slots, part, at),
+                OffsetSlots::Narrow(slots) => put(slots, part, base),
+                OffsetSlots::Wide(slots) => put(slots, part, base),
             }
-            at += part.last().unwrap_or(0);
+            base += part.last().unwrap_or(0);
         }
         Ok(offsets)
     }
 
-    /// Room for all but the first, in pieces of these sizes.
+    /// Split the room for all offsets but the first into pieces of these sizes.
     pub fn split_mut(&mut self, sizes: impl Iterator<Item = usize>) -> Vec<OffsetSlots<'_>> {
         match self {
             Self::Narrow(bytes) => {
@@ -117,7 +120,7 @@ impl TextOffsets {
         }
     }
 
-    /// How many there are: one more than texts.
+    /// Return the number of offsets: one more than there are texts.
     pub fn len(&self) -> usize {
         match self {
             Self::Narrow(bytes) => bytes.len() / NARROW,
@@ -125,7 +128,7 @@ impl TextOffsets {
         }
     }
 
-    /// One of them.
+    /// Return an offset.
     #[inline]
     pub fn get(&self, n: usize) -> usize {
         match self {
@@ -134,18 +137,18 @@ impl TextOffsets {
         }
     }
 
-    /// Where a text starts and where it ends.
+    /// Return the start and the end of a text.
     #[inline]
     pub fn text(&self, n: usize) -> (usize, usize) {
         (self.get(n), self.get(n + 1))
     }
 
-    /// All of them.
+    /// Return all offsets.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         (0..self.len()).map(|n| self.get(n))
     }
 
-    /// The end of all texts.
+    /// Return the end of all texts.
     pub fn last(&self) -> Option<usize> {
         self.len().checked_sub(1).map(|last| self.get(last))
     }
@@ -160,11 +163,11 @@ impl TextOffsets {
         }
     }
 
-    /// Those of 32 bits for Arrow, and the others as they are.
+    /// Return offsets of 32 bits as an Arrow buffer, and offsets of 64 bits unchanged.
     pub(super) fn into_scalars(self) -> Result<ScalarBuffer<i32>, Vec<usize>> {
         match self {
             Self::Wide(all) => Err(all),
-            // Nothing says where a small block begins.
+            // A small block may lack the alignment.
             Self::Narrow(Bytes::Small(small)) => {
                 Ok(small.as_chunks().0.iter().map(|o| i32::from_ne_bytes(*o)).collect())
             }
@@ -184,22 +187,22 @@ mod tests {
     fn offsets_of_any_width_and_number_come_back() {
         for (texts, total) in [(0, 0), (3, 30), (3, 1 << 40), (600_000, 600_000 * 10)] {
             let mut offsets = TextOffsets::new(texts, total).expect("a few megabytes");
-            let mut at = 0;
+            let mut base = 0;
             for slots in offsets.split_mut([texts / 2, texts - texts / 2].into_iter()) {
                 let mut next = || {
-                    at += total / texts.max(1);
-                    at
+                    base += total / texts.max(1);
+                    base
                 };
                 match slots {
-                    OffsetSlots::Narrow(own) => own.iter_mut().for_each(|slot| slot.set(next())),
-                    OffsetSlots::Wide(own) => own.iter_mut().for_each(|slot| slot.set(next())),
+                    OffsetSlots::Narrow(slots) => slots.iter_mut().for_each(|slot| slot.set(next())),
+                    OffsetSlots::Wide(slots) => slots.iter_mut().for_each(|slot| slot.set(next())),
                 }
             }
             assert_eq!(offsets.len(), texts + 1);
             assert!(offsets.iter().enumerate().all(|(n, offset)| offset == n * (total / texts.max(1))));
             match offsets.into_scalars() {
                 Ok(narrow) => assert_eq!((narrow.len(), narrow[texts] as usize), (texts + 1, total)),
-                Err(wide) => assert_eq!(wide[texts], at),
+                Err(wide) => assert_eq!(wide[texts], base),
             }
         }
     }

@@ -8,15 +8,15 @@ use crate::threads;
 /// The texts of some requests, one after the other.
 #[derive(Debug, Default)]
 pub struct Texts {
-    /// Where each text starts; one more than there are texts.
+    /// The start of each text, then the end of the last text.
     pub offsets: TextOffsets,
     /// All texts.
     pub bytes: Bytes,
-    /// Whether all of them are known to be copies, as rows are of which nothing was looked at one by one.
+    /// True if all texts are known to be copies, because no row was rendered separately.
     pub is_plain: bool,
 }
 
-/// Texts that one thread has written, one after the other, and where each ends.
+/// Texts that a thread has written, one after the other, and the end of each.
 #[derive(Debug)]
 pub struct WrittenTexts {
     bytes: Scratch,
@@ -24,78 +24,78 @@ pub struct WrittenTexts {
 }
 
 impl WrittenTexts {
-    /// None yet, with room for so many.
+    /// Make an empty list with room for `texts` texts.
     pub fn new(texts: usize) -> Self {
         Self { bytes: Scratch::new(), ends: Vec::with_capacity(texts) }
     }
 
-    /// None yet, with room for so many, which have about so many bytes together.
+    /// Make an empty list with room for `texts` texts of about `bytes` bytes together.
     ///
     /// # Errors
     ///
-    /// `RenderError` where there isn't as much memory.
+    /// `RenderError` if the memory can't be allocated.
     pub fn sized(texts: usize, bytes: usize) -> Result<Self> {
-        let mut own = Self { bytes: Scratch::new(), ends: reserved(texts)? };
-        own.bytes.0.try_reserve_exact(bytes).map_err(|_| out_of_memory(bytes))?;
-        Ok(own)
+        let mut written = Self { bytes: Scratch::new(), ends: reserved(texts)? };
+        written.bytes.0.try_reserve_exact(bytes).map_err(|_| out_of_memory(bytes))?;
+        Ok(written)
     }
 
-    /// Append a text: what `write` appends.
+    /// Append the text that `write` appends.
     pub fn push<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        let done = write(&mut self.bytes.0);
+        let result = write(&mut self.bytes.0);
         self.ends.push(self.bytes.0.len());
-        done
+        result
     }
 
-    /// Append several: what `write` appends, which tells of the end of each in turn.
+    /// Append the texts that `write` appends; `write` reports the end of each in turn.
     pub fn push_all(&mut self, write: impl FnOnce(&mut Vec<u8>, &mut Vec<usize>)) {
         write(&mut self.bytes.0, &mut self.ends);
     }
 
-    /// The bytes of all.
+    /// Return the number of bytes of all texts.
     pub fn len(&self) -> usize {
         self.bytes.0.len()
     }
 }
 
 impl Texts {
-    /// Texts of several threads, in order.
+    /// Join the texts of several threads, in order.
     ///
     /// # Errors
     ///
-    /// `RenderError` where there isn't as much memory.
+    /// `RenderError` if the memory can't be allocated.
     pub fn joined(mut parts: Vec<WrittenTexts>) -> Result<Self> {
-        fn put(slots: &mut [impl OffsetSlot], ends: &[usize], at: usize) {
+        fn put(slots: &mut [impl OffsetSlot], ends: &[usize], base: usize) {
             for (slot, end) in slots.iter_mut().zip(ends) {
-                slot.set(at + end);
+                slot.set(base + end);
             }
         }
         let total = parts.iter().map(WrittenTexts::len).sum();
         let mut offsets = TextOffsets::new(parts.iter().map(|part| part.ends.len()).sum(), total)?;
-        // Those of one thread lie as they should, if they hold hardly more memory than they need.
-        if let [one] = &mut parts[..]
-            && one.bytes.0.capacity() <= total + total / 8
+        // The texts of a single thread are used without a copy, if they hold hardly more memory than they need.
+        if let [part] = &mut parts[..]
+            && part.bytes.0.capacity() <= total + total / 8
         {
-            for slots in offsets.split_mut(std::iter::once(one.ends.len())) {
+            for slots in offsets.split_mut(std::iter::once(part.ends.len())) {
                 match slots {
-                    OffsetSlots::Narrow(slots) => put(slots, &one.ends, 0),
-                    OffsetSlots::Wide(slots) => put(slots, &one.ends, 0),
+                    OffsetSlots::Narrow(slots) => put(slots, &part.ends, 0),
+                    OffsetSlots::Wide(slots) => put(slots, &part.ends, 0),
                 }
             }
-            return Ok(Self { offsets, bytes: std::mem::take(&mut one.bytes.0).into(), is_plain: false });
+            return Ok(Self { offsets, bytes: std::mem::take(&mut part.bytes.0).into(), is_plain: false });
         }
         let mut bytes = Bytes::new(total)?;
-        let (mut rest, mut at, mut work) = (&mut bytes[..], 0, Vec::with_capacity(parts.len()));
+        let (mut rest, mut base, mut work) = (&mut bytes[..], 0, Vec::with_capacity(parts.len()));
         for (slots, part) in offsets.split_mut(parts.iter().map(|part| part.ends.len())).into_iter().zip(&parts) {
-            let (own, after) = rest.split_at_mut(part.len());
-            work.push((slots, own, part, at));
-            (rest, at) = (after, at + part.len());
+            let (output, after) = rest.split_at_mut(part.len());
+            work.push((slots, output, part, base));
+            (rest, base) = (after, base + part.len());
         }
-        threads::map(work, |(slots, own, part, at)| {
-            own.copy_from_slice(&part.bytes.0);
+        threads::map(work, |(slots, output, part, base)| {
+            output.copy_from_slice(&part.bytes.0);
             match slots {
-                OffsetSlots::Narrow(slots) => put(slots, &part.ends, at),
-                OffsetSlots::Wide(slots) => put(slots, &part.ends, at),
+                OffsetSlots::Narrow(slots) => put(slots, &part.ends, base),
+                OffsetSlots::Wide(slots) => put(slots, &part.ends, base),
             }
         });
         Ok(Self { offsets, bytes, is_plain: false })

@@ -1,4 +1,4 @@
-//! Contents of messages that are not copied: string views show constants once, and fields where the table has them.
+//! Contents of messages that aren't copied: string views refer to constants, and to fields in the table's buffers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use arrow_array::builder::make_view;
 use arrow_buffer::Buffer;
 
 use crate::plan::{Limits, Op, Plan, Plans, Program};
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::input::Batch;
 use crate::render::memory::{TextBlock, TextOffsets, views};
 
-/// Where the contents of one row's messages are.
+/// Views of the contents of messages, row by row.
 pub struct ContentViews<'a> {
     contents: Vec<ContentSource<'a>>,
-    /// How many contents each request of a row has.
+    /// The number of contents of each request of a row.
     counts: Vec<usize>,
-    /// What is shown in every row.
+    /// The contents that are the same in every row.
     constants: Buffer,
     /// Buffers of columns that are shown.
     columns: Vec<Buffer>,
-    /// How many contents of a row are rendered.
+    /// The number of rendered contents of a row.
     rendered: usize,
 }
 
 enum ContentSource<'a> {
     /// Rendered, for each row.
     Rendered,
-    /// This view of the constants.
+    /// A view of the constants.
     Constant(u128),
-    /// A column's texts, whose buffers stand behind so many others.
+    /// A column's texts, and the number of buffers before theirs.
     Column(&'a TextColumn, u32),
 }
 
@@ -38,7 +38,7 @@ enum ContentSource<'a> {
 const OWN_BUFFERS: u32 = 2;
 
 impl<'a> ContentViews<'a> {
-    /// What can be shown where it lies; None if nothing can.
+    /// Return views of the contents that needn't be copied; None if there are none.
     pub fn new(plans: &Plans, batch: &'a Batch) -> Option<Self> {
         if plans.each.is_some() {
             return None;
@@ -52,9 +52,9 @@ impl<'a> ContentViews<'a> {
                 [] => ContentSource::Constant(make_view(b"", 1, 0)),
                 [Op::Lit(start, end)] => {
                     let text = &program.literals[start..end];
-                    let at = constants.len();
+                    let offset = constants.len();
                     constants.extend_from_slice(text);
-                    ContentSource::Constant(make_view(text, 1, u32::try_from(at).ok()?))
+                    ContentSource::Constant(make_view(text, 1, u32::try_from(offset).ok()?))
                 }
                 [Op::Field(column)] => out.column(program, column, batch).unwrap_or(ContentSource::Rendered),
                 _ => ContentSource::Rendered,
@@ -67,7 +67,7 @@ impl<'a> ContentViews<'a> {
         (out.rendered < out.contents.len()).then_some(out)
     }
 
-    /// A field alone, if nothing can form in any row of it.
+    /// Return the source of a content that is a single field, if no placeholder can form in any of its rows.
     fn column(&mut self, program: &Program, column: usize, batch: &'a Batch) -> Option<ContentSource<'a>> {
         if program.always_substituted || !program.guards.is_empty() {
             return None;
@@ -82,18 +82,19 @@ impl<'a> ContentViews<'a> {
         Some(ContentSource::Column(texts, base))
     }
 
-    /// Whether the requests of `rows` stay within `limits` with the contents that are shown where they lie. `offsets` are
-    /// those of the texts that were rendered. If not, whoever renders all contents finds out which row is to blame.
+    /// Return true if the requests of `rows` stay within `limits` together with the contents that aren't copied.
+    /// `offsets` are those of the rendered texts. If not, the caller renders all contents to find the row that is too
+    /// long.
     pub fn stay_within(&self, limits: Limits, rows: Range<usize>, offsets: &TextOffsets) -> bool {
-        let shown = |content: &ContentSource, rows: Range<usize>| match content {
+        let content_bytes = |content: &ContentSource, rows: Range<usize>| match content {
             // The first four bytes of a view are the length.
             ContentSource::Constant(view) => (*view as u32) as usize * rows.len(),
             ContentSource::Column(texts, _) => texts.total_length(rows),
             ContentSource::Rendered => 0,
         };
-        let all: usize = self.contents.iter().map(|content| shown(content, rows.clone())).sum();
+        let all: usize = self.contents.iter().map(|content| content_bytes(content, rows.clone())).sum();
         let total = all + offsets.last().unwrap_or(0);
-        // No request is longer than all of them.
+        // No request is longer than all requests together.
         if total <= limits.prompt_bytes || total > limits.batch_bytes {
             return total <= limits.batch_bytes;
         }
@@ -103,14 +104,14 @@ impl<'a> ContentViews<'a> {
             self.counts.iter().all(|count| {
                 let length = |content| match content {
                     &ContentSource::Rendered => lengths.next().unwrap_or(0),
-                    other => shown(other, row..row + 1),
+                    other => content_bytes(other, row..row + 1),
                 };
                 contents.by_ref().take(*count).map(length).sum::<usize>() <= limits.prompt_bytes
             })
         })
     }
 
-    /// The plans without what isn't rendered.
+    /// Return the plans without the contents that aren't rendered.
     pub fn rest(&self, plans: &Plans) -> Plans {
         let mut contents = self.contents.iter();
         let mut rest = |plan: &Arc<Plan>| {
@@ -121,7 +122,7 @@ impl<'a> ContentViews<'a> {
         Plans { all: plans.all.iter().map(&mut rest).collect(), labels: plans.labels, each: None }
     }
 
-    /// The contents of the messages of `rows` rows from row `first` on; `block` has what was rendered of them.
+    /// Return the contents of the messages of `rows` rows from row `first` on; `block` holds the rendered contents.
     pub fn array(&self, block: &TextBlock, first: usize, rows: usize) -> ArrayRef {
         let mut out = Vec::with_capacity(rows * self.contents.len());
         let mut rendered = 0;

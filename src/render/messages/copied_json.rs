@@ -1,7 +1,9 @@
-//! Messages as JSON by copying: what all rows have is written down once, with texts escaped as they are bound.
+//! Writes messages as JSON by copying: literals that all rows share are written once, and texts are escaped when they
+//! are bound.
 //!
-//! Escaping goes character by character, so a text of pieces escaped is its escaped pieces. Where no row needs more than
-//! copying, a request is one text of such pieces, and the row loop writes it as it writes any other.
+//! Escapes don't depend on neighbouring characters, so the escape of a joined text is the join of its escaped pieces.
+//! If copying is enough for all rows, a request is a text of such pieces, and the row loop writes it like any other
+//! text.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,25 +17,25 @@ use super::json_plan::{bytes_in_column, json_plan, line_plan};
 use super::line_frame::LineFrame;
 use crate::error::Result;
 use crate::plan::{Layout, Op, Plan, Plans, Program};
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::fragments::{FragmentStore, FragmentStores, RowFragments};
 use crate::render::input::Batch;
 use crate::render::memory::{TextBlock, limit};
 use crate::render::rows::{texts, texts_of_parts};
 use crate::template::FragmentSet;
 
-/// One JSON string for each request of `rows`; None where copying isn't enough, be it for one row, and where it is too
-/// much for one array or for the limits: whoever renders them otherwise finds out. `examples` are the renderer's fragments,
-/// escaped.
+/// Return a JSON string for each request of `rows`; None if copying isn't enough for every row, or if the strings are
+/// too long for an array or for the limits. The caller then renders them in another way, which finds the row.
+/// `examples` are the renderer's fragments, escaped.
 ///
 /// # Errors
 ///
-/// `RenderError` where there isn't as much memory.
+/// `RenderError` if the memory can't be allocated.
 pub fn copied_json<'f>(
     batch: &Batch,
     plans: &Plans,
     rows: Range<usize>,
-    (shown, fragments): (&RowFragments, FragmentStores),
+    (row_fragments, fragments): (&RowFragments, FragmentStores),
     examples: impl FnOnce() -> Result<&'f FragmentStore>,
     layout: Layout,
 ) -> Result<Option<ArrayRef>> {
@@ -49,9 +51,9 @@ pub fn copied_json<'f>(
         return Ok(None);
     };
     if escaped.has_parts()
-        && let Some(made) = texts_of_parts(batch, &|rows| escaped.part(rows), &plans, rows.clone(), limit(layout))?
+        && let Some(texts) = texts_of_parts(batch, &|rows| escaped.part(rows), &plans, rows.clone(), limit(layout))?
     {
-        return Ok(Some(TextBlock::new(made).array(layout, None)));
+        return Ok(Some(TextBlock::new(texts).array(layout, None)));
     }
     let Some(values) = escaped.all()? else { return Ok(None) };
     let shows =
@@ -61,31 +63,31 @@ pub fn copied_json<'f>(
     let own_fragments =
         if shows(FragmentSet::Batch) { escaped_fragments(fragments.batch)? } else { FragmentStore::default() };
     let fragments = FragmentStores { renderer, batch: &own_fragments };
-    // What is too long or too much is said by those who know how long the texts are without escapes.
-    let Ok(Some(made)) = texts(&values, &plans, rows, shown, fragments, limit(layout)) else { return Ok(None) };
-    Ok(Some(TextBlock::new(made).array(layout, None)))
+    // Errors for texts that are too long are raised by the other renderer, which knows the lengths without escapes.
+    let Ok(Some(json)) = texts(&values, &plans, rows, row_fragments, fragments, limit(layout)) else { return Ok(None) };
+    Ok(Some(TextBlock::new(json).array(layout, None)))
 }
 
-/// Whether one of [`copied_json`]'s requests is a text without a byte.
+/// Return true if one of [`copied_json`]'s requests is a text without a byte.
 pub fn holds_empty_text(requests: &ArrayRef) -> bool {
     TextColumn::unread(&**requests).is_none_or(|texts| (0..texts.len()).any(|n| texts.bytes(n) == b"\"\""))
 }
 
 /// The lines of some rows.
 pub struct CopiedLines {
-    /// One a request, large binary.
+    /// The line of each request, as large binary.
     pub lines: ArrayRef,
-    /// Bytes of the requests' texts, without escapes and without what stands around them.
+    /// The number of bytes of the requests' texts, without escapes and without the text around them.
     pub text_bytes: usize,
 }
 
-/// One line for each request of `rows`, which all follow one plan, within what `frame` says; None where copying isn't enough,
-/// as [`copied_json`]. The keys of messages stand in the order of `keys`. The first row of the batch has the number
-/// `first_row`.
+/// Write a line for each request of `rows`, which all follow the same plan, with the text of `frame` around it; None if
+/// copying isn't enough, as in [`copied_json`]. The keys of messages are in the order of `keys`. The first row of the
+/// batch has the number `first_row`.
 ///
 /// # Errors
 ///
-/// As [`copied_json`].
+/// The errors of [`copied_json`].
 pub fn copied_lines(
     batch: &Batch,
     plan: &Plan,
@@ -100,18 +102,18 @@ pub fn copied_lines(
     if !programs.iter().all(|program| program.fragments.is_empty() && only_copies(program, none)) {
         return Ok(None);
     }
-    // A request that a column shows otherwise is for those who make one.
+    // If a column shows a request in another way, the caller builds the column.
     let Some(literals) = bytes_in_column(plan) else { return Ok(None) };
     let Some(line) = line_plan(plan, frame, keys, EscapedBatch::numbers(batch)) else { return Ok(None) };
     let plans = Plans { all: vec![Arc::new(line)], labels: 1, each: None };
     let first_number = frame.shows_row().then_some(first_row);
     let Some(escaped) = EscapedBatch::of_lines(batch, programs, first_number)? else { return Ok(None) };
     let layout = Layout::LargeString;
-    let Some(made) = texts_of_parts(batch, &|rows| escaped.part(rows), &plans, rows.clone(), limit(layout))? else {
+    let Some(texts) = texts_of_parts(batch, &|rows| escaped.part(rows), &plans, rows.clone(), limit(layout))? else {
         return Ok(None);
     };
     let text_bytes = literals * rows.len() + escaped.shown_bytes();
-    let lines = TextBlock::new(made).array(layout, None);
+    let lines = TextBlock::new(texts).array(layout, None);
     let lines = Arc::new(LargeBinaryArray::from(lines.as_string::<i64>().clone()));
     Ok(Some(CopiedLines { lines, text_bytes }))
 }
@@ -120,14 +122,14 @@ fn only_copies(program: &Program, fragments: FragmentStores) -> bool {
     !program.always_substituted
         && program.guards.is_empty()
         && !program.ops.iter().any(|op| matches!(op, Op::LineIf(_)))
-        && !program.fragments.iter().any(|place| fragments.of(place.set).any_may_hold_placeholder())
+        && !program.fragments.iter().any(|reference| fragments.of(reference.set).any_may_hold_placeholder())
 }
 
-/// The same fragments as they stand within JSON strings, where they are copied.
+/// Escape the fragments for JSON strings, so that they can be copied.
 ///
 /// # Errors
 ///
-/// `RenderError` where there isn't as much memory.
+/// `RenderError` if the memory can't be allocated.
 pub fn escaped_fragments(fragments: &FragmentStore) -> Result<FragmentStore> {
     let (texts, count) = fragments.texts();
     let columns = fragments.columns().iter().map(|column| column.as_ref().map(escaped_column).transpose());

@@ -1,4 +1,4 @@
-//! A batch whose texts are as they stand within JSON strings.
+//! A batch whose texts are escaped for JSON strings.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,54 +8,54 @@ use arrow_array::{Int64Array, NullArray};
 use super::escaped_texts::escaped_column;
 use crate::error::Result;
 use crate::plan::{Columns, Op, Program};
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::input::Batch;
 use crate::render::rows::Unread;
 
-/// The columns that some programs show, escaped. What lies row by row is checked and escaped part by part, and copied while
-/// it is near; dictionaries, views and strings with nulls are so for all rows first.
+/// The columns that some programs show, escaped. Plain columns are checked and escaped part by part, and copied while
+/// their bytes are in cache; dictionaries, views and strings with nulls are escaped for all rows first.
 pub struct EscapedBatch<'b> {
     batch: &'b Batch<'b>,
     programs: Vec<&'b Program>,
     verbatim: Columns,
-    /// Whether the bytes of texts are counted, which those of lines don't tell.
+    /// True if the bytes of texts are counted, because the lengths of lines don't give them.
     is_counted: bool,
-    /// The number of the first row, where a column of row numbers stands behind the others.
+    /// The number of the first row, if a column of row numbers follows the others.
     first_number: Option<usize>,
-    /// What is escaped part by part.
+    /// The columns that are escaped part by part.
     by_part: Vec<usize>,
-    /// All others that are shown, escaped; of those that aren't, nothing.
+    /// All other shown columns, escaped; columns that aren't shown are empty.
     whole: Vec<TextColumn>,
-    /// Bytes of the texts that parts have shown, without escapes.
-    shown: AtomicUsize,
+    /// The number of bytes of the texts that parts have shown, without escapes.
+    shown_bytes: AtomicUsize,
 }
 
 impl<'b> EscapedBatch<'b> {
-    /// What `programs` show of a batch; None if some of it has no text, or if a placeholder could form from it where it is
-    /// looked for.
+    /// Escape the columns that `programs` show; None if some value has no text, or if a placeholder could form in a
+    /// column that is searched for placeholders.
     ///
     /// # Errors
     ///
-    /// `RenderError` where there isn't as much memory.
+    /// `RenderError` if the memory can't be allocated.
     pub fn new(batch: &'b Batch<'b>, programs: Vec<&'b Program>) -> Result<Option<Self>> {
-        Self::made(batch, programs, false, None)
+        Self::with_numbers(batch, programs, false, None)
     }
 
-    /// The same for lines: the bytes of texts are counted, and there are row numbers from `first_number` on, where lines show
-    /// them.
+    /// [`Self::new`] for lines: the bytes of texts are counted, and row numbers begin at `first_number` if lines show
+    /// row numbers.
     ///
     /// # Errors
     ///
-    /// As [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn of_lines(
         batch: &'b Batch<'b>,
         programs: Vec<&'b Program>,
         first_number: Option<usize>,
     ) -> Result<Option<Self>> {
-        Self::made(batch, programs, true, first_number)
+        Self::with_numbers(batch, programs, true, first_number)
     }
 
-    fn made(
+    fn with_numbers(
         batch: &'b Batch<'b>,
         programs: Vec<&'b Program>,
         is_counted: bool,
@@ -69,22 +69,22 @@ impl<'b> EscapedBatch<'b> {
         let count = batch.columns.names.len();
         let names = (0..count + usize::from(first_number.is_some())).map(|column| column.to_string().into());
         let (verbatim, whole) = (Columns::verbatim(names)?, vec![TextColumn::new(&NullArray::new(0))?; count]);
-        let shown = AtomicUsize::new(0);
-        let mut own = Self { batch, programs, verbatim, is_counted, first_number, by_part, whole, shown };
-        Ok(own.escape(&others)?.then_some(own))
+        let shown_bytes = AtomicUsize::new(0);
+        let mut escaped = Self { batch, programs, verbatim, is_counted, first_number, by_part, whole, shown_bytes };
+        Ok(escaped.escape(&others)?.then_some(escaped))
     }
 
-    /// The number that the column of row numbers has.
+    /// Return the index of the column of row numbers.
     pub fn numbers(batch: &Batch) -> usize {
         batch.columns.names.len()
     }
 
-    /// Whether anything is escaped part by part.
+    /// Return true if anything is escaped part by part.
     pub fn has_parts(&self) -> bool {
         !self.by_part.is_empty()
     }
 
-    /// Some rows; None where more than copying is called for.
+    /// Return some rows with escaped texts; None if copying isn't enough for them.
     pub fn part(&self, rows: Range<usize>) -> Option<Batch<'_>> {
         let part = self.batch.slice(rows.clone());
         let unread = Unread::new(&part, &self.programs).filter(|unread| unread.are_plain(0..part.rows))?;
@@ -98,7 +98,7 @@ impl<'b> EscapedBatch<'b> {
             for op in self.programs.iter().flat_map(|program| &program.ops) {
                 if let Op::Field(column) = op {
                     let bytes = unread.texts(*column).ok()?.total_length(0..part.rows);
-                    self.shown.fetch_add(bytes, Ordering::Relaxed);
+                    self.shown_bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
             }
         }
@@ -109,16 +109,16 @@ impl<'b> EscapedBatch<'b> {
         Some(Batch::of_texts(&self.verbatim, rows.len(), texts, self.batch.host))
     }
 
-    /// Bytes of the fields that parts have shown, without escapes.
+    /// Return the number of bytes of the fields that parts have shown, without escapes.
     pub fn shown_bytes(&self) -> usize {
-        self.shown.load(Ordering::Relaxed)
+        self.shown_bytes.load(Ordering::Relaxed)
     }
 
-    /// All rows; None as [`Self::new`].
+    /// Return all rows with escaped texts; None as in [`Self::new`].
     ///
     /// # Errors
     ///
-    /// As [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn all(&mut self) -> Result<Option<Batch<'_>>> {
         let by_part = std::mem::take(&mut self.by_part);
         if !self.escape(&by_part)? {
@@ -127,8 +127,8 @@ impl<'b> EscapedBatch<'b> {
         Ok(Some(Batch::of_texts(&self.verbatim, self.batch.rows, self.whole.clone(), self.batch.host)))
     }
 
-    /// Escape the texts of all rows of some columns; false if some of them have no text, or if a placeholder could form from
-    /// them where it is looked for.
+    /// Escape the texts of all rows of some columns; false if some of them have no text, or if a placeholder could form
+    /// in a column that is searched for placeholders.
     fn escape(&mut self, columns: &[usize]) -> Result<bool> {
         for &column in columns {
             let scanned = self.programs.iter().any(|program| program.scanned.contains(&column));
@@ -143,7 +143,7 @@ impl<'b> EscapedBatch<'b> {
     }
 }
 
-/// Whether the texts of some rows of a column are found, and escaped, without those of the others.
+/// Return true if the texts of some rows of a column can be read and escaped without those of the other rows.
 fn lies_by_row(batch: &Batch, column: usize) -> bool {
     batch.prints_by_row(column) || batch.unread(column).is_some_and(|texts| texts.plain().is_some())
 }

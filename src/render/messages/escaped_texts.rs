@@ -1,25 +1,25 @@
-//! Texts as they stand within JSON strings, escaped once for all requests that show them.
+//! Texts that are escaped for JSON strings once for all requests that show them.
 
 use std::ops::Range;
 
 use crate::error::{Code, Error, Result};
 use crate::json_text;
 use crate::plan::Layout;
-use crate::pytext::{Offsets, TextColumn};
+use crate::python_text::{Offsets, TextColumn};
 use crate::render::memory::{TextBlock, Texts, WrittenTexts, limit};
 use crate::threads;
 
-/// Texts that one thread takes at a time.
+/// The number of texts that a thread takes at a time.
 const CHUNK_TEXTS: usize = 4096;
 
-/// So long texts are worth a start of the vectorised routine each, which finds what is escaped however much that is.
+/// The length from which on a separate call of the vectorised search for escapes pays.
 const LONG_TEXT_BYTES: usize = 96;
 
-/// So many texts, escaped.
+/// Escape `count` texts.
 ///
 /// # Errors
 ///
-/// `RenderError` where there isn't as much memory.
+/// `RenderError` if the memory can't be allocated.
 pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Result<Texts> {
     let parts = threads::map(threads::chunks(0..count, CHUNK_TEXTS), |chunk| {
         let mut out = WrittenTexts::new(chunk.len());
@@ -31,11 +31,11 @@ pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Res
     Texts::joined(parts)
 }
 
-/// The texts of a column that has been checked, escaped; the column itself where none of them has to be.
+/// Escape the texts of a column that has been checked; the column itself is returned if no text needs an escape.
 ///
 /// # Errors
 ///
-/// As [`escaped`].
+/// The errors of [`escaped`].
 pub fn escaped_column(texts: &TextColumn) -> Result<TextColumn> {
     if let Some(values) = texts.picked_from()
         && let Some(picked) = texts.picking_from(escaped_column(values)?)
@@ -43,7 +43,7 @@ pub fn escaped_column(texts: &TextColumn) -> Result<TextColumn> {
         return Ok(picked);
     }
     let chunks = || threads::chunks(0..texts.len(), CHUNK_TEXTS);
-    let made = match texts.plain() {
+    let escaped_texts = match texts.plain() {
         Some((Offsets::Narrow(offsets), data)) => escaped_lying(texts.len(), |n| offsets[n] as usize, data)?,
         Some((Offsets::Wide(offsets), data)) => escaped_lying(texts.len(), |n| offsets[n] as usize, data)?,
         None if threads::all(chunks(), |rows| {
@@ -54,15 +54,15 @@ pub fn escaped_column(texts: &TextColumn) -> Result<TextColumn> {
         }
         None => Some(escaped(texts.len(), |row| texts.bytes(row))?),
     };
-    let Some(made) = made else { return Ok(texts.clone()) };
-    let layout = if made.bytes.len() > limit(Layout::String) { Layout::LargeString } else { Layout::String };
-    let array = TextBlock::new(made).array(layout, None);
-    // What it is made of has been checked.
+    let Some(escaped_texts) = escaped_texts else { return Ok(texts.clone()) };
+    let layout = if escaped_texts.bytes.len() > limit(Layout::String) { Layout::LargeString } else { Layout::String };
+    let array = TextBlock::new(escaped_texts).array(layout, None);
+    // The texts that this one consists of have been checked.
     TextColumn::unread(&*array).ok_or_else(|| Error::render(Code::InternalError, "escaped texts lie in order"))
 }
 
-/// [`escaped`] of texts of a column that lie one behind the other, and that have been checked: what isn't escaped is copied as
-/// it is. None where none of them needs it.
+/// Escape contiguous texts of a column that have been checked, as [`escaped`] does. Bytes that need no escape are
+/// copied unchanged. None if no text needs an escape.
 fn escaped_lying(count: usize, start: impl Fn(usize) -> usize + Sync, data: &[u8]) -> Result<Option<Texts>> {
     let chunks = || threads::chunks(0..count, CHUNK_TEXTS);
     let of = |rows: &Range<usize>| &data[start(rows.start)..start(rows.end)];
@@ -100,10 +100,10 @@ mod tests {
         assert!((0..plain.len()).all(|n| clean.bytes(n) == plain[n].as_bytes()));
         let mut odd = plain.clone();
         odd[CHUNK_TEXTS + 7] = "a\"\n\u{1}\\".into();
-        let made = escaped_column(&column(&odd)).unwrap();
+        let escaped = escaped_column(&column(&odd)).unwrap();
         for (n, text) in odd.iter().enumerate() {
             let json = serde_json::to_string(text).unwrap();
-            assert_eq!(std::str::from_utf8(made.bytes(n)).unwrap(), &json[1..json.len() - 1]);
+            assert_eq!(std::str::from_utf8(escaped.bytes(n)).unwrap(), &json[1..json.len() - 1]);
         }
     }
 }

@@ -10,25 +10,25 @@ use arrow_schema::{DataType, Field};
 use crate::error::{Code, Error, Result};
 use crate::output::Parser;
 use crate::plan::messages_of;
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::input::{cast, element_type};
-use crate::render::values::{said_length, value_at};
+use crate::render::values::{text_length, value_at};
 use crate::template::{RawItem, keys};
 
 /// A list column that messages are expanded from.
 pub struct Expansion {
-    /// Its name.
+    /// The name of the column.
     pub column: Arc<str>,
-    /// Its lists, one a row.
+    /// The lists of the column, one for each row.
     pub lists: LargeListArray,
-    /// Whether its elements have what a message needs.
+    /// True if the elements have the keys that a message needs.
     pub complete: bool,
-    /// The texts of its elements' contents, where these are texts. Nobody has looked yet whether they are UTF-8.
+    /// The texts of its elements' contents, if the contents are texts. They haven't been checked for valid UTF-8 yet.
     texts: Option<TextColumn>,
 }
 
 impl Expansion {
-    /// The lists of a column that was checked; None if Python sees no lists in it.
+    /// Read the lists of a column that was checked; None if Python sees no lists in it.
     ///
     /// # Errors
     ///
@@ -61,16 +61,18 @@ impl Expansion {
         Ok(Some(Self { column: column.clone(), lists, complete, texts }))
     }
 
-    /// How many bytes an element says, by its place among all.
-    pub fn said_bytes(&self, element: usize) -> usize {
+    /// Return the number of bytes of an element's content; `element` counts among all elements.
+    pub fn message_bytes(&self, element: usize) -> usize {
         match &self.texts {
             Some(texts) if texts.is_null(element) => 0,
             Some(texts) => texts.length(element),
-            None => value_at(self.lists.values(), element).get(keys::CONTENT).map_or(0, |said| said_length(said).0),
+            None => {
+                value_at(self.lists.values(), element).get(keys::CONTENT).map_or(0, |content| text_length(content).0)
+            }
         }
     }
 
-    /// The messages of a row, by their places among all; none where the list is null.
+    /// Return the messages of a row, as a range among all messages; the range is empty if the list is null.
     ///
     /// # Errors
     ///
@@ -84,7 +86,7 @@ impl Expansion {
         let fault = |code: Code, message: &str| Err(Error::render(code, message).at_row(row).in_column(&*self.column));
         let values = self.lists.values();
         let null = all.clone().find(|n| values.is_null(*n) || *values.data_type() == DataType::Null);
-        // In the order in which they stand: what is wrong with all of them shows with the first.
+        // The messages are read in order. An error that all of them have is raised for the first.
         match null {
             Some(null) if null == all.start => fault(Code::NullValue, "a null stands among the messages"),
             _ if parser == Parser::Text => {
@@ -97,11 +99,11 @@ impl Expansion {
     }
 }
 
-/// The messages that a row of a column holds.
+/// Return the messages of a column's cell.
 ///
 /// # Errors
 ///
-/// As [`Expansion::new`] and [`Expansion::messages`]; the row is 0.
+/// The errors of [`Expansion::new`] and [`Expansion::messages`] for row 0.
 pub fn expanded(column: &Arc<str>, array: &ArrayRef, row: usize, parser: Parser) -> Result<Vec<RawItem>> {
     let cell = array.slice(row, 1);
     let Some(lists) = Expansion::new(column, &cell)? else { return Ok(Vec::new()) };

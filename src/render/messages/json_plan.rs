@@ -1,4 +1,4 @@
-//! Requests written down as one text of JSON each: literals, and what is copied between them.
+//! Plans that write a request as JSON: literals, and pieces that are copied between them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,14 +11,15 @@ use crate::role::{Message, Request, Slot};
 use crate::template::keys;
 use crate::value::Value;
 
-/// A request as one text of JSON; None for what copying can't write.
+/// Return a plan that writes a request as JSON; None if copying can't write it.
 pub fn json_plan(plan: &Plan) -> Option<Plan> {
     let mut out = Vec::new();
     request(plan, &[], &mut out)?;
     Some(of_pieces(out))
 }
 
-/// A request within its line, with the keys of messages in the order of `keys`; `row_number` is the column of row numbers.
+/// Return a plan that writes a request within its line, with the keys of messages in the order of `keys`; `row_number`
+/// is the column of row numbers.
 pub fn line_plan(plan: &Plan, frame: &LineFrame, keys: &[&str], row_number: usize) -> Option<Plan> {
     let mut out = Vec::new();
     for piece in &frame.pieces {
@@ -31,18 +32,19 @@ pub fn line_plan(plan: &Plan, frame: &LineFrame, keys: &[&str], row_number: usiz
     Some(of_pieces(out))
 }
 
-/// Bytes of the texts that a request says for every sample, without escapes, as a column of texts or of lists of messages
-/// holds them; None for a request that such a column would show otherwise than JSON does: without a key that is None, say.
+/// Return the number of literal bytes in the texts of a request, without escapes, for a column of texts or of lists of
+/// messages. None for a request that such a column shows in another way than JSON does: for example without a key that
+/// is None.
 pub fn bytes_in_column(plan: &Plan) -> Option<usize> {
-    let said = |program: &Program| -> usize {
+    let literal_bytes = |program: &Program| -> usize {
         program.pieces().map(|piece| if let CopiedPiece::Lit(bytes) = piece { bytes.len() } else { 0 }).sum()
     };
-    let mut bytes = plan.programs.iter().map(|program| said(program)).sum();
+    let mut bytes = plan.programs.iter().map(|program| literal_bytes(program)).sum();
     let Request::List(messages) = &plan.request else { return Some(bytes) };
     for message in messages {
-        let Message::Dict(own) = message else { continue };
+        let Message::Dict(entries) = message else { continue };
         let mut texts = 0;
-        for (_, slot) in own {
+        for (_, slot) in entries {
             match slot {
                 Slot::Const(Value::Str(text)) => bytes += text.len(),
                 Slot::Text(_) => texts += 1,
@@ -60,10 +62,10 @@ fn of_pieces(pieces: Vec<CopiedPiece>) -> Plan {
     Plan { request: Request::Text(Vec::new()), programs: vec![Arc::new(Program::copying(pieces))] }
 }
 
-/// A request; keys that `order` has stand in its order.
+/// Write a request; keys that are in `order` keep this order.
 fn request<'p>(plan: &'p Plan, order: &[&str], out: &mut Vec<CopiedPiece<'p>>) -> Option<()> {
     match &plan.request {
-        Request::Text(_) => said(plan.programs.first()?, out),
+        Request::Text(_) => json_text(plan.programs.first()?, out),
         Request::Parts(_) => return None,
         Request::List(messages) => {
             let mut programs = plan.programs.iter();
@@ -73,7 +75,7 @@ fn request<'p>(plan: &'p Plan, order: &[&str], out: &mut Vec<CopiedPiece<'p>>) -
                     literal(", ", out);
                 }
                 match message {
-                    Message::Bare(_) => said(programs.next()?, out),
+                    Message::Bare(_) => json_text(programs.next()?, out),
                     Message::Dict(keys) => dict(keys, order, programs.next()?, out)?,
                     Message::Expand { .. } | Message::Element(_) => return None,
                 }
@@ -94,18 +96,18 @@ fn dict<'p>(
         return None;
     }
     let mut keys: Vec<&(Arc<str>, Slot)> = keys.iter().collect();
-    keys.sort_by_key(|(key, _)| order.iter().position(|known| *known == &**key));
+    keys.sort_by_key(|(key, _)| order.iter().position(|ordered| *ordered == &**key));
     // As `messages_json` has it: a text alone under the key of bare strings is one.
     let consts = keys.iter().filter(|(_, slot)| matches!(slot, Slot::Const(_))).count();
     let text = keys.iter().position(|(_, slot)| matches!(slot, Slot::Text(_)));
-    if consts == 0 && text.is_some_and(|at| &*keys[at].0 == keys::PROMPT) {
-        said(program, out);
+    if consts == 0 && text.is_some_and(|index| &*keys[index].0 == keys::PROMPT) {
+        json_text(program, out);
         return Some(());
     }
     literal("{", out);
     let mut any = false;
-    for (at, (key, slot)) in keys.iter().enumerate() {
-        if matches!(slot, Slot::Text(_)) && text != Some(at) {
+    for (index, (key, slot)) in keys.iter().enumerate() {
+        if matches!(slot, Slot::Text(_)) && text != Some(index) {
             continue;
         }
         let mut before = String::from(if any { ", " } else { "" });
@@ -120,7 +122,7 @@ fn dict<'p>(
             }
             Slot::Text(_) => {
                 literal(&before, out);
-                said(program, out);
+                json_text(program, out);
             }
             Slot::Parts(_) => return None,
         }
@@ -133,8 +135,8 @@ fn literal(text: &str, out: &mut Vec<CopiedPiece>) {
     out.push(CopiedPiece::Lit(Cow::Owned(text.into())));
 }
 
-/// A text as a JSON string.
-fn said<'p>(program: &'p Program, out: &mut Vec<CopiedPiece<'p>>) {
+/// Write a text as a JSON string.
+fn json_text<'p>(program: &'p Program, out: &mut Vec<CopiedPiece<'p>>) {
     literal("\"", out);
     out.extend(program.pieces().map(|piece| match piece {
         CopiedPiece::Lit(bytes) => {

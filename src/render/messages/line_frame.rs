@@ -1,4 +1,4 @@
-//! What stands around requests that come out as lines.
+//! The text around requests that are written as lines.
 
 /// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct LineFrame {
 }
 
 impl LineFrame {
-    /// Whether lines show the number of their row.
+    /// Return true if lines show the number of their row.
     pub fn shows_row(&self) -> bool {
         self.pieces.contains(&FramePiece::Row)
     }

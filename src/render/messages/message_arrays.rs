@@ -1,4 +1,4 @@
-//! Lists of messages as Arrow: `list<struct<...>>`, or one JSON string a request.
+//! Lists of messages as Arrow: `list<struct<...>>`, or a JSON string for each request.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::slice_cache::SliceCache;
 use super::text_parts::text_parts;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Plan, Plans};
-use crate::render::input::{Batch, is_text, readable, taken};
+use crate::render::input::{Batch, is_text, readable, take_rows};
 use crate::render::media::MediaParts;
 use crate::render::memory::{TextBlock, Texts};
 use crate::render::values::{build, structs};
@@ -26,7 +26,7 @@ use crate::role::{Element, Message, Request, Slot};
 use crate::template::keys;
 use crate::value::Value;
 
-/// A batch's columns, for [`Message::Expand`].
+/// Returns a batch's columns, for [`Message::Expand`].
 pub type ColumnLookup<'a> = &'a dyn Fn(&str) -> Option<(FieldRef, ArrayRef)>;
 
 /// Puts the messages of some requests together.
@@ -35,19 +35,19 @@ pub struct MessageArrays<'a> {
     pub(super) plans: &'a Plans,
     pub(super) rows: Range<usize>,
     pub(super) block: TextBlock,
-    /// Constant keys of every message that the configuration holds: plan by plan.
+    /// The constant keys of each message of the configuration, plan by plan.
     pub(super) consts: Vec<Vec<(Arc<str>, Value)>>,
     pub(super) first_const: Vec<usize>,
     pub(super) text_keys: Vec<Option<Arc<str>>>,
-    /// The key of a message's parts, and which `prompt_mm` of the template they are.
+    /// The key of a message's parts, and the number of their `prompt_mm` in the template.
     pub(super) part_keys: Vec<Option<(Arc<str>, usize)>>,
-    pub(super) shown: Option<(&'a MediaParts<'a>, &'a Batch<'a>)>,
+    pub(super) media_parts: Option<(&'a MediaParts<'a>, &'a Batch<'a>)>,
     pub(super) borrowed: Option<&'a ContentViews<'a>>,
     pub(super) expansions: Vec<Expansion>,
 }
 
 impl<'a> MessageArrays<'a> {
-    /// BoundProgram to assemble the requests of `rows` from their texts.
+    /// Prepare to assemble the requests of `rows` from their texts.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<'a> MessageArrays<'a> {
         plans: &'a Plans,
         rows: Range<usize>,
         texts: Texts,
-        shown: Option<(&'a MediaParts<'a>, &'a Batch<'a>)>,
+        media_parts: Option<(&'a MediaParts<'a>, &'a Batch<'a>)>,
         borrowed: Option<&'a ContentViews<'a>>,
         column: ColumnLookup,
     ) -> Result<Self> {
@@ -70,7 +70,7 @@ impl<'a> MessageArrays<'a> {
             first_const: Vec::new(),
             text_keys: Vec::new(),
             part_keys: Vec::new(),
-            shown,
+            media_parts,
             borrowed,
             expansions: Vec::new(),
         };
@@ -84,8 +84,10 @@ impl<'a> MessageArrays<'a> {
                             Slot::Const(v) => Some((k.clone(), v.clone())),
                             Slot::Text(_) | Slot::Parts(_) => None,
                         };
-                        out.part_keys.push(keys.iter().find_map(|(key, slot)| match (slot, shown) {
-                            (Slot::Parts(media), Some((shown, _))) => Some((key.clone(), shown.number(media))),
+                        out.part_keys.push(keys.iter().find_map(|(key, slot)| match (slot, media_parts) {
+                            (Slot::Parts(media), Some((media_parts, _))) => {
+                                Some((key.clone(), media_parts.number(media)))
+                            }
                             _ => None,
                         }));
                         out.consts.push(keys.iter().filter_map(constant).collect());
@@ -112,7 +114,7 @@ impl<'a> MessageArrays<'a> {
         Ok(out)
     }
 
-    /// Whether string views can show the contents of these messages where they lie.
+    /// Return true if string views can show the contents of these messages without a copy.
     pub fn can_borrow(config: &Config, plans: &Plans, of: &MessageType) -> bool {
         let one_text = |message: &Message| match message {
             Message::Dict(keys) => {
@@ -132,7 +134,7 @@ impl<'a> MessageArrays<'a> {
             && plans.all.iter().all(every)
     }
 
-    /// [`Self::array`] where every row has the same messages but for what they say.
+    /// [`Self::array`] for rows whose messages differ in their texts only.
     fn periodic(&self, of: &MessageType, shared: &SliceCache) -> Result<Option<ArrayRef>> {
         let rows = self.rows.len();
         let count = |plan: &Arc<Plan>| if let Request::List(messages) = &plan.request { messages.len() } else { 0 };
@@ -146,21 +148,24 @@ impl<'a> MessageArrays<'a> {
                 columns.push(match self.borrowed {
                     Some(borrowed) => borrowed.array(&self.block, self.rows.start, rows),
                     None => {
-                        let said: Vec<bool> = self.text_keys.iter().map(|k| k.as_deref() == Some(name)).collect();
-                        let nulls = || (0..rows).flat_map(|_| said.iter().copied()).collect::<NullBuffer>();
-                        self.block.array(self.config.layout, said.contains(&false).then(nulls))
+                        let has_text: Vec<bool> = self.text_keys.iter().map(|k| k.as_deref() == Some(name)).collect();
+                        let nulls = || (0..rows).flat_map(|_| has_text.iter().copied()).collect::<NullBuffer>();
+                        self.block.array(self.config.layout, has_text.contains(&false).then(nulls))
                     }
                 });
                 continue;
             }
-            let Some(array) = shared.constants.get(&self.known(name, data_type)?, rows) else { return Ok(None) };
+            let Some(array) = shared.constants.get(&self.constant_array(name, data_type)?, rows) else {
+                return Ok(None);
+            };
             columns.push(array);
         }
         let lengths = (0..rows).flat_map(|_| lengths.iter().copied());
         Ok(Some(lists(of, lengths, columns, total)?))
     }
 
-    /// `list<struct<...>>`, one list a request; None where some strings pass what one array can hold.
+    /// Return the requests as `list<struct<...>>`, one list for each request; None if some strings exceed the size of
+    /// an array.
     ///
     /// # Errors
     ///
@@ -171,8 +176,8 @@ impl<'a> MessageArrays<'a> {
         }
         for expansion in &self.expansions {
             if let DataType::Struct(fields) = expansion.lists.value_type() {
-                let own = fields.iter().map(|field| field.name().as_str());
-                of.has_all(own).map_err(|e| e.in_column(&*expansion.column))?;
+                let key_names = fields.iter().map(|field| field.name().as_str());
+                of.has_all(key_names).map_err(|e| e.in_column(&*expansion.column))?;
             }
         }
         let fixed = |plan: &Arc<Plan>| match &plan.request {
@@ -218,14 +223,15 @@ impl<'a> MessageArrays<'a> {
         Ok(Some(lists(of, lengths, columns, refs.len())?))
     }
 
-    /// A message of the configuration.
+    /// Return a message of the configuration.
     pub(super) fn message(&self, id: usize) -> Option<&Message> {
         let plan = self.first_const.partition_point(|first| *first <= id) - 1;
         let Request::List(messages) = &self.plans.all[plan].request else { return None };
         messages.iter().filter(|m| matches!(m, Message::Dict(_) | Message::Bare(_))).nth(id - self.first_const[plan])
     }
 
-    /// What messages say under `name`, where some of them say parts; None where it passes what one array can hold.
+    /// Return the messages' contents under `name`, if some of them have parts; None if they exceed the size of an
+    /// array.
     fn contents(
         &self,
         name: &str,
@@ -234,16 +240,18 @@ impl<'a> MessageArrays<'a> {
         lengths: &[usize],
         refs: &[MessageRef],
     ) -> Result<Option<ArrayRef>> {
-        let mut arrays =
-            vec![self.known(name, data_type)?, text_parts(&self.block.array(self.config.layout, None), data_type)?];
+        let mut arrays = vec![
+            self.constant_array(name, data_type)?,
+            text_parts(&self.block.array(self.config.layout, None), data_type)?,
+        ];
         let first_data = arrays.len();
-        arrays.extend(self.brought(name, data_type)?);
+        arrays.extend(self.element_arrays(name, data_type)?);
         let media = arrays.len();
         if of.parts.as_deref() == Some(name) {
             let Some(parts) = self.parts(data_type, lengths, refs)? else { return Ok(None) };
             arrays.push(parts);
         }
-        let place = |(n, one): (usize, &MessageRef)| match (one.fields, one.text) {
+        let location = |(n, reference): (usize, &MessageRef)| match (reference.fields, reference.text) {
             (MessageSource::Const(id), TextSource::Rendered(text)) => {
                 let id = id as usize;
                 match &self.part_keys[id] {
@@ -256,41 +264,41 @@ impl<'a> MessageArrays<'a> {
             (MessageSource::Data(..), TextSource::Rendered(text)) => (1, text),
             (MessageSource::Data(column, row), TextSource::Data) => (first_data + column as usize, row as usize),
         };
-        Ok(woven(&arrays, refs.iter().enumerate().map(place)))
+        Ok(woven(&arrays, refs.iter().enumerate().map(location)))
     }
 
-    /// The parts of messages, null where a message has none; None where their texts pass what one array can hold.
+    /// Return the parts of messages, null for messages without parts; None if their texts exceed the size of an array.
     pub(super) fn parts(
         &self,
         data_type: &DataType,
         lengths: &[usize],
         refs: &[MessageRef],
     ) -> Result<Option<ArrayRef>> {
-        let (DataType::List(item), Some((shown, values))) = (data_type, self.shown) else {
+        let (DataType::List(item), Some((media_parts, values))) = (data_type, self.media_parts) else {
             return Ok(Some(new_null_array(data_type, refs.len())));
         };
         let rows = lengths
             .iter()
             .enumerate()
             .flat_map(|(n, length)| std::iter::repeat_n(self.rows.start + n / self.plans.labels, *length));
-        let (mut wanted, mut counts, mut valid) = (Vec::new(), Vec::with_capacity(refs.len()), Vec::new());
-        for (one, row) in refs.iter().zip(rows) {
-            let media = match one.fields {
+        let (mut row_media, mut counts, mut valid) = (Vec::new(), Vec::with_capacity(refs.len()), Vec::new());
+        for (reference, row) in refs.iter().zip(rows) {
+            let media = match reference.fields {
                 MessageSource::Const(id) => self.part_keys[id as usize].as_ref().map(|(_, media)| *media),
                 MessageSource::Data(..) => None,
             };
             valid.push(media.is_some());
-            counts.push(media.map_or(0, |media| shown.count(row, media)));
-            wanted.extend(media.map(|media| (row, media)));
+            counts.push(media.map_or(0, |media| media_parts.count(row, media)));
+            row_media.extend(media.map(|media| (row, media)));
         }
-        let Some(block) = shown.block(&wanted, values)? else { return Ok(None) };
+        let Some(block) = media_parts.block(&row_media, values)? else { return Ok(None) };
         let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
         let parts = block.array(item.data_type())?;
         let list = ListArray::try_new(item.clone(), OffsetBuffer::from_lengths(counts), parts, nulls);
         Ok(Some(Arc::new(list.map_err(|e| Error::render(Code::InternalError, e.to_string()))?)))
     }
 
-    /// The messages of every request: how many, and where each comes from.
+    /// Return the number of messages of every request, and the source of each message.
     pub(super) fn refs(&self) -> Result<MessageRefs<'_>> {
         let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
         let mut lengths = Vec::with_capacity(requests.len());
@@ -311,8 +319,8 @@ impl<'a> MessageArrays<'a> {
                 match message {
                     Message::Expand { column } => self.expand(column, row, &mut refs)?,
                     Message::Element(element) => {
-                        let said = element.content.is_ok();
-                        let text = if said { TextSource::Rendered(next()) } else { TextSource::Data };
+                        let has_content = element.content.is_ok();
+                        let text = if has_content { TextSource::Rendered(next()) } else { TextSource::Data };
                         renamed.extend(element.renamed.as_deref().map(|name| (refs.len(), name)));
                         refs.extend(self.element(element, row, text));
                     }
@@ -325,7 +333,7 @@ impl<'a> MessageArrays<'a> {
             }
             lengths.push(refs.len() - start);
             if !self.expansions.is_empty() {
-                batch_bytes += self.said_bytes(&refs[start..]).map_err(|e| e.at_row(row))?;
+                batch_bytes += self.message_bytes(&refs[start..]).map_err(|e| e.at_row(row))?;
             }
         }
         if batch_bytes > self.config.limits.batch_bytes {
@@ -334,16 +342,16 @@ impl<'a> MessageArrays<'a> {
         Ok(MessageRefs { lengths, messages: refs, texts, renamed })
     }
 
-    /// How many bytes the messages of a request say, those that a column brings among them.
-    fn said_bytes(&self, refs: &[MessageRef]) -> Result<usize> {
-        let said = |one: &MessageRef| match (one.text, one.fields) {
+    /// Return the number of bytes of a request's messages, those from columns included.
+    fn message_bytes(&self, refs: &[MessageRef]) -> Result<usize> {
+        let text_bytes = |reference: &MessageRef| match (reference.text, reference.fields) {
             (TextSource::Rendered(text), _) => self.block.get(text).len(),
             (TextSource::Data, MessageSource::Data(column, element)) => {
-                self.expansions[column as usize].said_bytes(element as usize)
+                self.expansions[column as usize].message_bytes(element as usize)
             }
             (TextSource::Data, MessageSource::Const(_)) => 0,
         };
-        let bytes = refs.iter().map(said).sum();
+        let bytes = refs.iter().map(text_bytes).sum();
         if bytes > self.config.limits.prompt_bytes {
             return Err(self.config.limits.prompt_too_long());
         }
@@ -351,48 +359,48 @@ impl<'a> MessageArrays<'a> {
     }
 
     fn expand(&self, column: &str, row: usize, refs: &mut Vec<MessageRef>) -> Result<()> {
-        let Some(at) = self.expansions.iter().position(|e| &*e.column == column) else { return Ok(()) };
-        let messages = self.expansions[at].messages(row, self.config.output.parser)?;
-        let data = |n| MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data };
+        let Some(index) = self.expansions.iter().position(|e| &*e.column == column) else { return Ok(()) };
+        let messages = self.expansions[index].messages(row, self.config.output.parser)?;
+        let data = |n| MessageRef { fields: MessageSource::Data(index as u32, n as u32), text: TextSource::Data };
         refs.extend(messages.map(data));
         Ok(())
     }
 
-    /// Where an opened message of a row's column comes from.
+    /// Return the source of an opened message of a row's column.
     fn element(&self, element: &Element, row: usize, text: TextSource) -> Option<MessageRef> {
-        let at = self.expansions.iter().position(|e| e.column == element.column)?;
-        let first = self.expansions[at].lists.value_offsets()[row] as u32;
-        Some(MessageRef { fields: MessageSource::Data(at as u32, first + element.number), text })
+        let index = self.expansions.iter().position(|e| e.column == element.column)?;
+        let first = self.expansions[index].lists.value_offsets()[row] as u32;
+        Some(MessageRef { fields: MessageSource::Data(index as u32, first + element.number), text })
     }
 
-    /// A text field where every message is the configuration's: the rendered block itself.
+    /// Return a text field if every message is the configuration's: the rendered block itself.
     fn static_texts(&self, name: &str, refs: &[MessageRef], layout: Layout) -> ArrayRef {
-        let said = |r: &MessageRef| match r.fields {
+        let has_key = |r: &MessageRef| match r.fields {
             MessageSource::Const(id) => self.text_keys[id as usize].as_deref() == Some(name),
             MessageSource::Data(..) => false,
         };
         let everywhere = self.text_keys.iter().all(|key| key.as_deref() == Some(name));
-        let nulls = (!everywhere).then(|| refs.iter().map(said).collect::<NullBuffer>());
+        let nulls = (!everywhere).then(|| refs.iter().map(has_key).collect::<NullBuffer>());
         self.block.array(layout, nulls)
     }
 
-    /// What each message of the configuration has under a key.
-    pub(super) fn known(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
+    /// Return the value of each message of the configuration under a key.
+    pub(super) fn constant_array(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
         let none = Value::None;
         let constant = |keys: &Vec<(Arc<str>, Value)>| keys.iter().position(|(k, _)| &**k == name);
         let values: Vec<&Value> =
-            self.consts.iter().map(|keys| constant(keys).map_or(&none, |at| &keys[at].1)).collect();
+            self.consts.iter().map(|keys| constant(keys).map_or(&none, |index| &keys[index].1)).collect();
         build(&values, data_type)
     }
 
-    /// What these messages of the configuration have under a key; None where it passes what one array can hold.
+    /// Return the values of these messages of the configuration under a key; None if they exceed the size of an array.
     fn constants(
         &self,
         name: &str,
         data_type: &DataType,
         ids: impl Iterator<Item = Option<usize>>,
     ) -> Result<Option<ArrayRef>> {
-        Ok(taken(&self.known(name, data_type)?, ids))
+        Ok(take_rows(&self.constant_array(name, data_type)?, ids))
     }
 
     fn field(
@@ -407,13 +415,13 @@ impl<'a> MessageArrays<'a> {
             let id = |r: &MessageRef| if let MessageSource::Const(id) = r.fields { Some(id as usize) } else { None };
             return self.constants(name, data_type, refs.iter().map(id));
         }
-        let consts = self.known(name, data_type)?;
+        let consts = self.constant_array(name, data_type)?;
         let mut arrays = vec![new_null_array(data_type, 1), consts];
         if is_text {
             arrays.push(typed(name, &self.block.array(self.config.layout, None), data_type)?);
         }
         let first_data = arrays.len();
-        arrays.extend(self.brought(name, data_type)?);
+        arrays.extend(self.element_arrays(name, data_type)?);
         let mut indices: Vec<(usize, usize)> = refs
             .iter()
             .map(|r| {
@@ -431,10 +439,10 @@ impl<'a> MessageArrays<'a> {
             })
             .collect();
         let mut names: Vec<&str> = Vec::new();
-        for (message, own) in renamed {
-            let known = names.iter().position(|name| name == own);
-            indices[*message] = (arrays.len(), known.unwrap_or(names.len()));
-            names.extend(known.is_none().then_some(*own));
+        for (message, new_name) in renamed {
+            let index = names.iter().position(|name| name == new_name);
+            indices[*message] = (arrays.len(), index.unwrap_or(names.len()));
+            names.extend(index.is_none().then_some(*new_name));
         }
         if !names.is_empty() {
             arrays.push(typed(name, &(Arc::new(StringArray::from(names)) as ArrayRef), data_type)?);
@@ -442,8 +450,8 @@ impl<'a> MessageArrays<'a> {
         Ok(woven(&arrays, indices))
     }
 
-    /// What the elements of each list column have under a key.
-    pub(super) fn brought(&self, name: &str, data_type: &DataType) -> Result<Vec<ArrayRef>> {
+    /// Return the values of each list column's elements under a key.
+    pub(super) fn element_arrays(&self, name: &str, data_type: &DataType) -> Result<Vec<ArrayRef>> {
         let says = |child: &ArrayRef| is_text(child.data_type()) && !child.data_type().is_null();
         let child = |expansion: &Expansion| {
             let values = expansion.lists.values();
@@ -451,8 +459,7 @@ impl<'a> MessageArrays<'a> {
                 Some(s) => s.column_by_name(name).cloned(),
                 None => (name == keys::PROMPT).then(|| values.clone()),
             };
-            let rewritten =
-                name == keys::CONTENT && self.config.output.chat_api && self.config.dialect.rewrites_parts();
+            let rewritten = self.config.output.is_chat_content(name) && self.config.dialect.rewrites_parts();
             match child {
                 Some(child) if says(&child) && self.says_parts(name, data_type) => text_parts(&child, data_type),
                 Some(child) if rewritten => typed(name, &sent(&child)?, data_type),
@@ -463,9 +470,9 @@ impl<'a> MessageArrays<'a> {
         self.expansions.iter().map(child).collect()
     }
 
-    /// Whether a text under this key is a list of one part, since others are lists of parts.
+    /// Return true if a text under this key is a list of one part, since others are lists of parts.
     fn says_parts(&self, name: &str, data_type: &DataType) -> bool {
-        self.config.output.chat_api && name == keys::CONTENT && matches!(data_type, DataType::List(_))
+        self.config.output.is_chat_content(name) && matches!(data_type, DataType::List(_))
     }
 }
 
@@ -473,7 +480,7 @@ fn too_many(messages: usize) -> Error {
     Error::render(Code::OffsetOverflow, format!("{messages} messages don't fit one batch; render fewer rows at once"))
 }
 
-/// Messages of these fields, as many as `lengths` say in each list.
+/// Make lists of messages with these fields; `lengths` are the numbers of messages of the lists.
 fn lists(
     of: &MessageType,
     lengths: impl IntoIterator<Item = usize>,

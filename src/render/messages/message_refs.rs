@@ -1,37 +1,38 @@
-//! Where the messages of some requests come from: the configuration, or a list column.
+//! References to the messages of some requests: a message of the configuration, or an element of a list column.
 
-/// Where one message comes from.
+/// The source of one message.
 #[derive(Clone, Copy)]
 pub(super) struct MessageRef {
     pub(super) fields: MessageSource,
     pub(super) text: TextSource,
 }
 
-/// Where the keys of a message beside its text come from.
+/// The source of a message's keys other than its text.
 #[derive(Clone, Copy)]
 pub(super) enum MessageSource {
-    /// The configuration: which of its messages.
+    /// A message of the configuration, by its number.
     Const(u32),
-    /// A list column: which of them, and which of its elements.
+    /// An element of a list column, by the numbers of both.
     Data(u32, u32),
 }
 
-/// Where the text of a message comes from.
+/// The source of a message's text.
 #[derive(Clone, Copy)]
 pub(super) enum TextSource {
-    /// It was rendered: which of the texts.
+    /// The text was rendered and has this number.
     Rendered(usize),
-    /// What the column says, as it stands.
+    /// The text is the column's, unchanged.
     Data,
 }
 
 /// The messages of some requests.
 pub(super) struct MessageRefs<'p> {
-    /// How many each request has.
+    /// The number of messages of each request.
     pub(super) lengths: Vec<usize>,
     pub(super) messages: Vec<MessageRef>,
-    /// Requests that are a text among others that are messages, which only JSON holds: which request, which text.
+    /// Requests that are a text, in an array of requests that are messages; only JSON holds both. Each has its number
+    /// and the number of its text.
     pub(super) texts: Vec<(usize, usize)>,
-    /// Messages of a column whose role goes out under another name: which message, which name.
+    /// Messages of a column whose role is renamed in the output, each with the new name.
     pub(super) renamed: Vec<(usize, &'p str)>,
 }

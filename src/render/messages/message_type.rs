@@ -1,4 +1,4 @@
-//! The Arrow type of messages, decided by configuration and schema alone.
+//! The Arrow type of messages, decided by the configuration and the schema.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::value::Value;
 /// The fields of a message, decided by configuration and schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageType {
-    /// Keys under which rendered text stands.
+    /// The keys of rendered texts.
     pub texts: Vec<Arc<str>>,
     /// All fields in order.
     pub fields: Vec<(Arc<str>, DataType)>,
-    /// The key under which a sample's parts stand.
+    /// The key of a sample's parts.
     pub parts: Option<Arc<str>>,
-    /// The key under which each rendered text is a list of one part, since others are lists of parts.
+    /// The key under which each rendered text becomes a list with a single part, because others are lists of parts.
     pub text_parts: Option<Arc<str>>,
 }
 
 impl MessageType {
-    /// The type that holds the messages of all these requests, with those of list columns that they expand.
+    /// Find the type that holds the messages of all these requests, and of the list columns that they expand.
     ///
     /// # Errors
     ///
-    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
+    /// `RenderError` that names `messages_json` if a key has values that no Arrow type holds together.
     pub fn new<'a>(
         config: &Config,
         requests: impl Iterator<Item = &'a Request> + Clone,
@@ -45,13 +45,13 @@ impl MessageType {
             Some(MetaTemplate::Messages(items)) => items.as_slice(),
             _ => &[],
         };
-        let mut add = |name: &str, own: DataType| -> Result<()> {
-            match out.fields.iter_mut().find(|(known, _)| &**known == name) {
-                None => out.fields.push((name.into(), own)),
+        let mut add = |name: &str, data_type: DataType| -> Result<()> {
+            match out.fields.iter_mut().find(|(key, _)| &**key == name) {
+                None => out.fields.push((name.into(), data_type)),
                 Some((_, so_far)) => {
-                    let both = unify(so_far, &own, layout);
-                    let parts = || parts_or_text(so_far, &own, layout).filter(|_| holds_parts(config, name));
-                    *so_far = both.or_else(parts).ok_or_else(|| conflict(name, so_far, &own))?;
+                    let both = unify(so_far, &data_type, layout);
+                    let parts = || parts_or_text(so_far, &data_type, layout).filter(|_| holds_parts(config, name));
+                    *so_far = both.or_else(parts).ok_or_else(|| conflict(name, so_far, &data_type))?;
                 }
             }
             Ok(())
@@ -112,16 +112,20 @@ impl MessageType {
                         match element(column) {
                             Some(DataType::Struct(fields)) => {
                                 for field in &fields {
-                                    let own = field.data_type();
-                                    let said = field.name() == keys::CONTENT && is_text(own) && !own.is_null();
-                                    if said && config.output.chat_api {
+                                    let data_type = field.data_type();
+                                    let has_texts =
+                                        field.name() == keys::CONTENT && is_text(data_type) && !data_type.is_null();
+                                    if has_texts && config.output.chat.is_some() {
                                         text(&keys::CONTENT.into());
                                     }
                                     let sent = field.name() == keys::CONTENT
-                                        && config.output.chat_api
+                                        && config.output.chat.is_some()
                                         && config.dialect.rewrites_parts();
-                                    let own = if sent { &sent_type(own) } else { own };
-                                    add(field.name(), unify(&DataType::Null, own, layout).unwrap_or(DataType::Null))?;
+                                    let data_type = if sent { &sent_type(data_type) } else { data_type };
+                                    add(
+                                        field.name(),
+                                        unify(&DataType::Null, data_type, layout).unwrap_or(DataType::Null),
+                                    )?;
                                 }
                             }
                             Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
@@ -143,19 +147,21 @@ impl MessageType {
                 }
             }
         }
-        // Where nobody says anything, what isn't said is texts.
-        if let Some((_, own)) = out.fields.iter_mut().find(|(name, own)| holds_parts(config, name) && own.is_null()) {
-            *own = string_type(layout);
+        // If no message has a content, contents have the type of texts.
+        if let Some((_, data_type)) =
+            out.fields.iter_mut().find(|(name, data_type)| holds_parts(config, name) && data_type.is_null())
+        {
+            *data_type = string_type(layout);
         }
-        if config.output.chat_api {
+        if let Some(chat) = config.output.chat {
             out.fields.sort_by_key(|(name, _)| {
-                [keys::ROLE, keys::CONTENT].iter().position(|key| *key == &**name).unwrap_or(2)
+                [keys::ROLE, chat.content].iter().position(|key| *key == &**name).unwrap_or(2)
             });
         }
         out.text_parts = out
             .fields
             .iter()
-            .find(|(name, own)| holds_parts(config, name) && texts.contains(name) && item_of(own).is_some())
+            .find(|(name, data_type)| holds_parts(config, name) && texts.contains(name) && item_of(data_type).is_some())
             .map(|(name, _)| name.clone());
         out.texts = texts;
         out.parts = parts;
@@ -166,36 +172,37 @@ impl MessageType {
     ///
     /// # Errors
     ///
-    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
+    /// `RenderError` that names `messages_json` if a key has values that no Arrow type holds together.
     pub fn add_fields(&mut self, fields: &Fields, layout: Layout) -> Result<()> {
         for field in fields {
-            let own = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
-            // Taken out of the table one by one, their contents are texts like the configuration's own.
+            let data_type = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
+            // If messages are taken out of the table one by one, their contents are texts like those of the
+            // configuration.
             if field.name() == keys::CONTENT
-                && own == string_type(layout)
+                && data_type == string_type(layout)
                 && !self.texts.iter().any(|t| &**t == keys::CONTENT)
             {
                 self.texts.push(keys::CONTENT.into());
             }
-            match self.fields.iter_mut().find(|(known, _)| &**known == field.name()) {
-                None => self.fields.push((field.name().as_str().into(), own)),
+            match self.fields.iter_mut().find(|(key, _)| &**key == field.name()) {
+                None => self.fields.push((field.name().as_str().into(), data_type)),
                 Some((name, so_far)) => {
-                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
+                    *so_far = unify(so_far, &data_type, layout).ok_or_else(|| conflict(name, so_far, &data_type))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Check that nothing of a request gets lost in this type, which was made before the request was known.
+    /// Check that this type, which was made before the request was known, loses nothing of the request.
     ///
     /// # Errors
     ///
-    /// `RenderError` naming what the type lacks, and `messages_json`.
+    /// `RenderError` that names the fields that the type lacks, and `messages_json`.
     pub fn holds(&self, request: &Request) -> Result<()> {
         let messages = match request {
             Request::List(messages) => messages,
-            // Their type is made from the template's parts themselves.
+            // The type of parts is made from the template's parts.
             Request::Parts(_) => return Ok(()),
             Request::Text(_) => return Err(lacking("a request that is a text")),
         };
@@ -220,7 +227,7 @@ impl MessageType {
                 {
                     return Err(lacking("what its messages say"));
                 }
-                // What a column brings is looked at where the column is.
+                // The fields of a column's messages are checked together with the column.
                 Message::Bare(_) | Message::Expand { .. } | Message::Element(_) => {}
             }
         }
@@ -231,36 +238,36 @@ impl MessageType {
     ///
     /// # Errors
     ///
-    /// `RenderError` naming one that it lacks, and `messages_json`.
+    /// `RenderError` that names a key that the type lacks, and `messages_json`.
     pub fn has_all<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<()> {
-        match names.find(|name| !self.fields.iter().any(|(known, _)| known.as_ref() == *name)) {
+        match names.find(|name| !self.fields.iter().any(|(key, _)| key.as_ref() == *name)) {
             Some(name) => Err(lacking(&format!("the key {name:?}"))),
             None => Ok(()),
         }
     }
 
-    /// The Arrow type of a request.
+    /// Return the Arrow type of a request.
     pub fn data_type(&self) -> DataType {
         list_of(DataType::Struct(self.struct_fields()))
     }
 
-    /// The fields of a message as Arrow has them.
+    /// Return the Arrow fields of a message.
     pub fn struct_fields(&self) -> Fields {
         self.fields.iter().map(|(name, t)| Field::new(&**name, t.clone(), true)).collect()
     }
 }
 
-/// Whether a message may hold parts under this key where another holds a text.
+/// Return true if a message may hold parts under this key while another message holds a text.
 fn holds_parts(config: &Config, name: &str) -> bool {
-    config.output.chat_api && name == keys::CONTENT
+    config.output.is_chat_content(name)
 }
 
-/// What the lists of a type hold.
+/// Return the type of a list's elements.
 fn item_of(data_type: &DataType) -> Option<DataType> {
     if is_list(data_type) { element_type(data_type) } else { None }
 }
 
-/// The lists of parts that hold both, a text as a part of its own; None where there are none.
+/// Return the type of lists of parts that holds both types, with a text as a part; None if there is none.
 fn parts_or_text(a: &DataType, b: &DataType, layout: Layout) -> Option<DataType> {
     let parts = |of: &DataType| {
         if is_text(of) {

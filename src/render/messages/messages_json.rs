@@ -1,4 +1,4 @@
-//! Messages as JSON, one string a request: it holds whatever Arrow's types can't.
+//! Messages as JSON, a string for each request, which can hold values that Arrow's types can't.
 
 use std::ops::Range;
 
@@ -15,56 +15,58 @@ use crate::template::keys;
 use crate::threads;
 use crate::value::Value;
 
-/// Requests that one thread takes at a time.
+/// The number of requests that a thread takes at a time.
 const CHUNK_REQUESTS: usize = 512;
 
 impl MessageArrays<'_> {
-    /// One JSON string a request; None where they pass what one array can hold.
+    /// Return a JSON string for each request; None if they exceed the size of an array.
     ///
     /// # Errors
     ///
-    /// `RenderError` for a value that JSON has no form for.
+    /// `RenderError` for a value that JSON can't represent.
     pub fn json(&self) -> Result<Option<ArrayRef>> {
         let MessageRefs { lengths, messages: refs, texts, .. } = self.refs()?;
         let mut starts = Vec::with_capacity(lengths.len() + 1);
         starts.push(0);
-        starts.extend(lengths.iter().scan(0, |at, length| {
-            *at += length;
-            Some(*at)
+        starts.extend(lengths.iter().scan(0, |total, length| {
+            *total += length;
+            Some(*total)
         }));
         let positions: Vec<usize> = (0..self.consts.len()).map(|id| self.text_position(id)).collect();
         let write = |requests: Range<usize>| -> Result<WrittenTexts> {
             let first = texts.partition_point(|(request, _)| *request < requests.start);
             let (mut texts, mut out) = (texts[first..].iter().peekable(), WrittenTexts::new(requests.len()));
-            let mut own = String::new();
+            let mut buffer = String::new();
             for n in requests {
                 let row = self.rows.start + n / self.plans.labels;
-                own.clear();
+                buffer.clear();
                 if let Some((_, text)) = texts.next_if(|(request, _)| *request == n) {
-                    json::string(&String::from_utf8_lossy(self.block.get(*text)), &mut own);
-                    out.push(|out| out.extend_from_slice(own.as_bytes()));
+                    json::string(&String::from_utf8_lossy(self.block.get(*text)), &mut buffer);
+                    out.push(|out| out.extend_from_slice(buffer.as_bytes()));
                     continue;
                 }
-                own.push('[');
-                for (n, one) in refs[starts[n]..starts[n + 1]].iter().enumerate() {
+                buffer.push('[');
+                for (n, reference) in refs[starts[n]..starts[n + 1]].iter().enumerate() {
                     if n > 0 {
-                        own.push_str(", ");
+                        buffer.push_str(", ");
                     }
-                    self.message_json(*one, row, &positions, &mut own).map_err(|e| e.at_row(row))?;
+                    self.message_json(*reference, row, &positions, &mut buffer).map_err(|e| e.at_row(row))?;
                 }
-                own.push(']');
-                out.push(|out| out.extend_from_slice(own.as_bytes()));
+                buffer.push(']');
+                out.push(|out| out.extend_from_slice(buffer.as_bytes()));
             }
             Ok(out)
         };
         joined(threads::map(threads::chunks(0..lengths.len(), CHUNK_REQUESTS), write), self.config.layout)
     }
 
-    /// A message with parts: its keys in the configuration's order, and no payload copied on the way.
+    /// Write a message with parts: its keys are in the configuration's order, and no payload is copied before.
     fn parts_json(&self, id: usize, text: Option<&str>, row: usize, out: &mut String) -> Result<()> {
-        let (Some(Message::Dict(keys)), Some((shown, values))) = (self.message(id), self.shown) else { return Ok(()) };
-        for (at, (key, slot)) in keys.iter().enumerate() {
-            out.push_str(if at > 0 { ", " } else { "{" });
+        let (Some(Message::Dict(keys)), Some((media_parts, values))) = (self.message(id), self.media_parts) else {
+            return Ok(());
+        };
+        for (index, (key, slot)) in keys.iter().enumerate() {
+            out.push_str(if index > 0 { ", " } else { "{" });
             json::string(key, out);
             out.push_str(": ");
             match slot {
@@ -75,7 +77,7 @@ impl MessageArrays<'_> {
                 Slot::Text(_) => json::string(text.unwrap_or_default(), out),
                 Slot::Parts(media) => {
                     out.push('[');
-                    shown.json(row, shown.number(media), values, &mut true, out)?;
+                    media_parts.json(row, media_parts.number(media), values, &mut true, out)?;
                     out.push(']');
                 }
             }
@@ -84,11 +86,11 @@ impl MessageArrays<'_> {
         Ok(())
     }
 
-    /// A message of the configuration; `position` is where its text stands among its keys.
+    /// Write a message of the configuration; `position` is the position of its text among its keys.
     fn dict_json(&self, id: usize, text: Option<&str>, position: usize, out: &mut String) -> Result<()> {
         let (key, consts) = (self.text_keys[id].as_ref(), &self.consts[id]);
-        let said = key.zip(text);
-        if let (true, Some((key, text))) = (consts.is_empty(), said)
+        let text_entry = key.zip(text);
+        if let (true, Some((key, text))) = (consts.is_empty(), text_entry)
             && &**key == keys::PROMPT
         {
             json::string(text, out);
@@ -101,7 +103,7 @@ impl MessageArrays<'_> {
             out.push_str(": ");
         };
         for n in 0..=consts.len() {
-            if let (true, Some((key, text))) = (n == position.min(consts.len()), said) {
+            if let (true, Some((key, text))) = (n == position.min(consts.len()), text_entry) {
                 member(key, out);
                 json::string(text, out);
             }
@@ -115,13 +117,13 @@ impl MessageArrays<'_> {
         Ok(())
     }
 
-    fn message_json(&self, one: MessageRef, row: usize, positions: &[usize], out: &mut String) -> Result<()> {
-        let text = match one.text {
+    fn message_json(&self, reference: MessageRef, row: usize, positions: &[usize], out: &mut String) -> Result<()> {
+        let text = match reference.text {
             TextSource::Rendered(n) => Some(String::from_utf8_lossy(self.block.get(n))),
             TextSource::Data => None,
         };
         let text = text.as_deref();
-        let mut entries: Vec<(Value, Value)> = match one.fields {
+        let mut entries: Vec<(Value, Value)> = match reference.fields {
             MessageSource::Const(id) if self.part_keys[id as usize].is_some() => {
                 return self.parts_json(id as usize, text, row, out);
             }
@@ -137,13 +139,13 @@ impl MessageArrays<'_> {
                 }
             }
         };
-        if let (MessageSource::Data(..), Some(text)) = (one.fields, text)
+        if let (MessageSource::Data(..), Some(text)) = (reference.fields, text)
             && let Some((_, content)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some(keys::CONTENT))
         {
             *content = Value::from(text);
         }
         let message = Value::Dict(entries);
-        json::check(&message).map_err(|e| match one.fields {
+        json::check(&message).map_err(|e| match reference.fields {
             MessageSource::Data(column, _) => e.in_column(&*self.expansions[column as usize].column),
             MessageSource::Const(_) => e,
         })?;
@@ -151,7 +153,7 @@ impl MessageArrays<'_> {
         Ok(())
     }
 
-    /// Where the text stands among the keys of a message of the configuration.
+    /// Return the position of the text among the keys of a message of the configuration.
     fn text_position(&self, id: usize) -> usize {
         match self.message(id) {
             Some(Message::Dict(keys)) => keys.iter().position(|(_, s)| matches!(s, Slot::Text(_))).unwrap_or(0),

@@ -1,12 +1,12 @@
-//! Messages as Arrow arrays, where they are more than texts.
+//! Messages as Arrow arrays, for requests that aren't plain texts.
 //!
-//! A `message_type` is decided before the first row. `message_arrays` puts the messages of the configuration, and those
-//! that a list column brings (`expansion`), together as lists of structs, from arrays that `fitted` makes to fit, or as JSON:
-//! `copied_json` by copying a `json_plan` of an `escaped_batch` (its `escaped_texts`), alone or within the `line_frame` of each
-//! line, and where that isn't enough `messages_json` and `text_json` one by one.
-//! `text_parts` is for texts among lists of parts, and `sent_parts` for those of a column.
-//! `content_views` shows contents where they lie; `slice_cache` keeps what slices of a table have in common,
-//! `repeated` what batches have.
+//! A `message_type` is decided before the first row. `message_arrays` assembles the messages of the configuration, and
+//! those of list columns (`expansion`), as lists of structs, from arrays that `fitted` converts, or as JSON.
+//! `copied_json` writes JSON by copying: it runs a `json_plan` over an `escaped_batch` (with its `escaped_texts`),
+//! alone or within the `line_frame` of each line. If copying isn't enough, `messages_json` and `text_json` write
+//! requests one by one. `text_parts` converts texts among lists of parts, and `sent_parts` converts those of a column.
+//! `content_views` refers to contents without a copy; `slice_cache` keeps data that slices of a table share, and
+//! `repeated` data that batches share.
 
 mod content_views;
 mod copied_json;

@@ -1,4 +1,5 @@
-//! Columns in which a few values come again and again: who speaks in the messages of every row. Kept for the next batch.
+//! Columns in which a few values repeat, such as the speakers of every row's messages. They are kept for the next
+//! batch.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,33 +7,33 @@ use arrow_array::{Array, ArrayRef};
 
 use crate::render::input::repeated;
 
-/// Columns that are kept; a configuration has one for each key of its messages, and few of these.
+/// The most kept columns; a configuration has a column for each key of its messages, and few keys.
 const MAX_COLUMNS: usize = 8;
-/// What is kept of one column at most.
+/// The most bytes that are kept of a column.
 const MAX_COLUMN_BYTES: usize = 32 << 20;
 
-/// The values of one row, and the column that has them in each of many.
+/// The values of a row, and the column that repeats them.
 #[derive(Default)]
 pub struct RepeatedColumns(Mutex<Vec<(ArrayRef, ArrayRef)>>);
 
 impl RepeatedColumns {
-    /// `values`, so many times; None where that passes what one array can hold.
+    /// Return `values` repeated `times` times; None if that exceeds the size of an array.
     pub fn get(&self, values: &ArrayRef, times: usize) -> Option<ArrayRef> {
         let count = values.len() * times;
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = lock().iter().find(|(own, known)| known.len() >= count && own == values) {
-            return Some(known.slice(0, count));
+        if let Some((_, cached)) = lock().iter().find(|(key, cached)| cached.len() >= count && key == values) {
+            return Some(cached.slice(0, count));
         }
-        let made = repeated(values, times)?;
-        if made.get_array_memory_size() <= MAX_COLUMN_BYTES {
+        let column = repeated(values, times)?;
+        if column.get_array_memory_size() <= MAX_COLUMN_BYTES {
             let mut all = lock();
-            all.retain(|(own, _)| own != values);
+            all.retain(|(key, _)| key != values);
             if all.len() >= MAX_COLUMNS {
                 all.remove(0);
             }
-            all.push((values.clone(), made.clone()));
+            all.push((values.clone(), column.clone()));
         }
-        Some(made)
+        Some(column)
     }
 }
 
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_as_long_as_it_is_asked_for() {
+    fn kept_columns_have_the_requested_length() {
         let columns = RepeatedColumns::default();
         let of = |values: &[&str]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
         let repeated = |values: &[&str], times| columns.get(&of(values), times).unwrap();

@@ -1,4 +1,4 @@
-//! What slices of one table have in common, made for the first of them.
+//! Caches the data that slices of one table share.
 
 use std::cell::RefCell;
 
@@ -6,16 +6,16 @@ use arrow_array::ArrayRef;
 
 use super::repeated::RepeatedColumns;
 
-/// What slices of a table have in common.
+/// The data that slices of a table share, made for the first slice.
 pub struct SliceCache<'c> {
-    /// The same constants in as many rows.
+    /// Constants that are repeated for many rows.
     pub constants: &'c RepeatedColumns,
     /// The labels of the requests of the longest slice so far.
     pub labels: RefCell<Option<ArrayRef>>,
 }
 
 impl<'c> SliceCache<'c> {
-    /// Nothing yet but columns that batches have in common.
+    /// Make a cache that holds only the columns that batches share.
     pub fn new(constants: &'c RepeatedColumns) -> Self {
         Self { constants, labels: RefCell::default() }
     }

@@ -1,4 +1,4 @@
-//! Requests that are texts, each as a JSON string.
+//! Requests that are texts, each written as a JSON string.
 
 use std::ops::Range;
 
@@ -10,14 +10,15 @@ use crate::plan::Layout;
 use crate::render::memory::{TextBlock, Texts, WrittenTexts, limit};
 use crate::threads;
 
-/// Requests that one thread takes at a time.
+/// The number of requests that a thread takes at a time.
 const CHUNK_REQUESTS: usize = 512;
 
-/// JSON of requests that are texts; None where they pass what one array can hold. `empty` writes that of an empty text.
+/// Write requests that are texts as JSON; None if they exceed the size of an array. `empty` writes the JSON of an empty
+/// text.
 ///
 /// # Errors
 ///
-/// As `empty`.
+/// The errors of `empty`.
 pub fn text_json(
     block: &TextBlock,
     layout: Layout,
@@ -43,11 +44,11 @@ pub fn text_json(
     joined(threads::map(threads::chunks(0..block.len(), CHUNK_REQUESTS), write), layout)
 }
 
-/// What threads have written as an array; None where it passes what one can hold.
+/// Join the texts of all threads into an array; None if they exceed the size of an array.
 ///
 /// # Errors
 ///
-/// The first one.
+/// The error of the first thread that failed.
 pub fn joined(parts: Vec<Result<WrittenTexts>>, layout: Layout) -> Result<Option<ArrayRef>> {
     let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
     if parts.iter().map(WrittenTexts::len).sum::<usize>() > limit(layout) {

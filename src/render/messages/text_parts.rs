@@ -1,4 +1,4 @@
-//! Texts as lists of one part, where contents are lists of parts.
+//! Texts as lists with a single part, if contents are lists of parts.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::render::input::repeated;
 use crate::render::values::structs;
 use crate::template::keys;
 
-/// Each text as a list of one part, of this type.
+/// Convert each text to a list with a single part of this type.
 ///
 /// # Errors
 ///
-/// `RenderError` where the parts of that type have no place for a text.
+/// `RenderError` if the parts of this type can't hold a text.
 pub(super) fn text_parts(text: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     let DataType::List(item) = data_type else { return Err(internal("contents are lists of parts")) };
     let DataType::Struct(fields) = item.data_type() else { return Err(internal("parts are structs")) };

@@ -1,29 +1,29 @@
-//! A program bound to the texts of one batch: how long each row's text is, and writing it.
+//! A program bound to the texts of a batch: it computes the length of each row's text, and writes the text.
 
 use std::ops::Range;
 
 use super::lengths::Lengths;
 use crate::error::Result;
 use crate::plan::Program;
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::copying::{TextSources, Writer};
 use crate::render::fragments::{FragmentStores, LengthTables, RowFragments};
 use crate::render::input::Batch;
 
-/// A program with everything that it reads at hand.
+/// A program, bound to everything that it reads.
 pub struct BoundProgram<'a> {
-    /// What it is made from.
+    /// The program.
     pub program: &'a Program,
     writer: Writer<'a>,
     lengths: Option<Lengths<'a>>,
     may_hold_placeholder: Vec<&'a [bool]>,
     guards: Vec<(&'a TextColumn, &'a [Box<[u8]>])>,
-    /// Whether any fragment could have a field filled into it.
+    /// True if any fragment could have a field filled into it.
     checks_fragments: bool,
 }
 
 impl<'a> BoundProgram<'a> {
-    /// Bind a program to a batch's texts, which are checked and looked through, and to the examples' parts.
+    /// Bind a program to a batch's texts, which have been checked and searched, and to the examples' parts.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl<'a> BoundProgram<'a> {
         tables: &LengthTables,
     ) -> Result<Self> {
         let texts = sources.texts;
-        // Which values of a column could form a placeholder, for each column that is scanned where any could.
+        // For each column that is searched: true for each value that could form a placeholder, if any value could.
         let mut may_hold_placeholder = Vec::new();
         for column in &program.scanned {
             may_hold_placeholder.extend(batch.may_hold_placeholder(*column)?);
@@ -45,11 +45,11 @@ impl<'a> BoundProgram<'a> {
         let guards: Vec<_> = program.guards.iter().map(guard).collect::<Result<_>>()?;
         let lengths = Lengths::new(program, texts, tables)?;
         let checks_fragments =
-            program.fragments.iter().any(|place| sources.fragments.of(place.set).any_may_hold_placeholder());
+            program.fragments.iter().any(|reference| sources.fragments.of(reference.set).any_may_hold_placeholder());
         Ok(Self { program, writer, lengths, may_hold_placeholder, guards, checks_fragments })
     }
 
-    /// Whether no row of this batch has to be filled column by column.
+    /// Return true if no row of this batch has to be filled column by column.
     pub fn never_needs_substitution(&self) -> bool {
         !self.program.always_substituted
             && self.may_hold_placeholder.is_empty()
@@ -57,9 +57,9 @@ impl<'a> BoundProgram<'a> {
             && !self.checks_fragments
     }
 
-    /// Whether a row has to be filled column by column.
+    /// Return true if a row has to be filled column by column.
     #[inline]
-    pub fn needs_substitution(&self, row: usize, shown: &[u32], fragments: FragmentStores) -> bool {
+    pub fn needs_substitution(&self, row: usize, row_fragments: &[u32], fragments: FragmentStores) -> bool {
         self.program.always_substituted
             || self.may_hold_placeholder.iter().any(|flags| flags[row])
             || self.guards.iter().any(|(texts, rests)| {
@@ -67,30 +67,36 @@ impl<'a> BoundProgram<'a> {
                 rests.iter().any(|rest| value.starts_with(rest) || rest.starts_with(value))
             })
             || self.checks_fragments
-                && self
-                    .program
-                    .fragments
-                    .iter()
-                    .any(|place| fragments.of(place.set).may_hold_placeholder(shown[place.slot as usize], place.part))
+                && self.program.fragments.iter().any(|reference| {
+                    fragments
+                        .of(reference.set)
+                        .may_hold_placeholder(row_fragments[reference.slot as usize], reference.part)
+                })
     }
 
-    /// Write a row's text to `own[at..]`; returns where the next one goes.
+    /// Write a row's text to `out[position..]`, and return the position of the next text.
     #[inline]
-    pub fn write(&self, own: &mut [u8], at: usize, row: usize, shown: &[u32]) -> usize {
-        self.writer.write(own, at, row, shown)
+    pub fn write(&self, out: &mut [u8], position: usize, row: usize, row_fragments: &[u32]) -> usize {
+        self.writer.write(out, position, row, row_fragments)
     }
 
-    /// [`Self::write`] of some rows.
-    pub fn write_rows(&self, own: &mut [u8], at: usize, rows: Range<usize>, shown: &RowFragments) -> usize {
-        self.writer.write_rows(own, at, rows, shown)
+    /// Call [`Self::write`] for some rows.
+    pub fn write_rows(
+        &self,
+        out: &mut [u8],
+        position: usize,
+        rows: Range<usize>,
+        row_fragments: &RowFragments,
+    ) -> usize {
+        self.writer.write_rows(out, position, rows, row_fragments)
     }
 
-    /// The length of a row's text.
+    /// Return the length of a row's text.
     #[inline]
-    pub fn length(&self, row: usize, shown: &[u32]) -> usize {
+    pub fn length(&self, row: usize, row_fragments: &[u32]) -> usize {
         match &self.lengths {
-            Some(lengths) => lengths.of(row, shown),
-            None => self.writer.length(row, shown),
+            Some(lengths) => lengths.of(row, row_fragments),
+            None => self.writer.length(row, row_fragments),
         }
     }
 }

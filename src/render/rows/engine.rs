@@ -1,8 +1,8 @@
-//! The row loop: measure every text, take one buffer of exactly that size, write every text into its place.
+//! The row loop: measures every text, allocates a buffer of exactly that size, and writes every text to its position.
 //!
-//! Both passes run over chunks of requests on all threads; the second writes into slices that don't overlap, so it
-//! needs no lock. A text that copying can't render (see [`crate::plan`]'s segments) is rendered while measuring and kept until
-//! it is written.
+//! Both passes run over chunks of requests on all threads. The second pass writes into slices that don't overlap, so it
+//! needs no lock. A text that copying can't render (see [`crate::plan`]'s segments) is rendered while it is measured,
+//! and kept until it is written.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,12 +22,36 @@ use crate::render::substitution::{Filler, Room};
 use crate::template::FragmentSet;
 use crate::threads;
 
-/// Whether some text that these plans give for some row has to be filled column by column.
+/// Return true if some text that these plans give for some row has to be filled column by column.
 ///
 /// # Errors
 ///
 /// `RenderError` for a value without text.
 pub fn any_needs_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool> {
+    search(batch, plans, |needs| {
+        let easy = |rows: Range<usize>| !rows.into_iter().any(needs);
+        !threads::all(threads::chunks(0..batch.rows, CHUNK_REQUESTS), easy)
+    })
+}
+
+/// Return the rows of which some text that these plans give has to be filled column by column, in order.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub fn rows_that_need_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<Vec<usize>> {
+    search(batch, plans, |needs| {
+        let in_chunk = |rows: Range<usize>| rows.filter(|row| needs(*row)).collect::<Vec<_>>();
+        threads::map(threads::chunks(0..batch.rows, CHUNK_REQUESTS), in_chunk).concat()
+    })
+}
+
+/// Return what `find` makes of the test whether a row has to be filled column by column; the default if none has.
+fn search<T: Default>(
+    batch: &Batch,
+    plans: &[Arc<Plan>],
+    find: impl FnOnce(&(dyn Fn(usize) -> bool + Sync)) -> T,
+) -> Result<T> {
     prepare(batch, plans);
     let none = FragmentStore::default();
     let fragments = FragmentStores { renderer: &none, batch: &none };
@@ -39,21 +63,19 @@ pub fn any_needs_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool
         .flat_map(|plan| &plan.programs)
         .map(|p| BoundProgram::of_batch(p, batch, sources, &tables))
         .collect::<Result<_>>()?;
-    let easy = |rows: Range<usize>| {
-        !rows.into_iter().any(|row| programs.iter().any(|p| p.needs_substitution(row, &[], fragments)))
-    };
-    Ok(!programs.iter().all(BoundProgram::never_needs_substitution)
-        && !threads::all(threads::chunks(0..batch.rows, CHUNK_REQUESTS), easy))
+    if programs.iter().all(BoundProgram::never_needs_substitution) {
+        return Ok(T::default());
+    }
+    Ok(find(&|row| programs.iter().any(|p| p.needs_substitution(row, &[], fragments))))
 }
 
-/// Whether the values of some row, without examples, could be such that it has to be filled column by column.
+/// Return true if the values of some row, without examples, could be such that it has to be filled column by column.
 pub fn any_may_need_substitution(plans: &[Arc<Plan>]) -> bool {
     let mut programs = plans.iter().flat_map(|plan| &plan.programs);
     programs.any(|p| p.always_substituted || !p.scanned.is_empty() || !p.guards.is_empty())
 }
 
-/// Check the columns that plans show, and look through them, side by side; what is wrong with one is said when it is
-/// bound.
+/// Check and search the columns that plans show, in parallel. An error of a column is raised when the column is bound.
 fn prepare(batch: &Batch, plans: &[Arc<Plan>]) {
     let programs = || plans.iter().flat_map(|plan| &plan.programs);
     let mut columns: Vec<usize> = programs().flat_map(|p| p.fields.clone()).collect();
@@ -63,42 +85,43 @@ fn prepare(batch: &Batch, plans: &[Arc<Plan>]) {
     threads::map(columns, |column| batch.prepare(column, scanned(&column)));
 }
 
-/// What one chunk of requests measures.
+/// The lengths of the requests of one chunk.
 struct Measured {
     requests: Range<usize>,
     lengths: Vec<usize>,
-    /// All lengths together.
+    /// The sum of all lengths.
     total: usize,
-    /// Texts rendered already: their numbers in the chunk, ascending, and the texts one after the other.
+    /// Texts that were rendered already: their numbers in the chunk, ascending, and the texts one after the other.
     substituted: Vec<usize>,
     texts: Scratch,
 }
 
-/// Requests that one thread takes at a time: enough to forget the cost of taking them, few enough to share.
+/// The number of requests that a thread takes at a time: enough to make the cost of taking them negligible, few enough
+/// to share.
 const CHUNK_REQUESTS: usize = 1024;
 
-/// How often the fragments of a batch have to be shown, on average, until it pays to put their parts together: which is to
-/// copy them once more, into fresh memory.
+/// The average number of times that a batch's fragments must be shown before it pays to put their parts together, which
+/// copies them again into fresh memory.
 const MIN_TIMES_SHOWN: usize = 4;
 
-/// Where all texts start, and how long they are together.
+/// Return the offsets of all texts, and their total length.
 fn laid_out(measured: &[Measured]) -> Result<(TextOffsets, usize)> {
-    fn put(slots: &mut [impl OffsetSlot], lengths: &[usize], mut at: usize) {
+    fn put(slots: &mut [impl OffsetSlot], lengths: &[usize], mut position: usize) {
         for (slot, length) in slots.iter_mut().zip(lengths) {
-            at += length;
-            slot.set(at);
+            position += length;
+            slot.set(position);
         }
     }
     let total = measured.iter().map(|chunk| chunk.total).sum();
     let mut offsets = TextOffsets::new(measured.iter().map(|chunk| chunk.lengths.len()).sum(), total)?;
-    let (mut at, mut work) = (0, Vec::with_capacity(measured.len()));
+    let (mut position, mut work) = (0, Vec::with_capacity(measured.len()));
     for (chunk, slots) in measured.iter().zip(offsets.split_mut(measured.iter().map(|chunk| chunk.lengths.len()))) {
-        work.push((chunk, slots, at));
-        at += chunk.total;
+        work.push((chunk, slots, position));
+        position += chunk.total;
     }
-    threads::map(work, |(chunk, slots, at)| match slots {
-        OffsetSlots::Narrow(slots) => put(slots, &chunk.lengths, at),
-        OffsetSlots::Wide(slots) => put(slots, &chunk.lengths, at),
+    threads::map(work, |(chunk, slots, position)| match slots {
+        OffsetSlots::Narrow(slots) => put(slots, &chunk.lengths, position),
+        OffsetSlots::Wide(slots) => put(slots, &chunk.lengths, position),
     });
     Ok((offsets, total))
 }
@@ -112,7 +135,7 @@ pub fn texts(
     batch: &Batch,
     plans: &Plans,
     rows: Range<usize>,
-    shown: &RowFragments,
+    row_fragments: &RowFragments,
     fragments: FragmentStores,
     limit: usize,
 ) -> Result<Option<Texts>> {
@@ -126,13 +149,13 @@ pub fn texts(
     let tables = LengthTables::new(fragments, rows.len() * labels);
     let programs = plans.all.iter().flat_map(|plan| &plan.programs).map(|program| &**program);
     let is_often_shown = |set| match set {
-        // Kept for all batches.
+        // The tables are kept for all batches.
         FragmentSet::Renderer => true,
-        FragmentSet::Batch => shown.count(rows.clone()) >= MIN_TIMES_SHOWN * fragments.batch.len(),
+        FragmentSet::Batch => row_fragments.count(rows.clone()) >= MIN_TIMES_SHOWN * fragments.batch.len(),
     };
     let runs = Runs::of(programs, fragments, |set| tables.pays(set) && is_often_shown(set));
     let lookup = |column: usize| batch.texts(column);
-    // Where rows decide the plan, there may be one for each.
+    // If rows decide the plan, each row may have a different plan.
     let alike = if plans.each.is_some() { 0 } else { rows.len() };
     let sources = TextSources { texts: &lookup, fragments, runs: &runs, rows: alike };
     let bound: Vec<Vec<BoundProgram>> = plans
@@ -152,26 +175,30 @@ pub fn texts(
         let mut filler = Filler::new(batch, chunk.end / labels.max(1));
         for request in chunk.clone() {
             let row = request / labels;
-            let shown = shown.of(row);
+            let row_fragments = row_fragments.of(row);
             let first = lengths.len();
-            let said = |lengths: &[usize]| lengths[first..].iter().sum::<usize>();
-            for one in &bound[plans.of(request)] {
-                if !never_needs_substitution && one.needs_substitution(row, shown, fragments) {
+            let row_length = |lengths: &[usize]| lengths[first..].iter().sum::<usize>();
+            for bound_program in &bound[plans.of(request)] {
+                if !never_needs_substitution && bound_program.needs_substitution(row, row_fragments, fragments) {
                     let start = texts.0.len();
-                    let room = Room::new(limits, said(&lengths));
-                    let filled = filler.program(one.program, row, shown, fragments, room, &mut texts.0);
+                    let room = Room::new(limits, row_length(&lengths));
+                    let filled =
+                        filler.program(bound_program.program, row, row_fragments, fragments, room, &mut texts.0);
                     filled.map_err(|error| error.or_at_row(row))?;
                     substituted.push(lengths.len());
                     lengths.push(texts.0.len() - start);
                 } else {
-                    lengths.push(one.length(row, shown));
+                    lengths.push(bound_program.length(row, row_fragments));
                 }
             }
-            if said(&lengths) > limits.prompt_bytes {
+            if row_length(&lengths) > limits.prompt_bytes {
                 return Err(limits.prompt_too_long().at_row(row));
             }
         }
-        // What is filled is kept until it is written.
+        if !substituted.is_empty() {
+            batch.host.has_substituted();
+        }
+        // Texts that were filled in are kept until they are written.
         let kept = kept.fetch_add(texts.0.len(), Ordering::Relaxed) + texts.0.len();
         if kept > limits.batch_bytes {
             return Err(limits.batch_too_large());
@@ -186,7 +213,7 @@ pub fn texts(
         if error.code() != Code::LimitExceeded {
             return error;
         }
-        // Threads come upon rows in any order: the first one that passes a limit is named.
+        // Threads take rows in any order, so the error names the first row that exceeds a limit.
         kept.store(0, Ordering::Relaxed);
         chunks.into_iter().find_map(|chunk| measure(chunk).err()).unwrap_or(error)
     })?;
@@ -202,54 +229,60 @@ pub fn texts(
     let mut rest = &mut bytes[..];
     let mut slices = Vec::with_capacity(measured.len());
     for chunk in &measured {
-        let (own, after) = rest.split_at_mut(chunk.total);
-        slices.push((chunk, own));
+        let (output, after) = rest.split_at_mut(chunk.total);
+        slices.push((chunk, output));
         rest = after;
     }
-    threads::map(slices, |(chunk, own)| {
-        let (mut at, mut number) = (0, 0);
+    threads::map(slices, |(chunk, output)| {
+        let (mut position, mut number) = (0, 0);
         if chunk.substituted.is_empty() && !label_groups.is_empty() {
             let mut marks = SharedRanges::default();
             for request in chunk.requests.clone().step_by(labels) {
                 let row = request / labels;
-                at = label_groups[plans.of(request) / labels].write(own, at, row, shown.of(row), &mut marks);
+                position = label_groups[plans.of(request) / labels].write(
+                    output,
+                    position,
+                    row,
+                    row_fragments.of(row),
+                    &mut marks,
+                );
             }
             return;
         }
         if chunk.substituted.is_empty() {
             if let [programs] = &bound[..]
-                && let [one] = &programs[..]
+                && let [bound_program] = &programs[..]
                 && labels == 1
             {
-                one.write_rows(own, 0, chunk.requests.clone(), shown);
+                bound_program.write_rows(output, 0, chunk.requests.clone(), row_fragments);
                 return;
             }
             for request in chunk.requests.clone() {
                 let row = request / labels;
-                let shown = shown.of(row);
-                for one in &bound[plans.of(request)] {
-                    at = one.write(own, at, row, shown);
+                let row_fragments = row_fragments.of(row);
+                for bound_program in &bound[plans.of(request)] {
+                    position = bound_program.write(output, position, row, row_fragments);
                 }
             }
             return;
         }
-        // Substituted texts alone lie as they are to be written.
+        // A chunk of substituted texts only is written with a single copy.
         if chunk.substituted.len() == chunk.lengths.len() {
-            own.copy_from_slice(&chunk.texts.0);
+            output.copy_from_slice(&chunk.texts.0);
             return;
         }
         let mut substituted = chunk.substituted.iter().peekable();
         let mut from = 0;
         for request in chunk.requests.clone() {
             let row = request / labels;
-            let shown = shown.of(row);
-            for one in &bound[plans.of(request)] {
+            let row_fragments = row_fragments.of(row);
+            for bound_program in &bound[plans.of(request)] {
                 if substituted.next_if_eq(&&number).is_some() {
                     let length = chunk.lengths[number];
-                    at = put(own, at, &chunk.texts.0, from, from + length);
+                    position = put(output, position, &chunk.texts.0, from, from + length);
                     from += length;
                 } else {
-                    at = one.write(own, at, row, shown);
+                    position = bound_program.write(output, position, row, row_fragments);
                 }
                 number += 1;
             }

@@ -1,4 +1,4 @@
-//! The texts of fragments, rendered a batch at a time.
+//! Renders the texts of fragments, a batch at a time.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::role::{Piece, Request};
 use crate::template::Text;
 use crate::threads;
 
-/// Render the parts of every row of a batch, all of one form that nothing is filled into later. FragmentStore that are a
-/// column as it stands are not copied.
+/// Render the parts of every row of a batch, which all have the same form that nothing is filled into later. Parts that
+/// are plain columns aren't copied.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub fn fragments_of_rows(batch: &Batch, form: &[&Text]) -> Result<FragmentStore>
     Ok(parts.with_columns(batch.rows, columns))
 }
 
-/// Render the parts of every row of a batch: those of the form `kinds[row]`, none where there is none. `tokens`
+/// Render the parts of every row of a batch, with the form `kinds[row]`; a row without a kind has no parts. `tokens`
 /// are placeholders that are filled in later.
 ///
 /// # Errors
@@ -57,7 +57,7 @@ pub fn fragments_of_forms(
     fragments_of_programs(batch, forms, kinds, tokens)
 }
 
-/// [`fragments_of_forms`] of texts that are bound to the batch's columns already.
+/// [`fragments_of_forms`] for texts that are bound to the batch's columns already.
 ///
 /// # Errors
 ///
@@ -86,9 +86,9 @@ pub fn fragments_of_programs(
         parts += all[*kind as usize].programs.len();
     }
     let plans = Plans { all, labels: 1, each: Some(each) };
-    let (shown, none) = (RowFragments::default(), FragmentStore::default());
+    let (row_fragments, none) = (RowFragments::default(), FragmentStore::default());
     let fragments = FragmentStores { renderer: &none, batch: &none };
-    let texts = engine::texts(batch, &plans, 0..batch.rows, &shown, fragments, usize::MAX)?.unwrap_or_default();
+    let texts = engine::texts(batch, &plans, 0..batch.rows, &row_fragments, fragments, usize::MAX)?.unwrap_or_default();
     let text = |n: usize| {
         let (start, end) = texts.offsets.text(n);
         tokens.could_form(&texts.bytes[start..end])

@@ -1,4 +1,4 @@
-//! Writing all requests of a row, one a label: what their texts have in common is put together once and then copied.
+//! Writes all requests of a row, one for each label: stretches that their texts share are written once and then copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use crate::error::Result;
 use crate::plan::{CommonAffixes, Op, Plan, Plans, Program};
 use crate::render::copying::{TextSources, Writer, put};
 
-/// The texts of a row's requests, bound to one batch.
+/// The texts of a row's requests, bound to a batch.
 pub struct LabelGroup<'a> {
     labels: usize,
     texts: Vec<GroupText<'a>>,
 }
 
-/// The text in one place of every request.
+/// The text with the same number in every request.
 struct GroupText<'a> {
     prefix: GroupStretch<'a>,
-    /// By label.
-    own: Vec<GroupStretch<'a>>,
+    /// The stretch that differs between labels, by label.
+    middles: Vec<GroupStretch<'a>>,
     suffix: GroupStretch<'a>,
 }
 
 /// A stretch of a text.
 enum GroupStretch<'a> {
-    /// The same bytes in every row: an answer, mostly.
+    /// Bytes that are the same in every row: mostly an answer.
     Literal(&'a [u8], usize, usize),
-    /// What differs from row to row.
+    /// Bytes that differ between rows.
     Written(Writer<'a>),
 }
 
@@ -39,24 +39,24 @@ impl<'a> GroupStretch<'a> {
     }
 
     #[inline]
-    fn write(&self, to: &mut [u8], at: usize, row: usize, shown: &[u32]) -> usize {
+    fn write(&self, to: &mut [u8], position: usize, row: usize, row_fragments: &[u32]) -> usize {
         match self {
-            Self::Literal(from, start, end) => put(to, at, from, *start, *end),
-            Self::Written(writer) => writer.write(to, at, row, shown),
+            Self::Literal(from, start, end) => put(to, position, from, *start, *end),
+            Self::Written(writer) => writer.write(to, position, row, row_fragments),
         }
     }
 }
 
-/// Where the first request of a row has what the others copy, by text.
+/// The ranges of a row's first request that the other requests copy, by text.
 #[derive(Default)]
 pub struct SharedRanges(Vec<(Range<usize>, Range<usize>)>);
 
 impl<'a> LabelGroup<'a> {
-    /// Bind the programs of each label's request; None where the requests have nothing in common that is worth it.
+    /// Bind the programs of each label's request; None if the requests share too little.
     ///
     /// # Errors
     ///
-    /// As the lookup of columns.
+    /// The errors of the lookup of columns.
     pub fn new(requests: &[Vec<&'a Program>], sources: TextSources<'_, 'a>) -> Result<Option<Self>> {
         let each = requests.first().map_or(0, Vec::len);
         if requests.len() < 2 || requests.iter().any(|programs| programs.len() != each) {
@@ -64,53 +64,60 @@ impl<'a> LabelGroup<'a> {
         }
         let mut texts = Vec::with_capacity(each);
         let mut any = false;
-        for place in 0..each {
-            let programs: Vec<&'a Program> = requests.iter().map(|programs| programs[place]).collect();
+        for index in 0..each {
+            let programs: Vec<&'a Program> = requests.iter().map(|programs| programs[index]).collect();
             let affixes = CommonAffixes::new(&programs);
             any |= affixes.any();
             let literals = &programs[0].literals;
-            let own = programs
+            let middles = programs
                 .iter()
-                .zip(&affixes.own)
+                .zip(&affixes.middles)
                 .map(|(program, ops)| GroupStretch::new(ops, &program.literals, sources));
             texts.push(GroupText {
                 prefix: GroupStretch::new(&affixes.prefix, literals, sources)?,
-                own: own.collect::<Result<_>>()?,
+                middles: middles.collect::<Result<_>>()?,
                 suffix: GroupStretch::new(&affixes.suffix, literals, sources)?,
             });
         }
         Ok(any.then_some(Self { labels: requests.len(), texts }))
     }
 
-    /// Write a row's requests to `own[at..]`; returns where the next row's go.
-    pub fn write(&self, own: &mut [u8], mut at: usize, row: usize, shown: &[u32], marks: &mut SharedRanges) -> usize {
+    /// Write a row's requests to `out[position..]`, and return the position of the next row's requests.
+    pub fn write(
+        &self,
+        out: &mut [u8],
+        mut position: usize,
+        row: usize,
+        row_fragments: &[u32],
+        marks: &mut SharedRanges,
+    ) -> usize {
         marks.0.clear();
         for text in &self.texts {
-            let start = at;
-            at = text.prefix.write(own, at, row, shown);
-            let first = start..at;
-            at = text.own[0].write(own, at, row, shown);
-            let start = at;
-            at = text.suffix.write(own, at, row, shown);
-            marks.0.push((first, start..at));
+            let start = position;
+            position = text.prefix.write(out, position, row, row_fragments);
+            let first = start..position;
+            position = text.middles[0].write(out, position, row, row_fragments);
+            let start = position;
+            position = text.suffix.write(out, position, row, row_fragments);
+            marks.0.push((first, start..position));
         }
         for label in 1..self.labels {
             for (text, (first, last)) in self.texts.iter().zip(&marks.0) {
-                at = again(own, at, first);
-                at = text.own[label].write(own, at, row, shown);
-                at = again(own, at, last);
+                position = again(out, position, first);
+                position = text.middles[label].write(out, position, row, row_fragments);
+                position = again(out, position, last);
             }
         }
-        at
+        position
     }
 }
 
-/// What writes the requests of a row together, for each so many plans as there are labels; empty where requests have
-/// too little in common.
+/// Return the writers of a row's requests, with one writer for each group of plans that has a plan for each label. The
+/// list is empty if the requests have too little in common.
 ///
 /// # Errors
 ///
-/// As the lookup of columns.
+/// The errors of the lookup of columns.
 pub fn label_groups<'a>(plans: &'a Plans, sources: TextSources<'_, 'a>) -> Result<Vec<LabelGroup<'a>>> {
     if plans.labels < 2 {
         return Ok(Vec::new());
@@ -120,11 +127,11 @@ pub fn label_groups<'a>(plans: &'a Plans, sources: TextSources<'_, 'a>) -> Resul
     Ok(plans.all.chunks(plans.labels).map(row).collect::<Result<Option<_>>>()?.unwrap_or_default())
 }
 
-/// Copy what stands in `own` already to `own[at..]`.
+/// Copy a range that `out` already holds to `out[position..]`.
 #[inline]
-fn again(own: &mut [u8], at: usize, what: &Range<usize>) -> usize {
+fn again(out: &mut [u8], position: usize, what: &Range<usize>) -> usize {
     if !what.is_empty() {
-        own.copy_within(what.clone(), at);
+        out.copy_within(what.clone(), position);
     }
-    at + what.len()
+    position + what.len()
 }

@@ -1,13 +1,14 @@
-//! Rows that are plain copies of literals and fields, as nearly all are: nothing is decided row by row.
+//! Renders rows that are plain copies of literals and fields, as nearly all rows are. No decision is made for a single
+//! row.
 //!
-//! Lengths follow from the columns' offsets, before a byte of a column has been read. So the output is laid out first,
-//! and each column's bytes are then checked, looked through for placeholders and copied while they are near the
-//! processor, be it in the column or in the output: they come from memory once. What is found wrong ends it, and the
-//! rows are rendered as others are, which finds it again and says where it is.
+//! Lengths follow from the columns' offsets, before any byte of a column is read. So the output is laid out first. Then
+//! each column's bytes are checked, searched for placeholders and copied while they are in cache, in the column or in
+//! the output: they are loaded from memory once. If an error is found, the attempt ends, and the rows are rendered in
+//! the usual way, which finds the error again and its row.
 //!
-//! Values that aren't text have to be printed before their lengths are known. Then rows are taken in parts that are so
-//! small that what was printed for one is still near when it is copied. So they are where the columns' texts are changed on
-//! the way, as escapes in JSON do.
+//! Values that aren't text have to be printed before their lengths are known. Then rows are taken in parts that are
+//! small enough that printed texts are still in cache when they are copied. The same holds if the columns' texts are
+//! changed on the way, as by escapes in JSON.
 
 use std::ops::Range;
 
@@ -16,29 +17,29 @@ use super::sizes::stay_within;
 use super::unread::{Unread, shown_by};
 use crate::error::Result;
 use crate::plan::{Op, Plans};
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::input::Batch;
 use crate::render::memory::{Bytes, TextOffsets, Texts};
 use crate::threads;
 
-/// Rows whose values are printed at a time by one thread, at most ...
+/// The most rows whose values a thread prints at a time ...
 const PART_ROWS: usize = 4096;
-/// ... unless a row's values are few and short: then so many values are.
+/// ... unless a row has few and short values: then this number of values is printed.
 const PART_VALUES: usize = 4 * PART_ROWS;
-/// Fewer aren't worth a thread.
+/// The least number of rows that pays for a thread.
 const MIN_PART_ROWS: usize = 256;
 
-/// How many times as much memory is asked for as the first rows make expect for the others: thousands of rows differ by
-/// less, and a block that is much too large isn't kept for long.
+/// The factor between the allocated memory and the memory that the lengths of the first rows suggest. Thousands of rows
+/// differ by less, and a block that is much too large isn't kept for long.
 const SPARE: f64 = 1.03;
-/// How much longer than the first rows the others are taken for at most.
+/// The largest assumed ratio between the lengths of the other rows and those of the first rows.
 const MAX_LONGER: f64 = 2.0;
 
-/// What comes of an attempt.
+/// The result of an attempt.
 pub enum Attempt {
     /// The rows aren't plain.
     No,
-    /// The texts pass the limit.
+    /// The texts exceed the limit.
     TooLong,
     /// All texts.
     Texts(Texts),
@@ -48,13 +49,13 @@ pub enum Attempt {
 ///
 /// # Errors
 ///
-/// What the host stops it with.
+/// The error with which the host stops the work.
 pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> Result<Attempt> {
     let Some(common) = PlainPrograms::new(plans) else { return Ok(Attempt::No) };
     let (printed, others): (Vec<usize>, Vec<usize>) =
         shown_by(&common.programs).into_iter().partition(|column| batch.prints_by_row(*column));
     if rows.len() > PART_ROWS && !printed.is_empty() {
-        // What rows pick from is printed once for all of them.
+        // Values that rows pick from are printed once for all rows.
         for column in others {
             if batch.unread(column).is_none() {
                 batch.prepare(column, false);
@@ -68,7 +69,7 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let Some(unread) = Unread::new(batch, &common.programs) else { return Ok(Attempt::No) };
     let Some(all) = PlainRows::new(&common, &unread, rows.clone())? else { return Ok(Attempt::No) };
     let offsets = all.offsets()?;
-    // A value that is too long may become shorter where it names others: that is for those to say who look at each row.
+    // A value that is too long may become shorter if it names other values, which only rendering each row decides.
     if !stay_within(plans, rows, &offsets, batch.host.limits()) {
         return Ok(Attempt::No);
     }
@@ -76,19 +77,19 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
         return Ok(Attempt::TooLong);
     }
     let mut bytes = Bytes::new(all.total)?;
-    let fine = all.write(&mut bytes, batch.host)?;
-    Ok(if fine { Attempt::Texts(Texts { offsets, bytes, is_plain: true }) } else { Attempt::No })
+    let is_plain = all.write(&mut bytes, batch.host)?;
+    Ok(if is_plain { Attempt::Texts(Texts { offsets, bytes, is_plain: true }) } else { Attempt::No })
 }
 
-/// Some rows as a batch of their own, with the texts that they show; None where more than copying is called for.
+/// Return some rows as a new batch with the texts that they show; None if copying isn't enough.
 pub type Part<'p, 'b> = &'p (dyn Fn(Range<usize>) -> Option<Batch<'b>> + Sync);
 
-/// Render the texts of rows `rows` of a batch as `part` makes them; None if not all of them are plain copies, or if they are
-/// too much for some limit.
+/// Render the texts of rows `rows` of a batch as `part` makes them; None if not all of them are plain copies, or if
+/// they exceed some limit.
 ///
 /// # Errors
 ///
-/// What the host stops it with.
+/// The error with which the host stops the work.
 pub fn texts_of_parts(
     batch: &Batch,
     part: Part,
@@ -100,8 +101,8 @@ pub fn texts_of_parts(
     in_parts(batch, part, PART_ROWS, plans, &common, rows, limit)
 }
 
-/// The texts of rows that are printed in parts of at most `most` rows, as many at a time as there are threads; None if they
-/// aren't plain, or too much for some limit.
+/// Print the texts of rows in parts of at most `most` rows, with as many parts at a time as there are threads; None if
+/// the texts aren't plain, or if they exceed some limit.
 fn in_parts(
     batch: &Batch,
     part: Part,
@@ -124,7 +125,8 @@ fn in_parts(
         let Some(batches) = batches.into_iter().collect::<Option<Vec<Batch>>>() else { return Ok(None) };
         let unread = threads::map(batches.iter().collect(), |part| Unread::new(part, &common.programs));
         let Some(unread) = unread.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-        // Where a value is null or picked, how long the texts are is found row by row: it is as much work as copying some.
+        // If values are null or picked, the lengths of texts are found row by row, which takes as long as copying some
+        // texts.
         let bind = |(unread, batch): (_, &Batch)| {
             let Some(part) = PlainRows::new(common, unread, 0..batch.rows)? else { return Ok(None) };
             let offsets = part.offsets()?;
@@ -145,21 +147,24 @@ fn in_parts(
             return Ok(None);
         }
         if total > bytes.len() {
-            let done = parts.last().map_or(rows.end, |last| last.end);
-            // Where there isn't as much, there may be what is needed: that is found out by measuring all of it first.
-            let Ok(mut larger) = Bytes::new(likely.expected(&rows, done, total).min(limit)) else { return Ok(None) };
+            let printed_end = parts.last().map_or(rows.end, |last| last.end);
+            // If this much memory can't be allocated, the exact amount may still be: the caller measures all texts
+            // first.
+            let Ok(mut larger) = Bytes::new(likely.expected(&rows, printed_end, total).min(limit)) else {
+                return Ok(None);
+            };
             larger[..before].copy_from_slice(&bytes[..before]);
             bytes = larger;
         }
         let mut rest = &mut bytes[before..total];
         let mut work = Vec::with_capacity(bound.len());
         for part in bound {
-            let (own, after) = rest.split_at_mut(part.total);
-            work.push((part, own));
+            let (output, after) = rest.split_at_mut(part.total);
+            work.push((part, output));
             rest = after;
         }
-        let fine = threads::try_map(work, |(part, own)| part.write(own, batch.host))?;
-        if !fine.into_iter().all(|fine| fine) {
+        let are_plain = threads::try_map(work, |(part, output)| part.write(output, batch.host))?;
+        if !are_plain.into_iter().all(|are_plain| are_plain) {
             return Ok(None);
         }
     }
@@ -167,16 +172,16 @@ fn in_parts(
     Ok(Some(Texts { offsets: TextOffsets::joined(&ends, total)?, bytes, is_plain: true }))
 }
 
-/// What is known of how long texts are before any value is printed or escaped: what is the same in all rows, and the strings
-/// as they lie.
+/// An estimate of the length of texts before any value is printed or escaped. It counts the bytes that are the same in
+/// all rows, and the strings without escapes.
 struct LikelySize<'b> {
     literals: usize,
-    /// How many values of a row haven't been printed.
+    /// The number of a row's values that haven't been printed.
     unprinted: usize,
     strings: Vec<&'b TextColumn>,
 }
 
-/// Bytes of a value that hasn't been printed, for all that is known.
+/// The assumed number of bytes of a value that hasn't been printed.
 const UNPRINTED_BYTES: usize = 8;
 
 impl<'b> LikelySize<'b> {
@@ -185,9 +190,9 @@ impl<'b> LikelySize<'b> {
         for op in common.programs.iter().flat_map(|program| &program.ops) {
             match *op {
                 Op::Lit(start, end) => out.literals += end - start,
-                // Row numbers, which are made with the parts, stand behind the batch's own columns.
+                // Row numbers, which are made with the parts, follow the batch's columns.
                 Op::Field(column) if column >= batch.columns.names.len() => out.unprinted += 1,
-                Op::Field(column) => match batch.made(column).or_else(|| batch.unread(column)) {
+                Op::Field(column) => match batch.existing_texts(column).or_else(|| batch.unread(column)) {
                     Some(texts) => out.strings.push(texts),
                     None => out.unprinted += 1,
                 },
@@ -197,19 +202,19 @@ impl<'b> LikelySize<'b> {
         out
     }
 
-    /// What some rows have at least: printing makes something of nothing, and escapes only lengthen.
+    /// Return the least number of bytes of some rows: printing a value adds bytes, and escapes only lengthen.
     fn at_least(&self, rows: Range<usize>) -> usize {
         let strings = self.strings.iter().map(|texts| texts.total_length(rows.clone()));
         self.literals * rows.len() + strings.sum::<usize>()
     }
 
-    /// Memory for all of `rows`, of which those before `done` have `total` bytes.
-    fn expected(&self, rows: &Range<usize>, done: usize, total: usize) -> usize {
+    /// Return the number of bytes to allocate for all of `rows`; those before `done` have `total` bytes.
+    fn expected(&self, rows: &Range<usize>, printed_end: usize, total: usize) -> usize {
         let likely =
             |rows: Range<usize>| (self.at_least(rows.clone()) + UNPRINTED_BYTES * self.unprinted * rows.len()) as f64;
-        let left = likely(done..rows.end) / likely(rows.start..done).max(1.0);
-        // Where something else makes up most of the first rows, strings don't say how much longer the others are.
-        let by_number = (rows.end - done) as f64 / (done - rows.start).max(1) as f64;
+        let left = likely(printed_end..rows.end) / likely(rows.start..printed_end).max(1.0);
+        // If other bytes make up most of the first rows, the strings don't predict the lengths of the other rows.
+        let by_number = (rows.end - printed_end) as f64 / (printed_end - rows.start).max(1) as f64;
         total + (total as f64 * left.min(MAX_LONGER * by_number) * SPARE) as usize
     }
 }

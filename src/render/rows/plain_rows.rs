@@ -1,4 +1,4 @@
-//! Plain rows bound to what they show: how long their texts are, and writing them.
+//! Plain rows bound to the texts that they show: computes the lengths of their texts, and writes them.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,25 +10,26 @@ use crate::error::Result;
 use crate::plan::{Op, Plans, Program};
 use crate::render::copying::{TextSources, Writer};
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
-use crate::render::input::Host;
+use crate::render::input::PythonCallbacks;
 use crate::render::memory::{OffsetSlot, OffsetSlots, TextOffsets};
 use crate::threads;
 
-/// Rows that one thread takes at a time.
+/// The number of rows that a thread takes at a time.
 const CHUNK_ROWS: usize = 1024;
-/// Bytes that stay near while they are looked at twice.
+/// The number of bytes that stay in cache between two passes.
 const CACHED_BYTES: usize = 24 << 10;
-/// Rows at most whose bytes are looked at together, though they are short.
+/// The most rows whose bytes are searched together, even if they are short.
 const MAX_BLOCK_ROWS: usize = 64;
 
-/// What all plain rows of a batch have in common.
+/// The data that all plain rows of a batch share.
 pub struct PlainPrograms<'a> {
     plans: &'a Plans,
-    /// Every program, of all plans.
+    /// The programs of all plans.
     pub programs: Vec<&'a Program>,
-    /// Programs that follow each other as one, where there are several.
+    /// The programs joined into one, if there are several.
     joined: Option<Program>,
-    /// Whether a literal stands between any two fields, so that the bytes of two never make a character together.
+    /// True if there is a literal between any two fields, so that the bytes of two fields never form a character
+    /// together.
     apart: bool,
     /// Plain rows show no fragments.
     fragments: FragmentStore,
@@ -36,7 +37,7 @@ pub struct PlainPrograms<'a> {
 }
 
 impl<'a> PlainPrograms<'a> {
-    /// None if they don't make plain copies.
+    /// Return the programs of the plans; None if they don't make plain copies.
     pub fn new(plans: &'a Plans) -> Option<Self> {
         let programs: Vec<&Program> = plans.all.iter().flat_map(|plan| &plan.programs).map(|p| &**p).collect();
         let plain = |program: &&Program| {
@@ -45,18 +46,18 @@ impl<'a> PlainPrograms<'a> {
         if plans.each.is_some() || programs.is_empty() || !programs.iter().all(plain) {
             return None;
         }
-        // Literals of texts that follow each other are one, whatever number of texts they are.
+        // Literals of adjacent texts are joined, so that the number of texts makes no difference.
         let joined = (programs.len() > 1).then(|| Program::joined(&programs));
         let apart = fields_are_apart(&programs);
         Some(Self { plans, programs, joined, apart, fragments: FragmentStore::default(), runs: Runs::default() })
     }
 }
 
-/// Plain rows with everything that they read at hand.
+/// Plain rows, bound to everything that they read.
 pub struct PlainRows<'a> {
     common: &'a PlainPrograms<'a>,
     unread: &'a Unread<'a>,
-    /// By program.
+    /// The lengths of the texts, by program.
     lengths: Vec<Lengths<'a>>,
     writer: PlainWriter<'a>,
     chunks: Vec<Range<usize>>,
@@ -64,22 +65,22 @@ pub struct PlainRows<'a> {
     totals: Vec<usize>,
     /// The bytes of all texts.
     pub total: usize,
-    /// Whether what is written is looked at, and not the columns.
+    /// True if the output is searched instead of the columns.
     by_output: bool,
-    /// Rows that are looked at together.
+    /// The number of rows that are searched together.
     block: usize,
 }
 
-/// What writes the texts of a row.
+/// Writes the texts of a row.
 enum PlainWriter<'a> {
-    /// All requests at once, one a label.
+    /// All requests of a row together, one for each label.
     Labels(LabelGroup<'a>),
-    /// All programs, joined where they are several.
+    /// All programs, joined if there are several.
     Rows(Writer<'a>),
 }
 
 impl<'a> PlainRows<'a> {
-    /// Rows `rows` of the batch that `unread` is of; None if a text is more than literals and fields.
+    /// Prepare rows `rows` of the batch that `unread` belongs to; None if a text is more than literals and fields.
     ///
     /// # Errors
     ///
@@ -102,10 +103,13 @@ impl<'a> PlainRows<'a> {
             }
         };
         let chunks = threads::chunks(rows.clone(), CHUNK_ROWS);
-        let totals: Vec<usize> =
-            chunks.iter().map(|chunk| lengths.iter().map(|one| one.total(chunk.clone())).sum()).collect();
+        let totals: Vec<usize> = chunks
+            .iter()
+            .map(|chunk| lengths.iter().map(|program_lengths| program_lengths.total(chunk.clone())).sum())
+            .collect();
         let total: usize = totals.iter().sum();
-        // What is written is nearer than what it was copied from; but it may be much more, or hold what is looked for.
+        // The output is likelier to be in cache than the columns; but it may be much larger, or contain placeholders in
+        // its literals.
         let read = unread.total_length(&rows);
         let is_clean = |p: &&Program| unread.tokens().find(&p.literals, 0).is_none();
         let by_output = total < read + read / 2 && common.programs.iter().all(is_clean);
@@ -113,75 +117,77 @@ impl<'a> PlainRows<'a> {
         Ok(Some(Self { common, unread, lengths, writer, chunks, totals, total, by_output, block }))
     }
 
-    /// How many rows there are.
+    /// Return the number of rows.
     pub fn rows(&self) -> usize {
         self.chunks.iter().map(Range::len).sum()
     }
 
-    /// Where each text starts: by row, then by program.
+    /// Return the offsets of the texts: by row, then by program.
     ///
     /// # Errors
     ///
-    /// `RenderError` where there isn't as much memory.
+    /// `RenderError` if the memory can't be allocated.
     pub fn offsets(&self) -> Result<TextOffsets> {
         let (lengths, each) = (&self.lengths[..], self.lengths.len());
         let count = self.chunks.iter().map(|chunk| chunk.len() * each).sum();
         let mut offsets = TextOffsets::new(count, self.total)?;
-        let (mut at, mut work) = (0, Vec::with_capacity(self.chunks.len()));
+        let (mut position, mut work) = (0, Vec::with_capacity(self.chunks.len()));
         let slots = offsets.split_mut(self.chunks.iter().map(|chunk| chunk.len() * each));
         for ((slots, chunk), total) in slots.into_iter().zip(&self.chunks).zip(&self.totals) {
-            work.push((slots, chunk.clone(), at));
-            at += total;
+            work.push((slots, chunk.clone(), position));
+            position += total;
         }
-        threads::map(work, |(slots, chunk, at)| match slots {
-            OffsetSlots::Narrow(slots) => put_offsets(slots, lengths, chunk, at),
-            OffsetSlots::Wide(slots) => put_offsets(slots, lengths, chunk, at),
+        threads::map(work, |(slots, chunk, position)| match slots {
+            OffsetSlots::Narrow(slots) => put_offsets(slots, lengths, chunk, position),
+            OffsetSlots::Wide(slots) => put_offsets(slots, lengths, chunk, position),
         });
         Ok(offsets)
     }
 
-    /// Write all texts to `own`, which has as many bytes; false if they turn out not to be plain.
+    /// Write all texts to `out`, which has as many bytes; false if they turn out not to be plain.
     ///
     /// # Errors
     ///
-    /// What the host stops it with.
-    pub fn write(&self, own: &mut [u8], host: &dyn Host) -> Result<bool> {
-        let mut rest = own;
+    /// The error with which the host stops the work.
+    pub fn write(&self, out: &mut [u8], host: &dyn PythonCallbacks) -> Result<bool> {
+        let mut rest = out;
         let mut slices = Vec::with_capacity(self.chunks.len());
         for (chunk, total) in self.chunks.iter().zip(&self.totals) {
-            let (own, after) = rest.split_at_mut(*total);
-            slices.push((chunk.clone(), own));
+            let (output, after) = rest.split_at_mut(*total);
+            slices.push((chunk.clone(), output));
             rest = after;
         }
         let stop = AtomicBool::new(false);
-        let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
+        let is_plain = threads::try_map(slices, |(rows, output)| -> Result<bool> {
             host.check()?;
-            let (mut at, mut marks) = (0, SharedRanges::default());
+            let (mut position, mut marks) = (0, SharedRanges::default());
             for block in threads::chunks(rows, self.block) {
-                let first = at;
-                at = self.write_block(own, at, block.clone(), &mut marks);
-                let fine = self.by_output && self.unread.gave_plain(&own[first..at], self.common.apart)
+                let first = position;
+                position = self.write_block(output, position, block.clone(), &mut marks);
+                let is_plain = self.by_output && self.unread.gave_plain(&output[first..position], self.common.apart)
                     || self.unread.are_plain(block);
-                if !fine || stop.load(Ordering::Relaxed) {
+                if !is_plain || stop.load(Ordering::Relaxed) {
                     stop.store(true, Ordering::Relaxed);
                     return Ok(false);
                 }
             }
             Ok(true)
         })?;
-        Ok(fine.into_iter().all(|fine| fine))
+        Ok(is_plain.into_iter().all(|is_plain| is_plain))
     }
 
     #[inline]
-    fn write_block(&self, own: &mut [u8], at: usize, rows: Range<usize>, marks: &mut SharedRanges) -> usize {
+    fn write_block(&self, out: &mut [u8], position: usize, rows: Range<usize>, marks: &mut SharedRanges) -> usize {
         match &self.writer {
-            PlainWriter::Labels(group) => rows.fold(at, |at, row| group.write(own, at, row, &[], marks)),
-            PlainWriter::Rows(writer) => writer.write_rows(own, at, rows, RowFragments::NONE),
+            PlainWriter::Labels(group) => {
+                rows.fold(position, |position, row| group.write(out, position, row, &[], marks))
+            }
+            PlainWriter::Rows(writer) => writer.write_rows(out, position, rows, RowFragments::NONE),
         }
     }
 }
 
-/// Whether a literal stands between any two fields of texts that follow each other.
+/// Return true if there is a literal between any two fields of adjacent texts.
 fn fields_are_apart(programs: &[&Program]) -> bool {
     let is_literal = |op: &Op| matches!(op, Op::Lit(..));
     let all = |is: &dyn Fn(&[Op]) -> bool| programs.iter().all(|program| is(&program.ops));
@@ -189,28 +195,30 @@ fn fields_are_apart(programs: &[&Program]) -> bool {
         && (all(&|ops| ops.first().is_none_or(is_literal)) || all(&|ops| ops.last().is_none_or(is_literal)))
 }
 
-/// Put down where the texts of some rows end, of which the first starts at `at`.
-fn put_offsets(slots: &mut [impl OffsetSlot], lengths: &[Lengths], rows: Range<usize>, mut at: usize) {
-    let column = |one: &Lengths| {
+/// Write the end of each text of some rows; the first text starts at `position`.
+fn put_offsets(slots: &mut [impl OffsetSlot], lengths: &[Lengths], rows: Range<usize>, mut position: usize) {
+    let column = |program_lengths: &Lengths| {
         let mut column = vec![0; rows.len()];
-        one.add(rows.clone(), &mut column);
+        program_lengths.add(rows.clone(), &mut column);
         column
     };
-    if let [one] = lengths {
-        for (slot, length) in slots.iter_mut().zip(column(one)) {
-            at += length;
-            slot.set(at);
+    if let [program_lengths] = lengths {
+        for (slot, length) in slots.iter_mut().zip(column(program_lengths)) {
+            position += length;
+            slot.set(position);
         }
         return;
     }
-    // Of most messages all are as long: what varies from row to row is looked up.
-    let varying: Vec<Option<Vec<usize>>> =
-        lengths.iter().map(|one| one.constant().is_none().then(|| column(one))).collect();
-    let constant: Vec<usize> = lengths.iter().map(|one| one.constant().unwrap_or(0)).collect();
-    for (row, own) in slots.chunks_mut(lengths.len()).enumerate() {
-        for ((slot, length), column) in own.iter_mut().zip(&constant).zip(&varying) {
-            at += length + column.as_ref().map_or(0, |column| column[row]);
-            slot.set(at);
+    // Most messages have the same length in all rows; only the others are looked up by row.
+    let varying: Vec<Option<Vec<usize>>> = lengths
+        .iter()
+        .map(|program_lengths| program_lengths.constant().is_none().then(|| column(program_lengths)))
+        .collect();
+    let constant: Vec<usize> = lengths.iter().map(|program_lengths| program_lengths.constant().unwrap_or(0)).collect();
+    for (row, row_slots) in slots.chunks_mut(lengths.len()).enumerate() {
+        for ((slot, length), column) in row_slots.iter_mut().zip(&constant).zip(&varying) {
+            position += length + column.as_ref().map_or(0, |column| column[row]);
+            slot.set(position);
         }
     }
 }

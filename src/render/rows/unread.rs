@@ -1,50 +1,51 @@
-//! The columns that plain rows show, looked at while they are copied.
+//! The columns that plain rows show, which are searched while they are copied.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::Result;
 use crate::plan::{Program, Tokens};
-use crate::pytext::TextColumn;
+use crate::python_text::TextColumn;
 use crate::render::input::Batch;
 use crate::threads;
 
-/// A column in which placeholders are looked for only when it is copied.
+/// A column that is searched for placeholders only when it is copied.
 struct UnreadColumn {
     texts: TextColumn,
-    /// Whether they are looked for at all.
+    /// True if the column is searched for placeholders at all.
     scanned: bool,
 }
 
-/// A column has values that aren't copied as they are.
+/// Some value of a column isn't copied unchanged.
 struct NotPlain;
 
-/// The columns of a batch that are read, or looked through, while they are copied.
+/// The columns of a batch that are checked or searched while they are copied.
 pub struct Unread<'a> {
     batch: &'a Batch<'a>,
     columns: HashMap<usize, UnreadColumn>,
 }
 
 impl<'a> Unread<'a> {
-    /// The columns that programs write, but for those that were looked through already; None if some column isn't plain.
-    /// What isn't text is printed here.
+    /// Collect the columns that programs write and that haven't been searched yet; None if some column isn't plain.
+    /// Values that aren't text are printed here.
     pub fn new(batch: &'a Batch<'a>, programs: &[&Program]) -> Option<Self> {
-        // Side by side, since it goes over all offsets, and prints what isn't text.
-        let found = threads::map(shown_by(programs), |column| {
+        // The columns are handled in parallel, because this reads all offsets, and prints values that aren't text.
+        let results = threads::map(shown_by(programs), |column| {
             let scanned = programs.iter().any(|program| program.scanned.contains(&column));
-            Self::column(batch, column, scanned).map(|own| (column, own))
+            Self::column(batch, column, scanned).map(|unread| (column, unread))
         });
-        let found: Vec<(usize, Option<UnreadColumn>)> = found.into_iter().collect::<Result<_, NotPlain>>().ok()?;
-        let columns = found.into_iter().filter_map(|(column, own)| Some((column, own?))).collect();
+        let results: Vec<(usize, Option<UnreadColumn>)> = results.into_iter().collect::<Result<_, NotPlain>>().ok()?;
+        let columns = results.into_iter().filter_map(|(column, unread)| Some((column, unread?))).collect();
         Some(Self { batch, columns })
     }
 
-    /// A column if something of it is still to be looked at.
+    /// Return a column if some of its bytes are still to be searched.
     fn column(batch: &Batch, column: usize, scanned: bool) -> Result<Option<UnreadColumn>, NotPlain> {
         if let Some(texts) = batch.unread(column) {
             return Ok(Some(UnreadColumn { texts: texts.clone(), scanned }));
         }
-        // What is printed by row is so in parts, one a thread: sharing a part among threads would only join it again.
+        // Values of rows are printed in parts, one part for each thread; splitting a part among threads would require
+        // joining it again.
         if !batch.prints_by_row(column) {
             batch.prepare(column, false);
         }
@@ -52,50 +53,51 @@ impl<'a> Unread<'a> {
         if !scanned {
             return Ok(None);
         }
-        // What was printed lies in a row; of other texts it is told at once whether they are clean.
+        // Printed texts are contiguous; other texts are checked at once.
         if !batch.was_looked_through(column) && !texts.has_nulls() && texts.contiguous().is_some() {
             return Ok(Some(UnreadColumn { texts: texts.clone(), scanned }));
         }
         if matches!(batch.may_hold_placeholder(column), Ok(None)) { Ok(None) } else { Err(NotPlain) }
     }
 
-    /// The texts of a column.
+    /// Return the texts of a column.
     ///
     /// # Errors
     ///
     /// `RenderError` for a value without text.
     pub fn texts(&self, column: usize) -> Result<&TextColumn> {
-        self.columns.get(&column).map_or_else(|| self.batch.texts(column), |own| Ok(&own.texts))
+        self.columns.get(&column).map_or_else(|| self.batch.texts(column), |unread| Ok(&unread.texts))
     }
 
-    /// How many bytes of some rows are still to be looked at.
+    /// Return the number of bytes of some rows that are still to be searched.
     pub fn total_length(&self, rows: &Range<usize>) -> usize {
         self.columns.values().map(|column| column.texts.total_length(rows.clone())).sum()
     }
 
-    /// The placeholders.
+    /// Return the placeholders.
     pub fn tokens(&self) -> &Tokens {
         &self.batch.columns.tokens
     }
 
-    /// Whether bytes that were written show that rows held text, and that no placeholder formed: one that did would stand
-    /// there as a whole, since none of these can share bytes. `apart`: that no two fields meet.
+    /// Return true if the written bytes show that the rows held text and that no placeholder formed. A placeholder that
+    /// formed would be a whole substring of the bytes, because placeholders here can't share bytes. `apart` is true if
+    /// no two fields meet.
     pub fn gave_plain(&self, written: &[u8], apart: bool) -> bool {
         let text = written.is_ascii() || apart && simdutf8::basic::from_utf8(written).is_ok();
         text && (!self.columns.values().any(|column| column.scanned) || self.tokens().none_whole_in(written))
     }
 
-    /// Whether rows hold text, and nothing that a placeholder could form from.
+    /// Return true if rows hold text, and nothing that a placeholder could form from.
     pub fn are_plain(&self, rows: Range<usize>) -> bool {
         self.columns.values().all(|column| {
             let Some(bytes) = column.texts.checked(rows.clone()) else { return false };
-            let ends = |at: usize| column.texts.end_around(rows.clone(), at);
+            let ends = |byte: usize| column.texts.end_around(rows.clone(), byte);
             !column.scanned || self.tokens().none_in_rows(bytes, ends)
         })
     }
 }
 
-/// The columns that programs write or look through.
+/// Return the columns that programs write or search.
 pub fn shown_by(programs: &[&Program]) -> Vec<usize> {
     let mut columns: Vec<usize> = programs.iter().flat_map(|p| p.fields.iter().chain(&p.scanned)).copied().collect();
     columns.sort_unstable();

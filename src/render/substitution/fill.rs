@@ -1,4 +1,4 @@
-//! Filling the rows where copying isn't enough: value within value where that is certain, else column by column, as the
+//! Fills rows in which copying isn't enough: recursively if the result is certain, else column by column, as the
 //! harness does.
 
 use super::recursive_fill::RecursiveFill;
@@ -11,26 +11,26 @@ use crate::render::input::Batch;
 use crate::role::Join;
 use crate::template::{Atom, Text};
 
-/// Bytes of a text that takes long enough to be looked through for a look at signals before.
+/// The number of bytes of a text from which on signals are checked before it is searched.
 const LONG_TEXT_BYTES: usize = 1 << 20;
 
 /// Fills texts one after the other, in memory that it keeps.
 pub struct Filler<'a> {
     batch: &'a Batch<'a>,
     nest: RecursiveFill<'a>,
-    /// The unit at hand.
+    /// The current unit.
     text: Vec<u8>,
-    /// The unit with one column more filled in.
+    /// The unit with a further column filled in.
     next: Vec<u8>,
 }
 
 impl<'a> Filler<'a> {
-    /// For rows of a batch up to `end`.
+    /// Make a filler for rows of a batch up to `end`.
     pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
         Self { batch, nest: RecursiveFill::new(batch, end), text: Vec::new(), next: Vec::new() }
     }
 
-    /// Append the text of a whole program in one row to `out`, where there is `room` for it.
+    /// Append the text of a whole program in a row to `out`, if there is `room` for it.
     ///
     /// # Errors
     ///
@@ -39,31 +39,31 @@ impl<'a> Filler<'a> {
         &mut self,
         program: &Program,
         row: usize,
-        shown: &[u32],
+        row_fragments: &[u32],
         fragments: FragmentStores,
         room: Room,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let batch = self.batch;
         let begin = out.len();
-        for one in &program.units {
+        for unit in &program.units {
             let start = out.len();
-            if one.join == Join::Line {
+            if unit.join == Join::Line {
                 out.push(b'\n');
             }
             let text = out.len();
-            if !one.may_form_placeholder(batch.columns) {
-                for seg in &one.segs {
+            if !unit.may_form_placeholder(batch.columns) {
+                for seg in &unit.segs {
                     let bytes = match seg {
                         Seg::Lit(s, _) => s.as_bytes(),
-                        Seg::Field(column) => batch.field(*column, row)?,
-                        Seg::Fragment(place) => fragments.bytes(*place, shown),
+                        Seg::Field(column, _) => batch.field(*column, row)?,
+                        Seg::Fragment(reference) => fragments.bytes(*reference, row_fragments),
                     };
                     room.make(out, begin, bytes.len())?;
                     out.extend_from_slice(bytes);
                 }
-            } else if !self.nest.unit(one, row, shown, fragments, (room, begin), out)? {
-                self.by_columns(one, row, shown, fragments, room)?;
+            } else if !self.nest.unit(unit, row, row_fragments, fragments, (room, begin), out)? {
+                self.by_columns(unit, row, row_fragments, fragments, room)?;
                 room.make(out, begin, self.text.len())?;
                 out.extend_from_slice(&self.text);
             }
@@ -74,12 +74,12 @@ impl<'a> Filler<'a> {
         Ok(())
     }
 
-    /// The text of a unit into `self.text`, one column after the other.
+    /// Write the text of a unit to `self.text`, and fill in one column after the other.
     fn by_columns(
         &mut self,
         unit: &Unit,
         row: usize,
-        shown: &[u32],
+        row_fragments: &[u32],
         fragments: FragmentStores,
         room: Room,
     ) -> Result<()> {
@@ -88,7 +88,7 @@ impl<'a> Filler<'a> {
         for atom in unit.text.atoms.iter() {
             let bytes = match atom {
                 Atom::Lit(s, _) => s.as_bytes(),
-                Atom::Fragment(place) => fragments.bytes(*place, shown),
+                Atom::Fragment(reference) => fragments.bytes(*reference, row_fragments),
                 Atom::Field(name) => batch.named(name, row)?,
             };
             room.make_while_filling(text, bytes.len())?;
@@ -110,8 +110,8 @@ impl<'a> Filler<'a> {
     fn replace(&mut self, column: usize, unit: &Text, row: usize, room: Room) -> Result<()> {
         let Self { batch, text, next, .. } = self;
         let tokens = &batch.columns.tokens;
-        let mut found = on_character_boundaries(text, tokens.get(column), tokens.find_iter(column, text)).peekable();
-        if found.peek().is_none() {
+        let mut sites = on_character_boundaries(text, tokens.get(column), tokens.find_iter(column, text)).peekable();
+        if sites.peek().is_none() {
             return Ok(());
         }
         let value = match batch.columns.fixed(column, unit) {
@@ -120,11 +120,11 @@ impl<'a> Filler<'a> {
         };
         next.clear();
         let mut start = 0;
-        for at in found {
-            room.make_while_filling(next, at - start + value.len())?;
-            next.extend_from_slice(&text[start..at]);
+        for site in sites {
+            room.make_while_filling(next, site - start + value.len())?;
+            next.extend_from_slice(&text[start..site]);
             next.extend_from_slice(value);
-            start = at + tokens.get(column).len();
+            start = site + tokens.get(column).len();
         }
         room.make_while_filling(next, text.len() - start)?;
         next.extend_from_slice(&text[start..]);

@@ -1,7 +1,8 @@
-//! Filling in fields where copying isn't enough, exactly as the harness does.
+//! Fills in fields exactly as the harness does, if copying isn't enough.
 //!
-//! `fill` renders a row that needs it: by `recursive_fill`, which looks values up in a `placeholder_index`, where
-//! that is certain, and column by column (`replace`) elsewhere. `trace` does the same and keeps origins.
+//! `fill` renders a row in which copying isn't enough: by `recursive_fill`, which finds placeholders of values with a
+//! `placeholder_index`, if its result is certain, and else column by column (`replace`). `trace` gives the same text
+//! and keeps origins.
 
 mod fill;
 mod placeholder_index;

@@ -1,79 +1,79 @@
-//! Where placeholders stand in the values of a column: found some rows ahead, since one look through the bytes of many
-//! values costs less than a look at each.
+//! Finds the placeholders in the values of a column some rows ahead, because one search through the bytes of many
+//! values costs less than a search through each value.
 
 use std::ops::Range;
 
 use crate::plan::Tokens;
 use crate::render::copying::Step;
 
-/// Rows at most that are looked through at once.
+/// The most rows that are searched together.
 const MAX_ROWS_AHEAD: usize = 64;
 
 /// A placeholder in a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Placeholder {
-    /// Where it begins, in the bytes that the value is part of.
-    pub at: usize,
-    /// Whose it is.
+    /// The index of its first byte, among the bytes that the value is part of.
+    pub position: usize,
+    /// The column that it names.
     pub column: usize,
 }
 
-/// The placeholders in the values of some rows of one column.
+/// The placeholders in the values of a column, for some rows.
 #[derive(Debug, Default)]
 pub struct PlaceholderIndex {
-    /// The rows that were looked through last.
+    /// The rows that were searched last.
     rows: Range<usize>,
-    found: Vec<Placeholder>,
-    /// By row, how many were found up to its end.
+    placeholders: Vec<Placeholder>,
+    /// The number of placeholders up to the end of each row.
     ends: Vec<usize>,
 }
 
 impl PlaceholderIndex {
-    /// The numbers of those in row `row` of the values of column `own`, from left to right, that stand for a later column.
-    /// Rows that follow each other are looked through together, more and more at a time, up to row `end`.
-    pub fn of(&mut self, row: usize, end: usize, own: usize, values: &Step, tokens: &Tokens) -> Range<usize> {
+    /// Return the numbers of the placeholders of later columns in row `row` of the column `values_column`, from left to
+    /// right. Consecutive rows are searched together, more and more at a time, up to row `end`.
+    pub fn of(&mut self, row: usize, end: usize, values_column: usize, values: &Step, tokens: &Tokens) -> Range<usize> {
         if !self.rows.contains(&row) {
             let ahead = if row == self.rows.end { (self.rows.len() * 2).clamp(1, MAX_ROWS_AHEAD) } else { 1 };
             self.rows = row..(row + ahead).min(end.max(row + 1));
-            self.found.clear();
+            self.placeholders.clear();
             self.ends.clear();
             if values.is_joined() {
-                self.look_through(self.rows.clone(), own, values, tokens);
+                self.look_through(self.rows.clone(), values_column, values, tokens);
             } else {
-                self.rows.clone().for_each(|row| self.look_through(row..row + 1, own, values, tokens));
+                self.rows.clone().for_each(|row| self.look_through(row..row + 1, values_column, values, tokens));
             }
         }
         let n = row - self.rows.start;
         (if n == 0 { 0 } else { self.ends[n - 1] })..self.ends[n]
     }
 
-    /// One of them.
+    /// Return a placeholder.
     #[inline]
     pub fn get(&self, number: usize) -> Placeholder {
-        self.found[number]
+        self.placeholders[number]
     }
 
-    /// Look through values that lie one behind the other.
-    fn look_through(&mut self, mut rows: Range<usize>, own: usize, values: &Step, tokens: &Tokens) {
-        let end_of = |row: usize| values.place(row, &[]).2;
-        let done = self.ends.len() + rows.len();
-        let (bytes, mut at, _) = values.place(rows.start, &[]);
+    /// Search contiguous values.
+    fn look_through(&mut self, mut rows: Range<usize>, values_column: usize, values: &Step, tokens: &Tokens) {
+        let end_of = |row: usize| values.location(row, &[]).2;
+        let end_count = self.ends.len() + rows.len();
+        let (bytes, mut position, _) = values.location(rows.start, &[]);
         let all = &bytes[..end_of(rows.end - 1)];
-        let mut end = rows.next().map_or(at, end_of);
-        while let Some(start) = tokens.begin(all, at) {
+        let mut end = rows.next().map_or(position, end_of);
+        while let Some(start) = tokens.begin(all, position) {
             while start >= end {
-                self.ends.push(self.found.len());
+                self.ends.push(self.placeholders.len());
                 end = rows.next().map_or(all.len(), end_of);
             }
-            at = start + 1;
+            position = start + 1;
             if let Some(column) = tokens.at_start(&all[start..end]) {
-                at = start + tokens.get(column).len();
-                if column > own {
-                    self.found.push(Placeholder { at: start, column });
+                position = start + tokens.get(column).len();
+                if column > values_column {
+                    self.placeholders.push(Placeholder { position: start, column });
                 }
             }
         }
-        self.ends.resize(done, self.found.len());
+        self.ends.resize(end_count, self.placeholders.len());
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use arrow_array::{Array, LargeStringArray, StringArray, StringViewArray};
 
     use super::*;
-    use crate::pytext::TextColumn;
+    use crate::python_text::TextColumn;
 
     const VALUES: [&str; 12] =
         ["{b}", "", "x{c} {a}{b}", "{", "b}", "{b", "}{c}", "none", "", "{d}{b}{c}{", "{b}{b}", "{c"];
@@ -99,16 +99,17 @@ mod tests {
         for array in arrays {
             let texts = TextColumn::new(array).unwrap();
             let values = Step::column(&texts);
-            for (own, step) in [(0, 1), (0, 2), (1, 1), (1, 3), (0, 80), (2, 1)] {
+            for (values_column, step) in [(0, 1), (0, 2), (1, 1), (1, 3), (0, 80), (2, 1)] {
                 let mut sites = PlaceholderIndex::default();
                 for row in (0..array.len()).step_by(step) {
-                    let numbers = sites.of(row, array.len(), own, &values, &tokens);
-                    let (bytes, start, end) = values.place(row, &[]);
-                    let found: Vec<(usize, usize)> =
-                        numbers.map(|n| sites.get(n)).map(|site| (site.at - start, site.column)).collect();
+                    let numbers = sites.of(row, array.len(), values_column, &values, &tokens);
+                    let (bytes, start, end) = values.location(row, &[]);
+                    let placeholders: Vec<(usize, usize)> =
+                        numbers.map(|n| sites.get(n)).map(|site| (site.position - start, site.column)).collect();
                     let text = std::str::from_utf8(&bytes[start..end]).unwrap();
-                    let expected: Vec<_> = tokens.placeholders(text).into_iter().filter(|(_, c)| *c > own).collect();
-                    assert_eq!(found, expected, "{text:?}");
+                    let expected: Vec<_> =
+                        tokens.placeholders(text).into_iter().filter(|(_, c)| *c > values_column).collect();
+                    assert_eq!(placeholders, expected, "{text:?}");
                 }
             }
         }

@@ -1,10 +1,11 @@
-//! Values that bring in values: what a row's fields become when the placeholders in them are filled in turn.
+//! Fills in values recursively: the placeholders in a row's fields are filled in turn.
 //!
-//! The harness replaces one column after the other over the whole text. So a value is looked into by the columns behind
-//! its own, and the same comes out if each value is filled once, later columns first, and put in wherever it is asked
-//! for. That holds as long as no placeholder forms where two pieces meet, or is one that came too late. What is formed
-//! so stays in the text that is made here, since tokens that can't share bytes take none of it away: a text without
-//! any token is right, and any other has to be filled column by column.
+//! The harness replaces one column after the other in the whole text. So the columns after a value's column are
+//! replaced in the value. The result is the same if each value is filled once, later columns first, and inserted
+//! wherever a placeholder names it. This holds unless a placeholder forms where two pieces meet, or a placeholder names
+//! an earlier column. Such a placeholder stays in the text that is made here, because tokens that can't share bytes
+//! don't remove any part of it. So a text without any token is right, and any other text has to be filled column by
+//! column.
 
 use std::ops::Range;
 
@@ -16,19 +17,19 @@ use crate::render::copying::Step;
 use crate::render::fragments::FragmentStores;
 use crate::render::input::{Batch, BroughtIn};
 
-/// Placeholders that are filled in between two looks at signals.
+/// The number of placeholders that are filled in between two checks for signals.
 pub const PLACEHOLDERS_PER_SIGNAL_CHECK: usize = 4096;
 
-/// Values within values within values, and so on, that are followed; as many calls lie on the stack.
+/// The greatest depth of values within values, which is the depth of recursive calls.
 const MAX_FILL_DEPTH: usize = 64;
 
-/// Fills rows, one after the other, and knows where the values of the last one stand among what was written.
+/// Fills rows, one after the other, and keeps the positions of the last row's values in the output.
 pub struct RecursiveFill<'a> {
     batch: &'a Batch<'a>,
-    /// Where the rows end that are asked about.
+    /// The end of the rows that are filled.
     end: usize,
     row: Option<usize>,
-    /// Counts rows, and attempts that came to nothing: what was written before is no more.
+    /// The number of the current row or attempt: texts that were written before it are invalid.
     turn: usize,
     columns: Vec<Option<Box<FilledColumn<'a>>>>,
 }
@@ -39,30 +40,30 @@ struct FilledColumn<'a> {
     /// The column's texts, unless it is masked.
     texts: Option<BroughtIn<'a>>,
     sites: PlaceholderIndex,
-    /// The turn in which its value was written last, filled.
+    /// The turn in which its filled value was written last.
     turn: usize,
-    /// Where that was.
+    /// The range of the output that the value was written to.
     written: Range<usize>,
 }
 
 impl<'a> RecursiveFill<'a> {
-    /// For rows of a batch up to `end`.
+    /// Make a filler for rows of a batch up to `end`.
     pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
         let columns = (0..batch.columns.tokens.len()).map(|_| None).collect();
         Self { batch, end, row: None, turn: 0, columns }
     }
 
-    /// Append a unit's text in one row to `out`; nothing, and false, if it has to be filled column by column. What was
-    /// appended for a row stays where it is until the next row's first unit.
+    /// Append a unit's text in a row to `out`; append nothing and return false if the unit has to be filled column by
+    /// column. The text of a row must stay in `out` until the next row's first unit.
     ///
     /// # Errors
     ///
-    /// `RenderError` for a value without text, and where there isn't `room` behind where the request's texts begin.
+    /// `RenderError` for a value without text, and if the request's texts exceed `room`.
     pub fn unit(
         &mut self,
         unit: &Unit,
         row: usize,
-        shown: &[u32],
+        row_fragments: &[u32],
         fragments: FragmentStores,
         room: (Room, usize),
         out: &mut Vec<u8>,
@@ -75,28 +76,29 @@ impl<'a> RecursiveFill<'a> {
             self.turn += 1;
         }
         let start = out.len();
-        let mut fine = true;
+        let mut is_filled = true;
         for seg in &unit.segs {
             let filled = match seg {
                 Seg::Lit(s, _) => put(s.as_bytes(), room, out).map(|()| true),
-                Seg::Fragment(place) => put(fragments.bytes(*place, shown), room, out).map(|()| true),
-                Seg::Field(column) => self.fill(*column, row, MAX_FILL_DEPTH, room, out),
+                Seg::Fragment(location) => put(fragments.bytes(*location, row_fragments), room, out).map(|()| true),
+                Seg::Field(column, _) => self.fill(*column, row, MAX_FILL_DEPTH, room, out),
             };
-            fine = match filled {
-                // Placeholders that the values form may give way to less, and the text be short enough at last.
+            is_filled = match filled {
+                // Placeholders that values form may be replaced by shorter texts, so the final text may be short
+                // enough.
                 Err(error) if error.code() == Code::LimitExceeded => false,
                 filled => filled?,
             };
-            if !fine {
+            if !is_filled {
                 break;
             }
         }
-        fine = fine && self.batch.columns.tokens.find(&out[start..], 0).is_none();
-        if !fine {
+        is_filled = is_filled && self.batch.columns.tokens.find(&out[start..], 0).is_none();
+        if !is_filled {
             out.truncate(start);
             self.turn += 1;
         }
-        Ok(fine)
+        Ok(is_filled)
     }
 
     /// Append a column's value, filled; false if more than `depth` values lie within each other.
@@ -108,32 +110,33 @@ impl<'a> RecursiveFill<'a> {
         room: (Room, usize),
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        let known = self.columns[number].take();
-        if let Some(written) = known.as_ref().filter(|column| column.turn == self.turn).map(|c| c.written.clone()) {
+        let cached = self.columns[number].take();
+        if let Some(written) = cached.as_ref().filter(|column| column.turn == self.turn).map(|c| c.written.clone()) {
             room.0.make(out, room.1, written.len())?;
             out.extend_from_within(written);
-            self.columns[number] = known;
+            self.columns[number] = cached;
             return Ok(true);
         }
         let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
-        let mut column = known.map_or_else(|| FilledColumn::new(self.batch, number), Ok)?;
+        let mut column = cached.map_or_else(|| FilledColumn::new(self.batch, number), Ok)?;
         let tokens = &self.batch.columns.tokens;
         if let Some(texts) = &column.texts {
             texts.check(row)?;
         }
         let start = out.len();
-        let (bytes, mut copied, end) = column.values.place(row, &[]);
+        let (bytes, mut copied, end) = column.values.location(row, &[]);
         for (n, site) in column.sites.of(row, self.end, number, &column.values, tokens).enumerate() {
             if n % PLACEHOLDERS_PER_SIGNAL_CHECK == PLACEHOLDERS_PER_SIGNAL_CHECK - 1 {
                 self.batch.host.check()?;
             }
             let site = column.sites.get(site);
-            put(&bytes[copied..site.at], room, out)?;
-            // Its own place stays empty until it is back: only later columns are asked for.
+            put(&bytes[copied..site.position], room, out)?;
+            // The entry of the column stays empty until the column is put back, because only later columns are read
+            // meanwhile.
             if !self.fill(site.column, row, depth, room, out)? {
                 return Ok(false);
             }
-            copied = site.at + tokens.get(site.column).len();
+            copied = site.position + tokens.get(site.column).len();
         }
         put(&bytes[copied..end], room, out)?;
         (column.turn, column.written) = (self.turn, start..out.len());

@@ -1,19 +1,19 @@
-//! Replacing a token in a text, as Python's `str.replace` does.
+//! Replaces a token in a text, as Python's `str.replace` does.
 
 use memchr::memmem;
 
-/// Of the places where a token stands those that count: an empty one stands between characters, as in Python, not
-/// between bytes.
+/// Keep the matches of a token that lie on character boundaries: as in Python, an empty token matches between
+/// characters, not between bytes.
 pub(super) fn on_character_boundaries<'t>(
     text: &'t [u8],
     token: &str,
-    found: impl Iterator<Item = usize> + 't,
+    match_starts: impl Iterator<Item = usize> + 't,
 ) -> impl Iterator<Item = usize> + 't {
     let empty = token.is_empty();
-    found.filter(move |at| !empty || text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80))
+    match_starts.filter(move |match_start| !empty || text.get(*match_start).is_none_or(|byte| byte & 0xC0 != 0x80))
 }
 
-/// Put `value` in for every `token` of a text, as Python's `str.replace` does. None where there is no such token.
+/// Replace every `token` of a text by `value`, as Python's `str.replace` does. None if there is no such token.
 ///
 /// ```
 /// use promptpress::render::replaced;
@@ -24,15 +24,15 @@ pub(super) fn on_character_boundaries<'t>(
 /// ```
 #[must_use]
 pub fn replaced(text: &str, token: &str, value: &str) -> Option<String> {
-    let mut found =
+    let mut match_starts =
         on_character_boundaries(text.as_bytes(), token, memmem::find_iter(text.as_bytes(), token)).peekable();
-    found.peek()?;
+    match_starts.peek()?;
     let mut out = String::with_capacity(text.len() + value.len());
     let mut start = 0;
-    for at in found {
-        out.push_str(&text[start..at]);
+    for match_start in match_starts {
+        out.push_str(&text[start..match_start]);
         out.push_str(value);
-        start = at + token.len();
+        start = match_start + token.len();
     }
     out.push_str(&text[start..]);
     Some(out)

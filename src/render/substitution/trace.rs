@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use super::recursive_fill::PLACEHOLDERS_PER_SIGNAL_CHECK;
 use crate::error::Result;
-use crate::plan::Substitution;
 use crate::render::input::Batch;
 use crate::template::{Atom, Origin, Source, Text};
 
-/// A text whose every stretch knows where it comes from.
+/// A text in stretches, each with its origin.
 pub type Traced = Vec<(Arc<str>, Origin)>;
 
 /// The columns whose values took part in placeholders.
@@ -41,10 +40,11 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedCol
         return Ok(now);
     }
     let columns = batch.columns;
-    if columns.substitution == Substitution::SinglePass {
-        // A value is a wall, and so is the border between a template and what stands between examples.
+    if !columns.substitution.is_by_column() {
+        // No placeholder reaches across the border of a value, or across the border between a template and the text
+        // between examples.
         let kind = |(_, origin): &(Arc<str>, Origin)| {
-            (matches!(origin.source, Source::Field) || origin.example.is_some(), origin.source == Source::Separator)
+            (origin.source.is_field() || origin.example.is_some(), origin.source == Source::Separator)
         };
         let mut next = Traced::new();
         for run in now.chunk_by(|a, b| kind(a) == kind(b)) {
@@ -69,11 +69,11 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedCol
         let mut whole = flat(&now);
         for column in 0..columns.tokens.len() {
             batch.host.check()?;
-            let found: Vec<(usize, usize)> =
-                whole.match_indices(columns.tokens.get(column)).map(|(at, _)| (at, column)).collect();
-            if !found.is_empty() {
+            let matches: Vec<(usize, usize)> =
+                whole.match_indices(columns.tokens.get(column)).map(|(start, _)| (start, column)).collect();
+            if !matches.is_empty() {
                 let mut next = Traced::new();
-                put(&now, &found, text, batch, row, involved, &mut next)?;
+                put(&now, &matches, text, batch, row, involved, &mut next)?;
                 now = next;
                 whole = flat(&now);
             }
@@ -83,8 +83,8 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedCol
     Ok(now)
 }
 
-/// All columns at once, if that is what one after the other gives: of tokens that can't share bytes none may form anew.
-/// One that forms while columns are filled in is of what stands there in the end, where it is seen.
+/// Fill in all columns at once, if this gives the same as one after the other: tokens that can't share bytes must not
+/// form anew. A token that forms while columns are filled in consists of bytes of the final text, so it is found there.
 fn at_once(
     now: &Traced,
     text: &Text,
@@ -96,12 +96,12 @@ fn at_once(
     if tokens.overlap() {
         return Ok(None);
     }
-    let (mut next, mut own) = (Traced::new(), InvolvedColumns::new());
-    put(now, &tokens.placeholders(&flat(now)), text, batch, row, &mut own, &mut next)?;
+    let (mut next, mut involved_here) = (Traced::new(), InvolvedColumns::new());
+    put(now, &tokens.placeholders(&flat(now)), text, batch, row, &mut involved_here, &mut next)?;
     if tokens.find(flat(&next).as_bytes(), 0).is_some() {
         return Ok(None);
     }
-    involved.extend(own);
+    involved.extend(involved_here);
     Ok(Some(next))
 }
 
@@ -109,10 +109,10 @@ fn flat(run: &[(Arc<str>, Origin)]) -> String {
     run.iter().map(|(s, _)| &**s).collect()
 }
 
-/// Put fields in for the placeholders that were found: first byte and column.
+/// Put fields in for the placeholders in `placeholders`: the index of the first byte and the column of each.
 fn put(
     run: &[(Arc<str>, Origin)],
-    found: &[(usize, usize)],
+    placeholders: &[(usize, usize)],
     unit: &Text,
     batch: &Batch,
     row: usize,
@@ -120,29 +120,34 @@ fn put(
     out: &mut Traced,
 ) -> Result<()> {
     let columns = batch.columns;
-    let mut along = Along { rest: run, at: 0, within: 0 };
-    // One value may stand in thousands of places.
-    let mut values: HashMap<usize, (Arc<str>, Origin)> = HashMap::new();
+    let mut along = Along { rest: run, position: 0, within: 0 };
+    // A value may occur thousands of times. The key is its column, and whether its placeholder came from a value.
+    let mut values: HashMap<(usize, bool), (Arc<str>, Origin)> = HashMap::new();
     let (limits, mut bytes) = (batch.host.limits(), 0);
     let most = limits.filling_bytes();
-    for (n, &(at, column)) in found.iter().enumerate() {
+    for (n, &(position, column)) in placeholders.iter().enumerate() {
         if n % PLACEHOLDERS_PER_SIGNAL_CHECK == PLACEHOLDERS_PER_SIGNAL_CHECK - 1 {
             batch.host.check()?;
         }
-        along.to(at, |s, origin, range| copy(s, origin, range, out));
-        along.to(at + columns.tokens.get(column).len(), |_, origin, _| {
-            if let (Source::Field | Source::Masked, Some(column)) = (origin.source, &origin.column)
-                && !involved.contains(column)
-            {
-                involved.insert(column.clone());
+        along.to(position, |s, origin, range| copy(s, origin, range, out));
+        let mut from_value = false;
+        along.to(position + columns.tokens.get(column).len(), |_, origin, _| {
+            if let (true, Some(column)) = (origin.source.stands_for_column(), &origin.column) {
+                from_value |= origin.source.is_value();
+                if !involved.contains(column) {
+                    involved.insert(column.clone());
+                }
             }
         });
-        let filled = match values.entry(column) {
-            Entry::Occupied(known) => known.into_mut(),
+        let filled = match values.entry((column, from_value)) {
+            Entry::Occupied(cached) => cached.into_mut(),
             Entry::Vacant(new) => {
                 let (source, value) = match columns.fixed(column, unit) {
-                    Some(by) => (Source::Masked, by.clone()),
-                    None => (Source::Field, String::from_utf8_lossy(batch.brought_in_field(column, row)?).into()),
+                    Some(by) => (Source::masked(from_value), by.clone()),
+                    None => (
+                        Source::field(from_value),
+                        String::from_utf8_lossy(batch.brought_in_field(column, row)?).into(),
+                    ),
                 };
                 new.insert((value, Origin { source, column: Some(columns.names[column].clone()), ..Origin::default() }))
             }
@@ -162,27 +167,28 @@ fn copy(s: &Arc<str>, origin: &Origin, range: Range<usize>, out: &mut Traced) {
     out.push((piece, origin.clone()));
 }
 
-/// A way along a run, from left to right: placeholders may be as many as stretches, and none is passed twice.
+/// A cursor over a run, from left to right: there may be as many placeholders as stretches, and no stretch is visited
+/// twice.
 struct Along<'a> {
-    /// The stretches from the one at hand on.
+    /// The stretches from the current one on.
     rest: &'a [(Arc<str>, Origin)],
-    /// Bytes of the run that lie behind.
-    at: usize,
-    /// Those of them that are of the stretch at hand.
+    /// The number of bytes of the run before the cursor.
+    position: usize,
+    /// The number of these bytes that belong to the current stretch.
     within: usize,
 }
 
 impl<'a> Along<'a> {
-    /// Go on to byte `end`: each stretch on the way, and which of its bytes.
+    /// Move on to byte `end`, and call `each` with each stretch on the way and the range of its bytes.
     fn to(&mut self, end: usize, mut each: impl FnMut(&'a Arc<str>, &'a Origin, Range<usize>)) {
-        while self.at < end
+        while self.position < end
             && let Some(((s, origin), rest)) = self.rest.split_first()
         {
-            let to = s.len().min(self.within + (end - self.at));
+            let to = s.len().min(self.within + (end - self.position));
             if self.within < to {
                 each(s, origin, self.within..to);
             }
-            self.at += to - self.within;
+            self.position += to - self.within;
             self.within = to;
             if to < s.len() {
                 return;

@@ -1,4 +1,4 @@
-//! Configuration values as Arrow arrays: the fields of messages that no data decides.
+//! Configuration values as Arrow arrays: the fields of messages that don't depend on data.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::plan::Layout;
 use crate::render::input::{cast, element_type, is_list};
 use crate::value::Value;
 
-/// The Arrow type of written strings.
+/// Return the Arrow type of written strings.
 pub fn string_type(layout: Layout) -> DataType {
     match layout {
         Layout::String => DataType::Utf8,
@@ -24,10 +24,10 @@ pub fn string_type(layout: Layout) -> DataType {
     }
 }
 
-/// The one type that holds all these values; None if there is none.
+/// Return the type that holds all these values; None if there is none.
 pub fn type_of<'a>(values: impl IntoIterator<Item = &'a Value>, layout: Layout) -> Option<DataType> {
     values.into_iter().try_fold(DataType::Null, |so_far, value| {
-        let own = match value {
+        let value_type = match value {
             Value::None => DataType::Null,
             Value::Bool(_) => DataType::Boolean,
             Value::Int(_) => DataType::Int64,
@@ -40,7 +40,7 @@ pub fn type_of<'a>(values: impl IntoIterator<Item = &'a Value>, layout: Layout) 
             }
             Value::Big(_) | Value::Other(_) => return None,
         };
-        unify(&so_far, &own, layout)
+        unify(&so_far, &value_type, layout)
     })
 }
 
@@ -48,7 +48,8 @@ fn item(data_type: DataType) -> Arc<Field> {
     Arc::new(Field::new_list_field(data_type, true))
 }
 
-/// The one type that holds values of both; None if there is none. Strings of any layout become the written one.
+/// Return the type that holds values of both types; None if there is none. Strings of any layout become strings of the
+/// written layout.
 pub fn unify(a: &DataType, b: &DataType, layout: Layout) -> Option<DataType> {
     use DataType as T;
     let is_string = |t: &T| match t {
@@ -67,11 +68,11 @@ pub fn unify(a: &DataType, b: &DataType, layout: Layout) -> Option<DataType> {
         (T::Struct(a), T::Struct(b)) => {
             let mut fields: Vec<Field> = Vec::new();
             for field in a {
-                let own = match b.find(field.name()) {
+                let field_type = match b.find(field.name()) {
                     Some((_, other)) => unify(field.data_type(), other.data_type(), layout)?,
                     None => field.data_type().clone(),
                 };
-                fields.push(Field::new(field.name(), own, true));
+                fields.push(Field::new(field.name(), field_type, true));
             }
             let rest = b.iter().filter(|f| a.find(f.name()).is_none());
             fields.extend(rest.map(|f| Field::new(f.name(), f.data_type().clone(), true)));
@@ -81,7 +82,7 @@ pub fn unify(a: &DataType, b: &DataType, layout: Layout) -> Option<DataType> {
     })
 }
 
-/// Values as an array of `data_type`, which [`type_of`] gave for them and maybe others.
+/// Build an array of `data_type` from values; [`type_of`] gave the type for these values, and maybe for others.
 ///
 /// # Errors
 ///
@@ -139,47 +140,56 @@ pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
             let columns = fields
                 .iter()
                 .map(|field| {
-                    let own: Vec<&Value> = values.iter().map(|v| v.get(field.name()).unwrap_or(&Value::None)).collect();
-                    build(&own, field.data_type())
+                    let child_values: Vec<&Value> =
+                        values.iter().map(|v| v.get(field.name()).unwrap_or(&Value::None)).collect();
+                    build(&child_values, field.data_type())
                 })
                 .collect::<Result<Vec<_>>>()?;
             structs(fields.clone(), columns, nulls(values), values.len())?
         }
         other => {
-            // A type that came with the data, which nothing that a configuration has is of.
-            let own = type_of(values.iter().copied(), Layout::String).ok_or_else(|| {
+            // The type came with the data, and no value of a configuration has this type.
+            let values_type = type_of(values.iter().copied(), Layout::String).ok_or_else(|| {
                 Error::render(Code::NoArrowType, format!("the configuration's values don't fit the type {other}"))
             })?;
-            if own == T::Null {
+            if values_type == T::Null {
                 return Ok(new_null_array(other, values.len()));
             }
-            return Err(Error::render(Code::NoArrowType, format!("values of type {own} don't fit the type {other}")));
+            return Err(Error::render(
+                Code::NoArrowType,
+                format!("values of type {values_type} don't fit the type {other}"),
+            ));
         }
     })
 }
 
-/// An array as one of a type that has room for all that it holds: where that is a struct, it may have more fields.
+/// Convert an array to a type that can hold all its values; a struct may get more fields.
 ///
 /// # Errors
 ///
-/// `RenderError` for what doesn't fit, lists that pass what their type can hold among it.
+/// `RenderError` for values that don't fit, which includes lists that exceed the size of their type.
 pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let fault = |e: arrow_schema::ArrowError| Error::render(Code::InternalError, e.to_string());
     match (array.data_type(), to) {
-        (own, to) if own == to => Ok(array.clone()),
+        (from, to) if from == to => Ok(array.clone()),
         (DataType::Dictionary(_, values), DataType::Struct(_) | DataType::List(_)) => {
             widened(&cast(array, values)?, to)
         }
         (DataType::Struct(_), DataType::Struct(fields)) => {
-            let own = array.as_struct();
-            let column = |field: &Arc<Field>| match own.column_by_name(field.name()) {
+            let source = array.as_struct();
+            let column = |field: &Arc<Field>| match source.column_by_name(field.name()) {
                 Some(column) => widened(column, field.data_type()),
-                None => Ok(new_null_array(field.data_type(), own.len())),
+                None => Ok(new_null_array(field.data_type(), source.len())),
             };
-            structs(fields.clone(), fields.iter().map(column).collect::<Result<_>>()?, own.nulls().cloned(), own.len())
+            structs(
+                fields.clone(),
+                fields.iter().map(column).collect::<Result<_>>()?,
+                source.nulls().cloned(),
+                source.len(),
+            )
         }
-        (own, DataType::List(to)) if is_list(own) => {
-            let Some(element) = element_type(own) else { return cast(array, array.data_type()) };
+        (from, DataType::List(to)) if is_list(from) => {
+            let Some(element) = element_type(from) else { return cast(array, array.data_type()) };
             let lists = cast(array, &DataType::List(item(element)))?;
             let lists = lists.as_list::<i32>();
             let values = widened(lists.values(), to.data_type())?;
@@ -190,7 +200,7 @@ pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// A struct array of columns with one length, which may have no columns.
+/// Make a struct array of columns with the same length; there may be no columns.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Single Arrow values as configuration values: labels, and messages that stand in a column.
+//! Single Arrow values as configuration values: labels, and messages in a column.
 
 use std::cmp::Ordering;
 
@@ -10,19 +10,19 @@ use arrow_array::{Array, ArrayRef, RunArray};
 use arrow_schema::{DataType, Field};
 
 use crate::error::{Code, Error, Result};
-use crate::pytext::TextColumn;
-use crate::render::input::{Host, is_row_numbers, readable};
+use crate::python_text::TextColumn;
+use crate::render::input::{PythonCallbacks, is_row_numbers, readable};
 use crate::value::Value;
 
-/// The values of a column by which a label map is asked, as Python sees them; for lists and dicts, which are no keys, the
-/// error of who asks by them.
+/// Return the Python values of a column whose values choose the entry of a label map. Lists and dicts can't be keys, so
+/// they give an error.
 ///
 /// # Errors
 ///
 /// `RenderError` for invalid UTF-8 or offsets, and for a value that Python can't read.
-pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn Host) -> Result<Vec<Result<Value>>> {
-    let fault = |row: usize, found: &str| {
-        let message = format!("its values choose among labels, which {found} can't");
+pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn PythonCallbacks) -> Result<Vec<Result<Value>>> {
+    let fault = |row: usize, actual: &str| {
+        let message = format!("its values choose among labels, which {actual} can't");
         Err(Error::render(Code::WrongColumnType, message).at_row(row).in_column(field.name()))
     };
     if is_row_numbers(field) {
@@ -33,16 +33,16 @@ pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn Host) -> Result<Vec<R
         return Ok(host.values(field, array)?.into_iter().enumerate().map(key).collect());
     }
     if array.data_type().is_nested() && !matches!(array.data_type(), DataType::RunEndEncoded(..)) {
-        let found = format!("a value of type {}", array.data_type());
-        // A null is None, which is a key like any.
-        let key = |row: usize| if array.is_null(row) { Ok(Value::None) } else { fault(row, &found) };
+        let actual = format!("a value of type {}", array.data_type());
+        // A null is None, which is a valid key.
+        let key = |row: usize| if array.is_null(row) { Ok(Value::None) } else { fault(row, &actual) };
         return Ok((0..array.len()).map(key).collect());
     }
     readable(field, array)?;
     Ok((0..array.len()).map(|row| Ok(number(value_at(array, row), array.data_type()))).collect())
 }
 
-/// A decimal as the number whose equal it is in Python, if any is.
+/// Return the number that equals a decimal in Python, if there is one.
 fn number(value: Value, data_type: &DataType) -> Value {
     let Value::Other(text) = &value else { return value };
     let is_decimal = |t: &DataType| {
@@ -58,9 +58,9 @@ fn number(value: Value, data_type: &DataType) -> Value {
     }
 }
 
-/// The int that a decimal's text stands for, or the float that is exactly as much.
+/// Return the int that a decimal's text stands for, or the float that equals it exactly.
 fn decimal(text: &str) -> Option<Value> {
-    // The longest float has as many digits behind the point.
+    // The longest float has as many digits after the point.
     const MAX_FLOAT_FRACTION_DIGITS: usize = 1074;
     if text.contains('E') {
         let float: f64 = text.parse().ok()?;
@@ -76,11 +76,11 @@ fn decimal(text: &str) -> Option<Value> {
         .then_some(Value::Float(float))
 }
 
-/// The value of a cell of a column that is [`readable`], as Python sees it; what is no string, number, list or dict is
-/// known by its text alone.
+/// Return the Python value of a cell, in a column that is [`readable`]. A value that is no string, number, list or dict
+/// is represented by its text.
 pub fn value_at(array: &dyn Array, row: usize) -> Value {
     use DataType as T;
-    // Dictionaries and run-ends know their nulls by their values.
+    // Dictionaries and run-end encoded arrays have their nulls in their values.
     if array.is_null(row) {
         return Value::None;
     }
@@ -143,14 +143,14 @@ fn run_value<E: RunEndIndexType>(array: &dyn Array, row: usize) -> Value {
     }
 }
 
-/// The distinct values of a column, sorted: null first, then by value.
+/// Return the distinct values of a column, sorted: null first, then by value.
 pub fn distinct(arrays: &[ArrayRef]) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for array in arrays {
         for row in 0..array.len() {
             let value = value_at(array, row);
-            // Both zeros are one label: the one that comes first, as in a Python set.
+            // Both zeros are the same label: the zero that comes first, as in a Python set.
             let is_zero = matches!(value, Value::Float(number) if number == 0.0);
             let key = if is_zero { "0.0".to_owned() } else { format!("{value:?}") };
             if seen.insert(key) {

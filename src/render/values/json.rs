@@ -2,22 +2,22 @@
 
 use crate::error::{Code, Error, Result, excerpt};
 use crate::json_text;
-use crate::pytext::float_text;
+use crate::python_text::float_text;
 use crate::value::Value;
 
-/// A JSON string.
+/// Write a JSON string.
 pub fn string(text: &str, out: &mut String) {
     out.push('"');
     escape(text, out);
     out.push('"');
 }
 
-/// The inside of a JSON string.
+/// Write the text of a JSON string without its quotes.
 pub fn escape(text: &str, out: &mut String) {
     json_text::escape(text, |piece| out.push_str(piece));
 }
 
-/// Whether JSON has a form for a value.
+/// Return true if JSON has a form for a value.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ pub fn check(value: &Value) -> Result<()> {
     }
 }
 
-/// Any value.
+/// Write any value.
 pub fn value(value_: &Value, out: &mut String) {
     match value_ {
         Value::None => out.push_str("null"),

@@ -37,7 +37,7 @@ class Echo(BaseModel):
         return len(prompt.split())
 
     def generate(self, inputs: list[Any], max_out_len: int, **_: Any) -> list[str]:  # noqa: ARG002
-        return [answer(one) for one in inputs]
+        return [answer(prompt) for prompt in inputs]
 
 
 class EchoApi(BaseAPIModel):

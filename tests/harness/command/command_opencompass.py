@@ -30,10 +30,10 @@ class Echo(BaseModel):
         return len(prompt.split())
 
     def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:  # noqa: ARG002
-        return [LETTERS[zlib.crc32(repr(one).encode()) % 4] for one in inputs]
+        return [LETTERS[zlib.crc32(repr(prompt).encode()) % 4] for prompt in inputs]
 
     def get_ppl(self, inputs: list[Any], mask_length: Any = None) -> Any:  # noqa: ARG002
-        return np.array([zlib.crc32(one.encode()) / 2**32 for one in inputs])
+        return np.array([zlib.crc32(prompt.encode()) / 2**32 for prompt in inputs])
 
 
 class EchoApi(BaseAPIModel):
@@ -46,9 +46,9 @@ if os.environ.get("PROMPTPRESS_TEST_COMMAND") == "changed":
     # A user's own change of the harness, which a task's process makes as well.
     from opencompass.utils.prompt import PromptList
 
-    _own = PromptList.format
+    _original_format = PromptList.format
 
     def _format(self: Any, **values: Any) -> Any:
-        return _own(self, **values)
+        return _original_format(self, **values)
 
     PromptList.format = _format

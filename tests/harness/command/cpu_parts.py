@@ -1,4 +1,4 @@
-"""Where the processor's time of a harness's processes goes.
+"""Divides the CPU time of a harness's processes into parts.
 
 Every few milliseconds of it each thread's stack is looked at, and what the thread has used since the last look is put
 down to the innermost frame that says whose work it is. So a library's time is that of who called it.
@@ -42,18 +42,18 @@ _OF_HARNESS = (
 
 
 def part_of(frame: FrameType | None) -> str:
-    """Whose work a stack is."""
+    """Return the part that a stack belongs to."""
     while frame is not None:
-        found = _part_of_code(frame.f_code.co_filename.replace("\\", "/"), frame.f_code.co_name)
-        if found is not None:
-            return found
+        part = _part_of_code(frame.f_code.co_filename.replace("\\", "/"), frame.f_code.co_name)
+        if part is not None:
+            return part
         frame = frame.f_back
     return REST
 
 
 @cache
 def _part_of_code(path: str, name: str) -> str | None:
-    """Whose work a function is; None for a library's."""
+    """Return the part that a function belongs to, or None for functions of libraries."""
     part = None
     if path.startswith("<frozen importlib"):
         part = IMPORTS
@@ -62,13 +62,13 @@ def _part_of_code(path: str, name: str) -> str | None:
     elif "/command_" in path or path.endswith("/made_up.py"):
         part = MODEL if name in _MODEL_METHODS else DATASET
     elif "/opencompass/" in path or "/ais_bench/" in path:
-        known = (part for part, paths in _OF_HARNESS if any(one in path for one in paths))
-        part = SAVING if name.startswith(_SAVING_METHODS) else next(known, REST)
+        parts = (part for part, paths in _OF_HARNESS if any(fragment in path for fragment in paths))
+        part = SAVING if name.startswith(_SAVING_METHODS) else next(parts, REST)
     return part
 
 
 class CpuParts:
-    """What the threads of this process have used, part by part.
+    """Samples the CPU time that the threads of this process use, part by part.
 
     Args:
         folder: Where a file is written when the process ends.
@@ -99,12 +99,12 @@ class CpuParts:
     def write(self) -> None:
         """Write down what was used, and the process's whole time."""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        found = {"command": sys.argv, "cpu": time.process_time(), "parts": self._used}
-        (self._folder / f"{os.getpid()}.json").write_text(json.dumps(found), "utf-8")
+        measured = {"command": sys.argv, "cpu": time.process_time(), "parts": self._used}
+        (self._folder / f"{os.getpid()}.json").write_text(json.dumps(measured), "utf-8")
 
 
 def start(folder: str) -> None:
     """Look at this process, and at those that are forked from it."""
-    found = CpuParts(Path(folder))
-    util.register_after_fork(found, CpuParts.start)
-    found.start()
+    parts = CpuParts(Path(folder))
+    util.register_after_fork(parts, CpuParts.start)
+    parts.start()

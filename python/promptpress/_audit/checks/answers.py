@@ -1,9 +1,9 @@
-"""The answer's text in its own prompt, and by which piece it got there.
+"""The text of the answer in its own prompt, and the piece of the prompt that brings it in.
 
-Short answers (a letter, a number, yes) stand in every prompt, and say nothing: they count where the answer's own
-placeholder brings them in. Of longer ones whole words are looked for. Where most rows have the answer in one column, or
-it is one of the column's values as a whole, it is there for the model to choose or find; so it is where the answers are
-few names of classes.
+Short answers (a letter, a number, yes) occur in every prompt by chance, so they count only if the answer's own
+placeholder brings them in. Longer answers are searched for as whole words. An answer is there by design, for the model
+to choose or to find, if most rows have it in the same column, if it is the whole value of a column, or if the answers
+are a few names of classes.
 """
 
 from __future__ import annotations
@@ -12,195 +12,200 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
+import promptpress._core as _core
+from promptpress._arrow.types import is_text
 from promptpress._audit.batch import Batch
-from promptpress._audit.example_spans import ExampleSpans
+from promptpress._audit.checks.check import Check
 from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.row_numbers import concatenated, sorted_unique
 from promptpress._audit.subject import Subject
-from promptpress._audit.texts import is_text, texts_within
+from promptpress._audit.texts import Texts, texts_within
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["Answers"]
 
 _MIN_CHARACTERS = 10
-"""Shorter answers stand in prompts by chance."""
+"""Shorter answers occur in prompts by chance."""
 
 _WORDS = r"(^|[^\\\p{L}])\p{L}{3}"
-"""What is no number and no formula: it has a word, which isn't a command of LaTeX."""
+"""Answers other than numbers and formulas: they contain a word that isn't a command of LaTeX."""
 
-_MOST = 0.5
-"""Of the rows with such an answer: from here on the column is where it is to be found."""
+_MIN_SHARE_BY_DESIGN = 0.5
+"""The share of the searched answers in one column from which on they are there by design."""
 
-_FEW_CLASSES = 5
-"""Rows an answer, on the average, from which on answers are names of classes."""
+_MIN_ROWS_PER_CLASS = 5
+"""The average number of rows with the same answer from which on answers are names of classes."""
 
 _MAX_DISTINCT = 100_000
+_MAX_MESSAGES = 1 << 24
+"""A number above that of the messages of any request."""
 
 
-class Answers:
+class Answers(Check):
     """Answers in their own prompts."""
 
-    def __init__(self, subject: Subject, answers: str) -> None:
-        self._subject = subject
-        self._name = answers
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        assert subject.output_column is not None
+        self._name = subject.output_column
         self._direct = Rows()
-        self._by = ""
+        self._filled_by = ""
         self._counted = 0
         self._distinct: set[int] = set()
-        columns = [name for name in subject.schema.names if name != answers]
+        columns = [name for name in subject.schema.names if name != self._name]
         self._within = {name: Rows() for name in columns}
         self._options = {name: Rows() for name in columns}
         self._in_template, self._in_examples = Rows(), Rows()
         self._example = ""
 
     @classmethod
-    def of(cls, subject: Subject) -> Answers | None:
-        """Where a model is to give one answer, and the samples have it."""
-        name = subject.output_column
-        if name is None or not subject.is_gen or subject.core.has_turns or subject.family == "MultiTurnPromptTemplate":
-            return None
-        return cls(subject, name)
+    def applies_to(cls, subject: Subject) -> bool:
+        """Return true if the model gives one answer, and the samples have it."""
+        is_conversation = subject.has_turns or subject.family == "MultiTurnPromptTemplate"
+        return subject.output_column is not None and subject.is_gen and not is_conversation
 
     def add(self, batch: Batch) -> None:
-        """Look for the answers of more samples."""
-        if self._name in batch.shown.columns:
+        """Search for the answers of more samples."""
+        if self._name in batch.content.columns:
             self._add_direct(batch)
-        answers = _plain(batch.column(self._name))
+        answers = _plain_texts(batch.column(self._name))
         if answers is None:
             return
         long = pc.greater_equal(pc.utf8_length(answers), _MIN_CHARACTERS)
-        long = pc.and_(long, pc.match_substring_regex(answers, _WORDS))
-        answers = pc.if_else(pc.fill_null(long, False), answers, pa.scalar(None, answers.type))
+        answers = _where(pc.fill_null(pc.and_(long, pc.match_substring_regex(answers, _WORDS)), False), answers)
         count = len(answers) - answers.null_count
         if not count:
             return
         self._counted += count
         if len(self._distinct) < _MAX_DISTINCT:
             self._distinct.update(map(hash, pc.unique(answers.drop_null()).to_pylist()))
-        self._add_text(batch, answers)
+        rows = self._add_columns(batch, answers)
+        if len(rows):
+            every = _core.repeated_rows(0, len(answers), 1)
+            answers = _where(pc.invert(pc.is_in(every, value_set=rows)), answers)
+        if answers.null_count < len(answers):
+            answers = self._add_template(batch, answers)
+            if self._subject.has_examples and answers.null_count < len(answers):
+                self._add_examples(batch, answers)
 
     def _add_direct(self, batch: Batch) -> None:
-        """Find the rows whose request shows the answer's own column."""
+        """Add the rows whose request shows the answer's own column."""
         column = batch.column(self._name)
-        texts = _plain(column)
-        # Of an empty answer nothing is seen in a prompt.
-        says = column.is_valid() if texts is None else pc.greater(pc.fill_null(pc.binary_length(texts), 0), 0)
-        rows = batch.visible(self._name, pc.indices_nonzero(says))
+        texts = _plain_texts(column)
+        # An empty answer isn't visible in a prompt.
+        has_text = column.is_valid() if texts is None else pc.greater(pc.fill_null(pc.binary_length(texts), 0), 0)
+        rows = batch.visible_rows(self._name, pc.indices_nonzero(has_text))
         if not len(rows):
             return
+        location: tuple[int, ...] = ()
         if not self._direct:
-            first = batch.first + rows[0].as_py()
-            self._by = self._way(batch, first)
-            self._direct.add(batch.numbers(rows), *self._place(batch, first))
-        else:
-            self._direct.add(batch.numbers(rows))
+            first = rows[0].as_py()
+            self._filled_by = self._piece(batch, first)
+            for span in batch.explained(batch.first + first):
+                if span["column"] == self._name and span["source"].endswith("field") and span["example"] is None:
+                    location = span["start"], span["end"]
+                    break
+        self._direct.add(batch.row_numbers(rows), *location)
 
-    def _way(self, batch: Batch, row: int) -> str:
-        """Say by which piece the answer of a row is filled in: by the template, or by a value that asks for it."""
+    def _piece(self, batch: Batch, row: int) -> str:
+        """Name the piece that brings in the answer of a row: the template, or a value with its placeholder."""
         if self._name in self._subject.template_columns or not self._subject.is_harness:
             return "the template"
         for name in batch.names:
-            value = batch.column(name)[row - batch.first].as_py()
-            if name != self._name and f"{{{self._name}}}" in str(value):
+            if name != self._name and f"{{{self._name}}}" in str(batch.column(name)[row].as_py()):
                 return f"a value of column {name!r}"
         return "braces that meet in the prompt"
 
-    def _place(self, batch: Batch, row: int) -> tuple[int, int] | tuple[()]:
-        """Say where the answer is filled into a sample's own part of its request."""
-        for span in batch.explained(row):
-            if span["column"] == self._name and span["source"] == "field" and span["example"] is None:
-                return span["start"], span["end"]
-        return ()
-
-    def _add_text(self, batch: Batch, answers: pa.Array) -> None:
-        found: list[pa.Array] = []
+    def _add_columns(self, batch: Batch, answers: pa.Array) -> pa.Array:
+        """Add the rows whose answer is in another column, and return their numbers in the batch."""
+        rows: list[pa.Array] = []
         for name in batch.names:
             if name == self._name:
                 continue
-            within = self._within[name]
-            wholes, parts = [pa.array([], pa.int64())], [pa.array([], pa.int64())]
-            place: tuple[int, int] | tuple[()] = ()
+            wholes: list[pa.Array] = []
+            parts: list[pa.Array] = []
+            location: tuple[int, ...] = ()
             for texts in batch.texts(name):
-                own = answers if texts.parents is None else answers.take(texts.parents)
-                starts = _core.find_own(texts.array, own, True)
-                places = pc.indices_nonzero(starts.is_valid())
-                places = batch.said(name, texts, places) if len(places) else places
-                if not len(places):
+                needles = texts.spread(answers)
+                starts = _core.find_row_texts(texts.array, needles, True)
+                numbers = batch.visible_texts(name, texts, pc.indices_nonzero(starts.is_valid()))
+                if not len(numbers):
                     continue
-                whole = pc.equal(pc.binary_length(texts.array.take(places)), pc.binary_length(own.take(places)))
-                options = texts.rows(places.filter(whole))
-                inside = places.filter(pc.invert(whole))
-                rows = texts.rows(inside)
-                if len(rows) and batch.is_flat(name):
-                    start = starts[inside[0].as_py()].as_py()
-                    place = (start, start + len(own[inside[0].as_py()].as_py().encode()))
-                wholes.append(options.cast(pa.int64()))
-                parts.append(rows.cast(pa.int64()))
-            self._options[name].add(batch.numbers(pa.concat_arrays(wholes)))
-            within.add(batch.numbers(pa.concat_arrays(parts)), *place)
-            found += [*wholes[1:], *parts[1:]]
-        left = answers
-        if found:
-            hit = pc.is_in(_core.repeated_rows(0, len(answers), 1), value_set=pa.concat_arrays(found))
-            left = pc.if_else(hit, pa.scalar(None, answers.type), answers)
-        if left.null_count < len(left):
-            self._add_rest(batch, left)
+                sizes = (pc.binary_length(array.take(numbers)) for array in (texts.array, needles))
+                is_whole = pc.equal(*sizes)
+                inside = numbers.filter(pc.invert(is_whole))
+                if len(inside) and batch.is_flat(name):
+                    first = inside[0].as_py()
+                    start = starts[first].as_py()
+                    location = (start, start + len(needles[first].as_py().encode()))
+                wholes.append(texts.rows(numbers.filter(is_whole)))
+                parts.append(texts.rows(inside))
+            self._options[name].add(batch.row_numbers(concatenated(wholes)))
+            self._within[name].add(batch.row_numbers(concatenated(parts)), *location)
+            rows += [*wholes, *parts]
+        return concatenated(rows)
 
-    def _add_rest(self, batch: Batch, answers: pa.Array) -> None:
-        """Look for answers that no column has: in the template, and in examples."""
-        in_template = [pa.array([], pa.int64())]
-        for number, literals in enumerate(batch.shown.literals):
-            own = answers
-            if batch.shown.plans is not None:
-                own = pc.if_else(pc.equal(batch.shown.plans, number), own, pa.scalar(None, own.type))
-            known = [text for text in pc.unique(own.drop_null()).to_pylist() if text in literals]
-            starts = _core.find_own(pa.array([literals] * len(known), own.type), pa.array(known, own.type), True)
-            known = pa.array(known, own.type).filter(starts.is_valid())
-            if len(known):
-                here = pc.is_in(own, value_set=known)
-                in_template.append(pc.indices_nonzero(here).cast(pa.int64()))
-                answers = pc.if_else(here, pa.scalar(None, answers.type), answers)
-        self._in_template.add(batch.numbers(pa.concat_arrays(in_template)))
-        if not self._subject.has_examples or answers.null_count == len(answers):
-            return
-        mask = batch.shown.examples
+    def _add_template(self, batch: Batch, answers: pa.Array) -> pa.Array:
+        """Add the rows whose answer is in a literal of the template, and return the answers of the others."""
+        rows: list[pa.Array] = []
+        plans = batch.content.plans
+        for number, literals in enumerate(batch.content.literals):
+            needles = answers if plans is None else _where(pc.equal(plans, number), answers)
+            candidates = [text for text in pc.unique(needles.drop_null()).to_pylist() if text in literals]
+            column = pa.array(candidates, needles.type)
+            starts = _core.find_row_texts(pa.array([literals] * len(candidates), needles.type), column, True)
+            column = column.filter(starts.is_valid())
+            if len(column):
+                is_match = pc.is_in(needles, value_set=column)
+                rows.append(pc.indices_nonzero(is_match).cast(pa.int64()))
+                answers = _where(pc.invert(is_match), answers)
+        self._in_template.add(batch.row_numbers(concatenated(rows)))
+        return answers
+
+    def _add_examples(self, batch: Batch, answers: pa.Array) -> None:
+        """Add the rows whose answer is in one of their examples."""
+        mask = batch.content.examples
         if mask is not None:
-            answers = pc.if_else(mask, answers, pa.scalar(None, answers.type))
-        found = [pa.array([], pa.int64())]
-        for number, requests in enumerate(batch.requests):
+            answers = _where(mask, answers)
+        rows: list[pa.Array] = []
+        for part, requests in enumerate(batch.requests):
             for texts in requests.message_texts:
-                rows = requests.samples if texts.parents is None else requests.samples.take(texts.parents)
-                own = answers.take(pc.subtract(rows, batch.first))
-                starts = _core.find_own(texts.array, own, True)
-                places = pc.indices_nonzero(starts.is_valid())
-                if not len(places):
+                samples = texts.spread(requests.samples)
+                needles = answers.take(pc.subtract(samples, batch.first))
+                starts = _core.find_row_texts(texts.array, needles, True)
+                numbers = pc.indices_nonzero(starts.is_valid())
+                if not len(numbers):
                     continue
-                starts = starts.take(places)
-                ends = pc.add(starts, pc.binary_length(own.take(places)).cast(pa.int64()))
-                spans = ExampleSpans(batch.spans[number], texts, places, starts, ends)
-                hits = spans.hits()
-                if len(hits) and not self._in_examples and len(found) == 1:
-                    row = rows[places[hits[0].as_py()].as_py()].as_py()
-                    self._example = f"{spans.first()}, of row {row}"
-                found.append(pc.subtract(rows.take(places.take(hits)), batch.first))
-        self._in_examples.add(batch.numbers(pa.concat_arrays(found)))
+                starts = starts.take(numbers)
+                ends = pc.add(starts, pc.binary_length(needles.take(numbers)).cast(pa.int64()))
+                matches, examples = _example_overlaps(batch.spans[part], texts, numbers, starts, ends)
+                hits = sorted_unique(matches)
+                if len(hits) and not self._in_examples and not rows:
+                    span = examples[pc.index(matches, pc.min(matches)).as_py()].as_py()
+                    column = "" if span["column"] is None else f", column {span['column']!r}"
+                    row = samples[numbers[hits[0].as_py()].as_py()].as_py()
+                    self._example = f"example {span['example']}{column}, of row {self._subject.row_number(row)}"
+                rows.append(pc.subtract(samples.take(numbers.take(hits)), batch.first))
+        self._in_examples.add(batch.row_numbers(concatenated(rows)))
 
     def findings(self) -> Iterator[Finding]:
-        """Say which piece brings the answer in, and whether that is by design."""
         if self._direct:
-            message = f"the answer, column {self._name!r}, is filled into the prompt by {self._by}"
+            message = f"the answer, column {self._name!r}, is filled into the prompt by {self._filled_by}"
             yield finding_of("answer_in_prompt", message, self._direct)
-        classes = self._counted >= _FEW_CLASSES * max(len(self._distinct), 1) and self._counted > _FEW_CLASSES**2
+        is_class = self._counted >= _MIN_ROWS_PER_CLASS * max(len(self._distinct), 1)
+        is_class = is_class and self._counted > _MIN_ROWS_PER_CLASS**2
+        many = _MIN_SHARE_BY_DESIGN * self._counted
         for name, rows in self._within.items():
             if rows:
                 share = f"{rows.count:,} of {self._counted:,} rows whose answer is long enough to tell"
                 message = f"the text of the answer stands in a value of column {name!r}, in {share}"
-                why = "answers are names of classes" if classes else ""
-                why = why or ("it is to be found there" if rows.count >= _MOST * self._counted else "")
-                code = "answer_by_design" if why else "answer_in_value"
-                yield finding_of(code, f"{message}; {why}" if why else message, rows, name)
-        # A question that is its own answer is no option: of options most rows have the answer as one.
-        has_options = classes or sum(rows.count for rows in self._options.values()) >= _MOST * self._counted
+                if is_class or rows.count >= many:
+                    why = "answers are names of classes" if is_class else "it is to be found there"
+                    yield finding_of("answer_by_design", f"{message}; {why}", rows, name)
+                else:
+                    yield finding_of("answer_in_value", message, rows, name)
+        # If answers are options, most rows have their answer as one: a question that is its own answer is none.
+        has_options = is_class or sum(rows.count for rows in self._options.values()) >= many
         for name, rows in self._options.items():
             if rows:
                 message = f"the answer is a whole value of column {name!r}"
@@ -209,15 +214,58 @@ class Answers:
         if self._in_template:
             yield finding_of("answer_by_design", "the text of the answer stands in the template", self._in_template)
         if self._in_examples:
-            code = "answer_by_design" if classes else "answer_in_example"
-            why = "; answers are names of classes" if classes else ""
+            code = "answer_by_design" if is_class else "answer_in_example"
+            why = "; answers are names of classes" if is_class else ""
             message = f"the text of the answer stands in {self._example or 'an example'}{why}"
             yield finding_of(code, message, self._in_examples)
 
 
-def _plain(column: pa.Array) -> pa.Array | None:
-    """The texts of a column of answers; None where they are no texts."""
+def _where(mask: pa.Array, texts: pa.Array) -> pa.Array:
+    """Return texts with nulls where a mask isn't true."""
+    return pc.if_else(mask, texts, pa.scalar(None, texts.type))
+
+
+def _plain_texts(column: pa.Array) -> pa.Array | None:
+    """Return the texts of a column of answers; None if its values aren't texts."""
     for texts in texts_within(column):
         if texts.parents is None and is_text(texts.array.type) and not pa.types.is_struct(column.type):
             return texts.array
     return None
+
+
+def _example_overlaps(
+    spans: pa.Array, texts: Texts, numbers: pa.Array, starts: pa.Array, ends: pa.Array
+) -> tuple[pa.Array, pa.Array]:
+    """Return the overlaps of matches in requests with spans of examples.
+
+    Args:
+        spans: The detailed spans of some requests.
+        texts: Texts of these requests.
+        numbers: The number of the text of each match, ascending.
+        starts: The first byte of each match.
+        ends: The byte after the last one.
+
+    Returns:
+        For each overlap, the number of the match and the span.
+
+    """
+    numbers = numbers.cast(pa.int64())
+    requests = texts.rows(numbers)
+    messages = pc.multiply(numbers, 0)
+    flat = spans.flatten()
+    has_messages = flat.type.get_field_index("message") >= 0
+    if texts.parents is not None and has_messages:
+        # The texts of a request follow each other, and each one is a message.
+        messages = pc.subtract(numbers, pc.index_in(requests, value_set=texts.parents).cast(pa.int64()))
+    parents = pc.list_parent_indices(spans).cast(pa.int64())
+    of_example = pc.indices_nonzero(pc.struct_field(flat, "example").is_valid())
+    flat, parents = flat.take(of_example), parents.take(of_example)
+    span_messages = pc.struct_field(flat, "message").cast(pa.int64()) if has_messages else pc.multiply(parents, 0)
+    keys = pc.add(pc.multiply(requests, _MAX_MESSAGES), messages)
+    matches = pc.index_in(pc.add(pc.multiply(parents, _MAX_MESSAGES), span_messages), value_set=keys)
+    overlap = pc.and_(
+        pc.less(pc.struct_field(flat, "start"), ends.take(matches)),
+        pc.greater(pc.struct_field(flat, "end"), starts.take(matches)),
+    )
+    kept = pc.indices_nonzero(overlap)
+    return matches.take(kept), flat.take(kept)

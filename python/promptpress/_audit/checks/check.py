@@ -1,26 +1,42 @@
-"""What a check is."""
+"""The base classes of the checks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Generic, TypeVar
 
-from promptpress._audit.batch import Batch
+from promptpress._audit.batch import Batch, ConfiguredBatch
 from promptpress._audit.finding import Finding
-from promptpress._audit.subject import Subject
+from promptpress._audit.subject import ConfiguredSubject, Subject
 
-__all__ = ["Check"]
+__all__ = ["Check", "ConfiguredCheck"]
+
+AnySubject = TypeVar("AnySubject", bound=Subject)
+AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
 
-class Check(Protocol):
-    """One concern: told of the configuration and the schema, shown each batch, and asked at the end."""
+class _AnyCheck(Generic[AnySubject, AnyBatch]):
+    """One concern of an audit. It is made for a subject, sees each batch in order, and then yields its findings."""
+
+    def __init__(self, subject: AnySubject) -> None:
+        self._subject = subject
 
     @classmethod
-    def of(cls, subject: Subject) -> Check | None:
-        """Begin; None where it can't apply."""
+    def applies_to(cls, subject: AnySubject) -> bool:  # noqa: ARG003 - most checks apply to every subject
+        """Return true if the check can find anything about a subject."""
+        return True
 
-    def add(self, batch: Batch) -> None:
-        """Look at more samples, in their order."""
+    def add(self, batch: AnyBatch) -> None:
+        """Look at more samples. Checks of the configuration alone look at none."""
 
     def findings(self) -> Iterable[Finding]:
-        """Say what was found."""
+        """Yield the findings."""
+        raise NotImplementedError
+
+
+class Check(_AnyCheck[Subject, Batch]):
+    """A check for every renderer."""
+
+
+class ConfiguredCheck(_AnyCheck[ConfiguredSubject, ConfiguredBatch]):
+    """A check for renderers with a configuration; templates have none."""

@@ -1,4 +1,4 @@
-"""What the configuration and the schema say by themselves: the renderer's notes, and columns read for nothing."""
+"""Findings about the configuration, the schema and the template: notes, unused columns, and unknown origins."""
 
 from __future__ import annotations
 
@@ -6,62 +6,63 @@ from collections.abc import Iterator
 from typing import cast
 
 from promptpress._audit.batch import Batch
+from promptpress._audit.checks.check import Check, ConfiguredCheck
 from promptpress._audit.codes import Severity
-from promptpress._audit.finding import Finding, finding_of
-from promptpress._audit.subject import Subject
-from promptpress._notes import find_notes
+from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.subject import Subject, TemplateSubject
+from promptpress._engine.notes import find_notes
 
-__all__ = ["Notes", "UnusedColumns"]
+__all__ = ["Notes", "UnknownOrigins", "UnusedColumns"]
 
 _BY_ROWS = {"same_table", "chosen_samples"}
-"""Notes on tables that another check goes through row by row."""
+"""Notes on tables, whose rows another check compares one by one."""
 
 
-class Notes:
+class Notes(ConfiguredCheck):
     """The notes of the renderer."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-
-    @classmethod
-    def of(cls, subject: Subject) -> Notes:
-        """Any configuration may have some."""
-        return cls(subject)
-
-    def add(self, batch: Batch) -> None:
-        """Look at no rows."""
-
     def findings(self) -> Iterator[Finding]:
-        """Say them as findings."""
-        for note in find_notes(self._subject.renderer, self._subject.schema, None):
+        for note in find_notes(self._subject.engine.configuration, self._subject.schema, None):
             if note.code not in _BY_ROWS:
                 severity = cast("Severity", note.severity)
                 yield Finding(note.code, severity, f"{note.place}: {note.message}", note.remedy)
 
 
-class UnusedColumns:
-    """Input columns that no template shows."""
+class UnknownOrigins(Check):
+    """Rows that Jinja2 rendered, so that no check knows the columns that they show."""
 
     def __init__(self, subject: Subject) -> None:
-        shown = {
+        super().__init__(subject)
+        self._rows = Rows()
+
+    @classmethod
+    def applies_to(cls, subject: Subject) -> bool:
+        """Return true for templates."""
+        return isinstance(subject, TemplateSubject)
+
+    def add(self, batch: Batch) -> None:
+        """Count the rows."""
+        self._rows.add(batch.row_numbers(batch.unknown_rows))
+
+    def findings(self) -> Iterator[Finding]:
+        if self._rows:
+            message = "Jinja2 rendered the row, so that all columns that the template reads count as shown"
+            yield finding_of("unknown_origins", message, self._rows)
+
+
+class UnusedColumns(ConfiguredCheck):
+    """Input columns that no template shows."""
+
+    def findings(self) -> Iterator[Finding]:
+        subject = self._subject
+        used = {
             *subject.template_columns,
             *subject.example_columns,
             subject.core.index_column,
             subject.core.label_column,
             subject.output_column,
         }
-        self._names = [name for name in subject.input_columns if name in subject.schema.names and name not in shown]
-
-    @classmethod
-    def of(cls, subject: Subject) -> UnusedColumns:
-        """Any configuration may have some."""
-        return cls(subject)
-
-    def add(self, batch: Batch) -> None:
-        """Look at no rows."""
-
-    def findings(self) -> Iterator[Finding]:
-        """Name each."""
-        for name in self._names:
-            message = f"the reader reads column {name!r}, and no template shows it"
-            yield finding_of("unused_column", message, column=name)
+        for name in subject.input_columns:
+            if name in subject.schema.names and name not in used:
+                message = f"the reader reads column {name!r}, and no template shows it"
+                yield finding_of("unused_column", message, column=name)

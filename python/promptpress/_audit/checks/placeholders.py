@@ -1,4 +1,4 @@
-"""Placeholders in values, and whether they change the prompt."""
+"""Placeholders in values, and prompts that they change."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
-from promptpress._audit.batch import Batch
+import promptpress._core as _core
+from promptpress._audit.batch import ConfiguredBatch
+from promptpress._audit.checks.check import ConfiguredCheck
 from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.subject import Subject
+from promptpress._audit.row_numbers import concatenated, without
+from promptpress._audit.subject import ConfiguredSubject
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["Placeholders"]
 
@@ -19,126 +21,113 @@ _NAMES = (
     *("choices", "options", "target", "instruction", "query", "response", "reference", "title", "subject", "sentence"),
     *("premise", "hypothesis"),
 )
-"""Names that templates have in braces, and LaTeX and sets of mathematics mostly haven't."""
+"""Names that templates often have in braces, and LaTeX and mathematical sets seldom have."""
 
 _LATEX = r"(\\[A-Za-z]{2,}\*?(\[[^\[\]]*\])?|[_^])(\{[^{}]*\})+"
-"""A command with what it is of, or an index: \\begin{document}, W_{output}. A single letter is an escaped line end."""
+"""A command with its argument, or an index: \\begin{document}, W_{output}. A single letter is an escaped line end."""
 
 
-class Placeholders:
-    """Values that have a placeholder in them."""
+class Placeholders(ConfiguredCheck):
+    """Values with a placeholder."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        self._needles = [f"{{{name}}}" for name in subject.schema.names]
-        others = [f"{{{name}}}" for name in _NAMES if name not in subject.schema.names]
+    def __init__(self, subject: ConfiguredSubject) -> None:
+        super().__init__(subject)
+        names = subject.schema.names
+        self._needles = [f"{{{name}}}" for name in names]
+        others = [f"{{{name}}}" for name in _NAMES if name not in names]
         self._finder = _core.TextFinder([*self._needles, *others])
-        self._filled = {name: Rows() for name in subject.schema.names}
+        self._filled, self._idle, self._unfilled = ({name: Rows() for name in names} for _ in range(3))
         self._by_examples = Rows()
-        self._idle = {name: Rows() for name in subject.schema.names}
-        self._unfilled = {name: Rows() for name in subject.schema.names}
-        self._other = subject.single_pass if subject.core.by_position and subject.is_harness else None
-        self._position = _core.Position()
+        self._single_pass = subject.single_pass if subject.core.by_position and subject.is_harness else None
+        self._position = _core.StreamState()
 
-    @classmethod
-    def of(cls, subject: Subject) -> Placeholders:
-        """Any column may have some."""
-        return cls(subject)
-
-    def add(self, batch: Batch) -> None:
-        """Look for placeholders, and for prompts that they change."""
-        changed, columns = self._changed(batch)
-        named: dict[str, pa.Array] = {}
+    def add(self, batch: ConfiguredBatch) -> None:
+        """Search for placeholders, and for prompts that they change."""
+        changed, columns = self._changed_rows(batch)
+        rows_by_name: dict[str, pa.Array] = {}
         for name in batch.names:
-            idle, unfilled = [pa.array([], pa.int64())], [pa.array([], pa.int64())]
-            for texts in batch.texts(name):
-                hits = self._finder.find(texts.array)
-                if not len(hits):
-                    continue
-                places = pc.unique(hits.column(0))
-                said = batch.said(name, texts, places)
-                if len(said) < len(places):
-                    hits = hits.filter(pc.is_in(hits.column(0), value_set=said))
-                is_column = pc.less(hits.column(1), len(self._needles))
-                own = pc.unique(hits.column(0).filter(is_column))
-                others = pc.unique(hits.column(0).filter(pc.invert(is_column)))
-                others = others.filter(pc.invert(pc.is_in(others, value_set=own)))
+            idle: list[pa.Array] = []
+            filled: list[pa.Array] = []
+            unfilled: list[pa.Array] = []
+            for texts, matches in batch.matches(name, self._finder.find):
+                is_column = pc.less(matches.column(1), len(self._needles))
+                numbers = pc.unique(matches.column(0).filter(is_column))
+                others = without(pc.unique(matches.column(0).filter(pc.invert(is_column))), numbers)
                 others = self._without_latex(texts.array, others)
-                rows = texts.rows(own)
-                here = rows.filter(pc.is_in(rows, value_set=changed))
-                named[name] = pa.concat_arrays([named[name], here]) if name in named else here
-                idle.append(rows.cast(pa.int64()))
-                unfilled.append(texts.rows(others).cast(pa.int64()))
-            self._add(self._idle[name], batch, pa.concat_arrays(idle), changed)
-            self._add(self._unfilled[name], batch, pa.concat_arrays(unfilled), changed)
+                rows = texts.rows(numbers)
+                filled.append(rows.filter(pc.is_in(rows, value_set=changed)))
+                idle.append(rows)
+                unfilled.append(texts.rows(others))
+            if filled:
+                rows_by_name[name] = concatenated(filled)
+            for out, arrays in ((self._idle, idle), (self._unfilled, unfilled)):
+                out[name].add(batch.row_numbers(without(concatenated(arrays), changed)))
         if len(changed):
-            self._add_changed(batch, changed, columns, named)
+            self._add_changed(batch, changed, columns, rows_by_name)
 
-    def _without_latex(self, texts: pa.Array, places: pa.Array) -> pa.Array:
-        """Leave out the texts that have such names in LaTeX alone."""
-        if not len(places):
-            return places
-        rest = pc.replace_substring_regex(texts.take(places).cast(pa.large_string()), _LATEX, " ")
-        return places.take(pc.unique(self._finder.find(rest).column(0)))
+    def _without_latex(self, texts: pa.Array, numbers: pa.Array) -> pa.Array:
+        """Leave out the texts, given by number, that have names in braces only in LaTeX."""
+        if not len(numbers):
+            return numbers
+        rest = pc.replace_substring_regex(texts.take(numbers).cast(pa.large_string()), _LATEX, " ")
+        return numbers.take(pc.unique(self._finder.find(rest).column(0)))
 
     def _add_changed(
-        self, batch: Batch, changed: pa.Array, columns: pa.Array | None, named: dict[str, pa.Array]
+        self, batch: ConfiguredBatch, changed: pa.Array, columns: pa.Array | None, rows_by_name: dict[str, pa.Array]
     ) -> None:
-        """Say which column's value changes a prompt: of the sample, if one has a placeholder, else of an example."""
-        left = changed
-        of_columns = named
+        """Add changed prompts to the column of the sample with a placeholder; if there is none, to the examples."""
+        remaining = changed
+        candidates = rows_by_name
         if columns is not None:
             rows, names = changed.take(pc.list_parent_indices(columns)), columns.flatten()
-            of_columns = {name: rows.filter(pc.equal(names, name)) for name in pc.unique(names).to_pylist()}
-        for name, rows in of_columns.items():
-            own = rows.filter(pc.is_in(rows, value_set=named[name])) if name in named else rows.slice(0, 0)
-            if not self._subject.has_examples:
-                own = rows  # what has no placeholder completes one
-            left = left.filter(pc.invert(pc.is_in(left, value_set=own)))
-            numbers = batch.numbers(own)
-            filled = self._filled[name]
-            filled.add(numbers, *(self._place(batch, name, own) if len(own) and not filled else ()))
-        if self._subject.has_examples:
-            self._by_examples.add(batch.numbers(left))
+            candidates = {name: rows.filter(pc.equal(names, name)) for name in pc.unique(names).to_pylist()}
+        has_examples = self._subject.has_examples
+        for name, candidate_rows in candidates.items():
+            rows = candidate_rows
+            if has_examples:  # without examples, a value without a placeholder completes one
+                rows = rows.filter(pc.is_in(rows, value_set=rows_by_name.get(name, rows.slice(0, 0))))
+            remaining = without(remaining, rows)
+            location = self._location(batch, name, rows) if len(rows) and not self._filled[name] else ()
+            self._filled[name].add(batch.row_numbers(rows), *location)
+        if has_examples:
+            self._by_examples.add(batch.row_numbers(remaining))
 
-    @staticmethod
-    def _add(rows: Rows, batch: Batch, own: pa.Array, done: pa.Array) -> None:
-        rows.add(batch.numbers(own.filter(pc.invert(pc.is_in(own, value_set=done)))))
-
-    def _place(self, batch: Batch, name: str, rows: pa.Array) -> tuple[int, int] | tuple[()]:
-        """Say where the first of some values has a placeholder; nowhere, where it completes one."""
+    def _location(self, batch: ConfiguredBatch, name: str, rows: pa.Array) -> tuple[int, int] | tuple[()]:
+        """Return the bytes of the placeholder in the first of some rows, if its value has one."""
         if name not in batch.samples.schema.names or not batch.is_flat(name):
             return ()
         text = batch.column(name)[pc.min(rows).as_py()].as_py() or ""
-        places = [(at, needle) for needle in self._needles if (at := text.find(needle)) >= 0]
-        if not places:
+        matches = [(index, needle) for needle in self._needles if (index := text.find(needle)) >= 0]
+        if not matches:
             return ()
-        at, needle = min(places)
-        start = len(text[:at].encode())
+        index, needle = min(matches)
+        start = len(text[:index].encode())
         return start, start + len(needle.encode())
 
-    def _changed(self, batch: Batch) -> tuple[pa.Array, pa.Array | None]:
-        """Give the rows whose prompts depend on braces in values, and the columns of each, where they are known."""
+    def _changed_rows(self, batch: ConfiguredBatch) -> tuple[pa.Array, pa.Array | None]:
+        """Return the rows whose prompts depend on braces in values, and the columns of each if they are known."""
         if not self._subject.is_harness:
             return pa.array([], pa.int64()), None
-        if self._other is None:
+        if self._single_pass is None:
             return batch.divergence
-        # A batch alone doesn't know which examples its samples have: it is rendered the other way, in its place.
-        parts = self._other.core.render(batch.core_table, self._subject.labels, self._position, False, batch.lower)
-        found = [pa.array([], pa.int64())]
+        # The examples depend on the position in the stream, so the batch is rendered there a second time.
+        labels, core = self._subject.labels, self._single_pass.core
+        parts = core.render(batch.core_table, labels, self._position, False, batch.python_text)
+        rows: list[pa.Array] = []
         for requests, part in zip(batch.requests, parts, strict=True):
-            own, other = (_core.request_hashes(one, self._subject.is_json) for one in (requests.messages, part.prompts))
-            differ = pc.indices_nonzero(pc.not_equal(own.cast(pa.binary()), other.cast(pa.binary())))
-            found.append(pc.unique(pc.subtract(requests.samples.take(differ), batch.first)))
-        return pa.concat_arrays(found), None
+            hashes = (
+                _core.request_hashes(prompts, self._subject.is_json).cast(pa.binary())
+                for prompts in (requests.messages, part.prompts)
+            )
+            different = pc.indices_nonzero(pc.not_equal(*hashes))
+            rows.append(pc.unique(pc.subtract(requests.samples.take(different), batch.first)))
+        return concatenated(rows), None
 
     def findings(self) -> Iterator[Finding]:
-        """Name the columns."""
         for name, rows in self._filled.items():
-            if not rows:
-                continue
-            message = f"braces in a value of column {name!r} are taken for a placeholder, and change the prompt"
-            yield finding_of("placeholder_filled", message, rows, name)
+            if rows:
+                message = f"braces in a value of column {name!r} are taken for a placeholder, and change the prompt"
+                yield finding_of("placeholder_filled", message, rows, name)
         if self._by_examples:
             message = "braces in an example's value are taken for a placeholder of the sample, and change the prompt"
             yield finding_of("placeholder_filled", message, self._by_examples)

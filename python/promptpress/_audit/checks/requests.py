@@ -1,4 +1,4 @@
-"""Requests without text, and requests that are equal: of different samples, or of one sample's labels."""
+"""Requests without text or beyond a limit, and equal requests of different samples or of one sample's labels."""
 
 from __future__ import annotations
 
@@ -6,165 +6,196 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
-from promptpress._audit.batch import Batch, Requests
+import promptpress._core as _core
+from promptpress._audit.batch import Batch, ConfiguredBatch, Requests
+from promptpress._audit.checks.check import Check, ConfiguredCheck
+from promptpress._audit.codes import LIMITS
 from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.subject import Subject
-from promptpress._audit.taken import taken
+from promptpress._audit.row_numbers import sorted_unique, take_column, without
+from promptpress._audit.subject import ConfiguredSubject, Subject
+from promptpress._utils import lazy_compute as pc
 
-__all__ = ["EmptyPrompts", "EqualLabels", "EqualPrompts"]
+__all__ = ["EmptyPrompts", "EqualLabels", "EqualPrompts", "Lengths"]
 
-_SHORT = 64
-"""Bytes of a request that may be white space alone; no template is longer and says nothing."""
+_MAX_EMPTY_BYTES = 64
+"""The most bytes of a request of white space alone: longer templates have text."""
+
+_UNITS = ("bytes", "tokens")
+"""The limits of whole prompts."""
 
 
-class EmptyPrompts:
-    """Requests that say nothing."""
+class EmptyPrompts(Check):
+    """Requests without text."""
 
     def __init__(self, subject: Subject) -> None:
-        self._subject = subject
+        super().__init__(subject)
         self._rows = Rows()
 
-    @classmethod
-    def of(cls, subject: Subject) -> EmptyPrompts:
-        """Any configuration may have some."""
-        return cls(subject)
-
     def add(self, batch: Batch) -> None:
-        """Look at the short ones."""
+        """Look at the short requests."""
         for requests in batch.requests:
-            silent: pa.Array | None = None
+            short: pa.Array | None = None
             for texts in requests.texts:
                 lengths = pc.fill_null(pc.binary_length(texts.array), 0)
                 if texts.parents is None:
-                    silent = pc.indices_nonzero(pc.less_equal(lengths, _SHORT)).cast(pa.int64())
+                    short = pc.indices_nonzero(pc.less_equal(lengths, _MAX_EMPTY_BYTES)).cast(pa.int64())
                     continue
-                # Few messages are short in all requests of a conversation: those that aren't rule a request out.
-                if silent is None:
-                    silent = _core.repeated_rows(0, len(requests.prompts), 1)
-                speaking = pc.unique(texts.parents.filter(pc.greater(lengths, _SHORT)))
-                silent = silent.filter(pc.invert(pc.is_in(silent, value_set=speaking)))
-            if silent is not None and len(silent):
-                self._look(requests, silent)
+                # Most conversations have a long message, which rules the request out.
+                if short is None:
+                    short = _core.repeated_rows(0, len(requests.prompts), 1)
+                short = without(short, pc.unique(texts.parents.filter(pc.greater(lengths, _MAX_EMPTY_BYTES))))
+            if short is not None and len(short):
+                self._add_empty(requests, short)
 
-    def _look(self, requests: Requests, silent: pa.Array) -> None:
+    def _add_empty(self, requests: Requests, short: pa.Array) -> None:
         for texts in requests.texts:
             if texts.parents is None:
-                speaking = silent.filter(_says_something(texts.array.take(silent)))
+                parents, array = short, texts.array.take(short)
             else:
-                here = pc.is_in(texts.parents, value_set=silent)
-                speaking = texts.parents.filter(here).filter(_says_something(texts.array.filter(here)))
-            silent = silent.filter(pc.invert(pc.is_in(silent, value_set=speaking)))
-        self._rows.add(pc.unique(requests.samples.take(silent)))
+                is_short = pc.is_in(texts.parents, value_set=short)
+                parents, array = texts.parents.filter(is_short), texts.array.filter(is_short)
+            has_text = pc.not_equal(pc.utf8_trim_whitespace(pc.fill_null(array, "")), "")
+            short = without(short, parents.filter(has_text))
+        self._rows.add(pc.unique(requests.samples.take(short)))
 
     def findings(self) -> Iterator[Finding]:
-        """Say how many there are."""
         if self._rows:
             yield finding_of("empty_prompt", "the prompt has no text, or white space alone", self._rows)
 
 
-def _says_something(texts: pa.Array) -> pa.Array:
-    return pc.not_equal(pc.utf8_trim_whitespace(pc.fill_null(texts, "")), "")
-
-
-class EqualLabels:
+class EqualLabels(ConfiguredCheck):
     """Labels of one sample with equal prompts."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._is_json = subject.is_json
+    def __init__(self, subject: ConfiguredSubject) -> None:
+        super().__init__(subject)
         self._labels = subject.labels or []
         self._rows = Rows()
         self._pair = ""
 
     @classmethod
-    def of(cls, subject: Subject) -> EqualLabels | None:
-        """Where samples have a request for each of several labels."""
-        return cls(subject) if subject.labels is not None and len(subject.labels) > 1 else None
+    def applies_to(cls, subject: ConfiguredSubject) -> bool:
+        """Return true if samples have a request for each of several labels."""
+        return subject.labels is not None and len(subject.labels) > 1
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: ConfiguredBatch) -> None:
         """Compare the requests of each sample."""
         for requests in batch.requests:
-            hashes = _core.request_hashes(requests.prompts, self._is_json)
+            hashes = _core.request_hashes(requests.prompts, self._subject.is_json)
             table = pa.table({"sample": requests.samples, "hash": hashes.cast(pa.binary())})
             counted = table.group_by(["sample", "hash"], use_threads=False).aggregate([([], "count_all")])
-            found = counted.filter(pc.greater(counted["count_all"], 1))
-            if len(found):
-                rows = pc.unique(found["sample"].combine_chunks())
-                rows = rows.take(pc.sort_indices(rows))
-                self._name(table, rows[0])
+            repeated = counted.filter(pc.greater(counted["count_all"], 1))
+            if len(repeated):
+                rows = sorted_unique(repeated["sample"].combine_chunks())
+                if not self._pair:
+                    values = table.filter(pc.equal(table["sample"], rows[0]))["hash"].to_pylist()
+                    second = next(index for index, value in enumerate(values) if value in values[:index])
+                    self._pair = f"{self._labels[values.index(values[second])]!r} and {self._labels[second]!r}"
                 self._rows.add(rows)
 
-    def _name(self, table: pa.Table, sample: pa.Scalar) -> None:
-        if self._pair:
-            return
-        own = table.filter(pc.equal(table["sample"], sample))["hash"].to_pylist()
-        second = next(at for at, value in enumerate(own) if value in own[:at])
-        self._pair = f"{self._labels[own.index(own[second])]!r} and {self._labels[second]!r}"
-
     def findings(self) -> Iterator[Finding]:
-        """Say how many samples there are."""
         if self._rows:
             message = f"labels of one sample have equal prompts; in the first row {self._pair}"
             yield finding_of("equal_labels", message, self._rows)
 
 
-class EqualPrompts:
-    """Equal prompts of different samples: 40 bytes a sample are kept."""
+class EqualPrompts(Check):
+    """Equal prompts of different samples, for which 40 bytes of each sample are kept."""
 
     def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        self._answers = subject.output_column
-        self._seen: list[pa.Table] = []
+        super().__init__(subject)
+        self._tables: list[pa.Table] = []
 
     @classmethod
-    def of(cls, subject: Subject) -> EqualPrompts | None:
-        """Of conversations the turns of one sample begin alike by design, and so may those of two."""
-        return None if subject.core.has_turns or subject.labels == [] else cls(subject)
+    def applies_to(cls, subject: Subject) -> bool:
+        """Return false for conversations, whose turns begin alike by design, and so may those of two samples."""
+        return not subject.has_turns and subject.labels != []
 
     def add(self, batch: Batch) -> None:
-        """Remember what each sample's prompts are, and its answer."""
-        rows = _core.repeated_rows(batch.first, batch.samples.num_rows, 1)
-        self._seen.append(pa.table({"prompt": self._hashes(batch), "answer": batch.answers, "row": rows}))
-
-    def _hashes(self, batch: Batch) -> pa.Array:
-        """Hash the first request of each sample."""
-        times = 1 if self._subject.labels is None else len(self._subject.labels)
-        out = []
+        """Keep the hashes of each sample's first request and of its answer."""
+        times = self._subject.requests_per_sample
+        hashes = []
         for requests in batch.requests:
-            firsts = requests.prompts
+            prompts = requests.prompts
             if times > 1:
-                count = requests.stop - requests.start
-                firsts = taken(firsts, pc.multiply(_core.repeated_rows(0, count, 1), times))
-            for prompts in firsts.chunks if isinstance(firsts, pa.ChunkedArray) else (firsts,):
-                out.append(_core.content_hashes(pa.table({"prompt": prompts}), False).cast(pa.binary()))
-        return pa.concat_arrays(out) if out else pa.array([], pa.binary())
+                prompts = take_column(prompts, pc.multiply(_core.repeated_rows(0, len(prompts) // times, 1), times))
+            for chunk in prompts.chunks if isinstance(prompts, pa.ChunkedArray) else (prompts,):
+                hashes.append(_core.content_hashes(pa.table({"prompt": chunk}), False).cast(pa.binary()))
+        rows = _core.repeated_rows(batch.first, batch.samples.num_rows, 1)
+        prompt_hashes = pa.concat_arrays(hashes) if hashes else pa.array([], pa.binary())
+        self._tables.append(pa.table({"prompt": prompt_hashes, "answer": batch.answers, "row": rows}))
 
     def findings(self) -> Iterator[Finding]:
-        """Group them."""
-        if not self._seen:
+        if not self._tables:
             return
-        table = pa.concat_tables(self._seen)
+        table = pa.concat_tables(self._tables)
         counted = table.group_by("prompt").aggregate([("row", "count"), ("answer", "count_distinct")])
         counted = counted.filter(pc.greater(counted["row_count"], 1))
         if not len(counted):
             return
-        several = pc.greater(counted["answer_count_distinct"], 1)
-        for code, mask in (("equal_prompts", several), ("duplicate_samples", pc.invert(several))):
+        has_several = pc.greater(counted["answer_count_distinct"], 1)
+        for code, mask, answers in (
+            ("equal_prompts", has_several, "and their answers differ"),
+            ("duplicate_samples", pc.invert(has_several), "and so are their answers"),
+        ):
             prompts = counted.filter(mask)["prompt"]
             if not len(prompts):
                 continue
-            own = table.filter(pc.is_in(table["prompt"], value_set=prompts.combine_chunks()))
+            equal = table.filter(pc.is_in(table["prompt"], value_set=prompts.combine_chunks()))
             rows = Rows()
-            rows.add(own["row"].combine_chunks())
-            others = (
-                own["row"].take(pc.indices_nonzero(pc.equal(own["prompt"], own["prompt"][0])).slice(0, 2)).to_pylist()
-            )
-            said = "and their answers differ" if code == "equal_prompts" else "and so are their answers"
-            if self._answers is None:
-                said = "and no column of answers tells them apart"
+            rows.add(equal["row"].combine_chunks())
+            first = pc.indices_nonzero(pc.equal(equal["prompt"], equal["prompt"][0])).slice(0, 2)
+            row, other = map(self._subject.row_number, equal["row"].take(first).to_pylist())
+            if self._subject.output_column is None:
+                answers = "and no column of answers tells them apart"  # noqa: PLW2901
             message = (
-                f"{len(prompts):,} prompt{'s are' if len(prompts) > 1 else ' is'} of several samples each, {said}; "
-                f"rows {others[0]} and {others[1]}, say"
+                f"{len(prompts):,} prompt{'s are' if len(prompts) > 1 else ' is'} of several samples each, {answers}; "
+                f"rows {row} and {other}, say"
             )
             yield finding_of(code, message, rows)
+
+
+class Lengths(Check):
+    """Prompts beyond a limit."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._limits = {unit: subject.limits[unit] for unit in _UNITS if unit in subject.limits}
+        self._long = {unit: Rows() for unit in self._limits}
+        self._longest = dict.fromkeys(self._limits, 0)
+
+    @classmethod
+    def applies_to(cls, subject: Subject) -> bool:
+        """Return true if there is a limit."""
+        return any(unit in subject.limits for unit in _UNITS)
+
+    def add(self, batch: Batch) -> None:
+        """Measure the requests."""
+        for requests in batch.requests:
+            for unit, limit in self._limits.items():
+                if unit == "bytes":
+                    sizes, _ = _core.request_sizes(requests.prompts, self._subject.is_json)
+                    sizes = pc.fill_null(sizes.cast(pa.int64()), 0)
+                else:
+                    sizes = self._token_counts(requests)
+                over = pc.indices_nonzero(pc.greater(sizes, limit))
+                if len(over):
+                    self._long[unit].add(pc.unique(requests.samples.take(over)))
+                    self._longest[unit] = max(self._longest[unit], pc.max(sizes).as_py())
+
+    def _token_counts(self, requests: Requests) -> pa.Array:
+        counter = self._subject.counter
+        assert counter is not None  # validated together with the limits
+        totals = [0] * len(requests.prompts)
+        for texts in requests.texts:
+            counts = counter.count(["" if text is None else text for text in texts.array.to_pylist()])
+            if texts.parents is None:
+                return pa.array(counts, pa.int64())
+            for parent, count in zip(texts.parents.to_pylist(), counts, strict=True):
+                totals[parent] += count
+        return pa.array(totals, pa.int64())
+
+    def findings(self) -> Iterator[Finding]:
+        for unit, limit in self._limits.items():
+            if rows := self._long[unit]:
+                message = f"the prompt has more than {limit:,} {unit}; the longest has {self._longest[unit]:,}"
+                yield finding_of(LIMITS[unit].code, message, rows)

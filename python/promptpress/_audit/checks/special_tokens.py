@@ -1,64 +1,193 @@
-"""Tokens that steer the model, in values."""
+"""Tokens that control the model: in values, and twice at the beginning of a prompt.
+
+The tokens are those of the meta template, the chat template and the tokenizer, and those of well-known models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
-from promptpress import _core
+import pyarrow as pa
+
+import promptpress._core as _core
 from promptpress._audit.batch import Batch
-from promptpress._audit.control_tokens import families_of
-from promptpress._audit.example_rows import ExampleRows, finding_of_examples
-from promptpress._audit.finding import Finding, finding_of
-from promptpress._audit.places import Places
-from promptpress._audit.special import LIKELY_TOKENS, special_tokens
+from promptpress._audit.checks.check import Check
+from promptpress._audit.example_rows import example_columns, finding_of_examples
+from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
+from promptpress._audit.text_matches import TextMatches
+from promptpress._prompts.control_tokens import FAMILIES, families_of
+from promptpress._utils import lazy_compute as pc
 
-__all__ = ["SpecialTokens"]
+__all__ = ["DoubleBos", "SpecialTokens"]
 
+_TOKEN = re.compile(
+    r"<\|[^|<>{}\s][^|<>{}\n]{0,60}\|>|<\uff5c[^\uff5c<>{}\n]{1,60}\uff5c>"
+    r"|<(?:extra_id_\d+|reserved_\d+)>"
+)
+"""Texts that look like a control token and like nothing else; tokens that don't look so are listed in `FAMILIES`."""
 
-_SAID = (
+_NAMED_TOKEN = re.compile("|".join(map(re.escape, sorted(FAMILIES, key=len, reverse=True))))
+
+_BOS = (
+    "<s>",
+    "<bos>",
+    "<|begin_of_text|>",
+    "<|startoftext|>",
+    "<|endoftext|>",
+    "<\uff5cbegin▁of▁sentence\uff5c>",
+    "[BOS]",
+)
+_CONFIG_KEYS = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
+_KINDS = (
     ("special_token", "which steers the model", None),
     ("likely_special_token", "a control token of well-known models", lambda token: f" ({families_of(token)})"),
 )
 
 
-class SpecialTokens:
-    """Values that have such a token in them."""
+class SpecialTokens(Check):
+    """Values with special tokens of this model, or with control tokens of well-known models."""
 
     def __init__(self, subject: Subject) -> None:
-        self._examples = ExampleRows.of(subject)
-        self._known = known = special_tokens(subject)
-        self._likely = likely = [token for token in LIKELY_TOKENS if token not in known]
-        self._finders = (_core.TextFinder(known), _core.TextFinder(likely))
-        self._places: dict[str, tuple[Places, Places]] = {}
-        self._names = subject.schema.names
-
-    @classmethod
-    def of(cls, subject: Subject) -> SpecialTokens:
-        """Any column may have some."""
-        return cls(subject)
+        super().__init__(subject)
+        special = _special_tokens(subject)
+        likely = [token for token in FAMILIES if token not in special]
+        self._searches = [(tokens, _core.TextFinder(tokens)) for tokens in (special, likely)]
+        self._matches: dict[str, list[TextMatches]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Look for them."""
+        """Search the columns that requests show."""
         for name in batch.names:
-            if name not in self._places:
-                known, likely = self._finders
-                self._places[name] = (Places(self._known, known), Places(self._likely, likely))
-            for places in self._places[name]:
-                places.look(batch, name)
+            if name not in self._matches:
+                self._matches[name] = [TextMatches(*search) for search in self._searches]
+            for matches in self._matches[name]:
+                matches.search(batch, name)
 
     def findings(self) -> Iterator[Finding]:
-        """Name the columns, and the tokens."""
-        for name, own in sorted(self._places.items(), key=lambda one: self._names.index(one[0])):
-            for places, (code, what, note) in zip(own, _SAID, strict=True):
-                if places.rows:
-                    message = f"a value of column {name!r} has {places.named(note=note)} in it, {what}"
-                    yield finding_of(code, message, places.rows, name)
-        for examples, name in ExampleRows.names_of(self._examples):
-            for tokens, (code, what, note) in zip((self._known, self._likely), _SAID, strict=True):
-                places = Places(tokens)
-                places.look(examples, name)
-                if places.rows:
-                    yield finding_of_examples(
-                        code, f"the value has {places.named(note=note)} in it, {what}", places.rows, name
-                    )
+        for name in self._subject.schema.names:
+            for matches, (code, meaning, note) in zip(self._matches.get(name, ()), _KINDS, strict=False):
+                if matches.rows:
+                    message = f"a value of column {name!r} has {matches.describe(note=note)} in it, {meaning}"
+                    yield finding_of(code, message, matches.rows, name)
+        for examples, name in example_columns(self._subject):
+            for search, (code, meaning, note) in zip(self._searches, _KINDS, strict=True):
+                matches = TextMatches(*search)
+                matches.search(examples, name)
+                if matches.rows:
+                    message = f"the value has {matches.describe(note=note)} in it, {meaning}"
+                    yield finding_of_examples(code, message, matches.rows, name)
+
+
+class DoubleBos(Check):
+    """Texts that begin with a BOS token twice, or once if the tokenizer adds it. Messages become texts elsewhere."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._added = None if subject.counter is None else _added_token(subject.counter.tokenizer)
+        tokens = _bos_tokens(subject)
+        self._tokens = tokens if self._added is None or self._added in tokens else [*tokens, self._added]
+        self._first_bytes = bytes({token.encode()[0] for token in self._tokens if token})
+        self._twice = {token: Rows() for token in self._tokens}
+        self._once = Rows()
+
+    def add(self, batch: Batch) -> None:
+        """Look at the beginnings of texts."""
+        for requests in batch.requests:
+            texts = requests.texts[0] if len(requests.texts) == 1 else None
+            if texts is None or texts.parents is not None:
+                continue
+            # Few texts begin with the first byte of a token, and looking at one byte of each costs almost nothing.
+            candidates = _core.begin_with(texts.array, self._first_bytes)
+            if len(candidates) == len(texts.array):
+                self._add(texts.array, requests.samples)
+            elif len(candidates):
+                self._add(texts.array.take(candidates), requests.samples.take(candidates))
+
+    def _add(self, texts: pa.Array, samples: pa.Array) -> None:
+        for token in self._tokens:
+            twice = pc.fill_null(pc.starts_with(texts, token * 2), False)
+            self._twice[token].add(pc.unique(samples.filter(twice)), 0, 2 * len(token.encode()))
+        if self._added is not None:
+            once = pc.and_not(pc.starts_with(texts, self._added), pc.starts_with(texts, self._added * 2))
+            self._once.add(pc.unique(samples.filter(pc.fill_null(once, False))), 0, len(self._added.encode()))
+
+    def findings(self) -> Iterator[Finding]:
+        for token, rows in self._twice.items():
+            if rows:
+                yield finding_of("double_bos", f"the prompt begins with {token!r} twice", rows)
+        if self._once:
+            message = f"the prompt begins with {self._added!r}, which the tokenizer puts before each text too"
+            yield finding_of("bos_beside_tokenizer", message, self._once)
+
+
+def _tokens_in(texts: Iterable[str]) -> list[str]:
+    r"""Return what looks like a control token in some texts.
+
+    >>> _tokens_in(["<|im_start|>user\n", "[INST] {q} [/INST]", "a < b"])
+    ['<|im_start|>', '[INST]', '[/INST]']
+
+    """
+    tokens: dict[str, None] = {}
+    for text in texts:
+        matches = {(match.start(), match[0]) for kind in (_TOKEN, _NAMED_TOKEN) for match in kind.finditer(text)}
+        tokens |= dict.fromkeys(token for _, token in sorted(matches))
+    return list(tokens)
+
+
+def _special_tokens(subject: Subject) -> list[str]:
+    """Return the tokens of the meta template or the template, of the chat template, and of the tokenizer."""
+    tokens = _tokens_in(subject.control_texts)
+    settings = subject.chat_settings
+    if settings is not None:
+        tokens += [*_tokens_in([settings.source]), *_config_tokens(settings.variables)]
+    if subject.counter is not None:
+        tokenizer = subject.counter.tokenizer
+        added = tokenizer.get_added_tokens_decoder() if hasattr(tokenizer, "get_added_tokens_decoder") else {}
+        tokens += [token.content for token in added.values() if token.special]
+        tokens += _folder_tokens(subject.counter.name)
+    return [token for token in dict.fromkeys(tokens) if token.strip()]
+
+
+def _bos_tokens(subject: Subject) -> list[str]:
+    """Return the known tokens that may begin a text."""
+    tokens = [*_BOS]
+    if subject.chat_settings is not None:
+        bos = subject.chat_settings.variables.get("bos_token")
+        tokens += [bos] if isinstance(bos, str) and bos else []
+    return list(dict.fromkeys(tokens))
+
+
+def _folder_tokens(name: str) -> list[str]:
+    """Return the tokens of the configuration in the folder of a tokenizer's file."""
+    path = Path(name).expanduser()
+    path = path / "tokenizer_config.json" if path.is_dir() else path.with_name("tokenizer_config.json")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return _config_tokens(config) if isinstance(config, dict) else []
+
+
+def _config_tokens(config: Mapping[str, Any]) -> list[str]:
+    tokens = [config.get(key) for key in _CONFIG_KEYS]
+    extra = config.get("additional_special_tokens")
+    tokens += extra if isinstance(extra, (list, tuple)) else []
+    added = config.get("added_tokens_decoder")
+    if isinstance(added, Mapping):
+        tokens += [token for token in added.values() if isinstance(token, Mapping) and token.get("special")]
+    contents = (token.get("content") if isinstance(token, Mapping) else token for token in tokens)
+    return [content for content in contents if isinstance(content, str) and content]
+
+
+def _added_token(tokenizer: Any) -> str | None:
+    """Return the token that a tokenizer puts before each text; None if it doesn't."""
+    special = tokenizer.encode("a", add_special_tokens=True)
+    plain = tokenizer.encode("a", add_special_tokens=False)
+    if not special.ids or not plain.ids or special.ids[0] == plain.ids[0]:
+        return None
+    token: str | None = tokenizer.id_to_token(special.ids[0])
+    return token

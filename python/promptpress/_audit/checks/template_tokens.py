@@ -1,4 +1,4 @@
-"""The template's own tokens, and AISBench's media tags, in values."""
+"""Tokens of the template, and media tags of AISBench, in values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
-from promptpress._audit.batch import Batch
-from promptpress._audit.example_rows import ExampleRows, finding_of_examples
+import promptpress._core as _core
+from promptpress._audit.batch import ConfiguredBatch
+from promptpress._audit.checks.check import ConfiguredCheck
+from promptpress._audit.example_rows import example_columns, finding_of_examples
 from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.places import Places
-from promptpress._audit.subject import Subject
+from promptpress._audit.row_numbers import without
+from promptpress._audit.subject import ConfiguredSubject
+from promptpress._audit.text_matches import TextMatches
 from promptpress._audit.texts import texts_within
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["MediaTags", "TemplateTokens"]
 
@@ -21,107 +23,102 @@ _HARNESSES = ("opencompass", "aisbench")
 _TAGS = ("<AIS_TEXT_START>", "<AIS_IMAGE_START>", "<AIS_VIDEO_START>", "<AIS_AUDIO_START>", "<AIS_CONTENT_TAG>")
 
 
-class TemplateTokens:
-    """Values that have the `ice_token` or the `sep_token` in them."""
+class TemplateTokens(ConfiguredCheck):
+    """Values with the `ice_token` or the `sep_token`."""
 
-    def __init__(self, subject: Subject, tokens: list[str], removed: list[str]) -> None:
-        self._examples = ExampleRows.of(subject)
-        self._of_examples = removed
+    def __init__(self, subject: ConfiguredSubject) -> None:
+        super().__init__(subject)
+        tokens = _template_tokens(subject)
+        # Examples lose the sep_token where harnesses write them for generation, wherever it comes from.
+        removes = subject.is_gen and subject.settings["dialect"] in _HARNESSES
+        self._removed_tokens = _template_tokens(subject, ("sep_token",)) if removes else []
         finder = _core.TextFinder(tokens)
-        self._places = {name: Places(tokens, finder) for name in subject.schema.names}
+        self._matches = {name: TextMatches(tokens, finder) for name in subject.schema.names}
         self._removed = {name: Rows() for name in subject.schema.names}
 
     @classmethod
-    def of(cls, subject: Subject) -> TemplateTokens | None:
-        """Where a template has such a token."""
-        found: dict[str, None] = {}
-        removed: dict[str, None] = {}
-        for part in ("prompt_template", "ice_template"):
-            template = subject.settings[part]
-            for key in ("ice_token", "sep_token"):
-                token = template.get(key) if isinstance(template, Mapping) else None
-                if isinstance(token, str) and token:
-                    found[token] = None
-                    # Examples lose it where harnesses write them for generation, wherever it comes from.
-                    if key == "sep_token" and subject.is_gen and subject.settings["dialect"] in _HARNESSES:
-                        removed[token] = None
-        return cls(subject, list(found), list(removed)) if found else None
+    def applies_to(cls, subject: ConfiguredSubject) -> bool:
+        """Return true if a template has such a token."""
+        return bool(_template_tokens(subject))
 
-    def add(self, batch: Batch) -> None:
-        """Look for them, and whether the value comes out as it is."""
+    def add(self, batch: ConfiguredBatch) -> None:
+        """Search for the tokens, and for prompts that lack the value as it is."""
         for name in batch.names:
-            rows = self._places[name].look(batch, name)
+            rows = self._matches[name].search(batch, name)
             if len(rows) and batch.is_flat(name):
-                self._removed[name].add(self._changed(batch, name, rows))
-
-    @staticmethod
-    def _changed(batch: Batch, name: str, rows: pa.Array) -> pa.Array:
-        """The rows whose value stands in none of their requests' texts."""
-        values = next(texts_within(batch.column(name))).array.take(rows)
-        numbers = pc.add(rows, batch.first)
-        whole = pa.array([], pa.int64())
-        for requests in batch.requests:
-            for texts in requests.message_texts:
-                samples = requests.samples if texts.parents is None else requests.samples.take(texts.parents)
-                here = pc.is_in(samples, value_set=numbers)
-                own = samples.filter(here)
-                wanted = values.take(pc.index_in(own, value_set=numbers))
-                starts = _core.find_own(texts.array.filter(here), wanted, False)
-                whole = pa.concat_arrays([whole, own.filter(starts.is_valid())])
-        return numbers.filter(pc.invert(pc.is_in(numbers, value_set=whole)))
+                self._removed[name].add(_changed_rows(batch, name, rows))
 
     def findings(self) -> Iterator[Finding]:
-        """Name the columns."""
-        for name, places in self._places.items():
-            if not places.rows:
+        for name, matches in self._matches.items():
+            if not matches.rows:
                 continue
             removed = self._removed[name]
-            message = f"a value of column {name!r} has {places.named()} in it, a token of the template"
+            message = f"a value of column {name!r} has {matches.describe()} in it, a token of the template"
             if removed:
                 yield finding_of("template_token_removed", f"{message}, and comes out otherwise", removed, name)
             else:
-                yield finding_of("template_token_in_value", message, places.rows, name)
-        for examples, name in ExampleRows.names_of(self._examples):
-            places = Places(self._of_examples)
-            places.look(examples, name)
-            if places.rows:
-                message = f"the value has {places.named()} in it, a token of the template, and loses it"
-                yield finding_of_examples("template_token_removed", message, places.rows, name)
+                yield finding_of("template_token_in_value", message, matches.rows, name)
+        for examples, name in example_columns(self._subject):
+            matches = TextMatches(self._removed_tokens)
+            matches.search(examples, name)
+            if matches.rows:
+                message = f"the value has {matches.describe()} in it, a token of the template, and loses it"
+                yield finding_of_examples("template_token_removed", message, matches.rows, name)
 
 
-class MediaTags:
-    """Values that have tags of AISBench in them, where they aren't meant."""
+def _template_tokens(subject: ConfiguredSubject, keys: tuple[str, ...] = ("ice_token", "sep_token")) -> list[str]:
+    templates = [subject.settings[part] for part in ("prompt_template", "ice_template")]
+    tokens = [template.get(key) for template in templates if isinstance(template, Mapping) for key in keys]
+    return list(dict.fromkeys(token for token in tokens if isinstance(token, str) and token))
 
-    def __init__(self, subject: Subject) -> None:
-        self._core = subject.core
-        self._reads = subject.family == "MMPromptTemplate"
-        self._found: dict[tuple[str, str], Rows] = {}
+
+def _changed_rows(batch: ConfiguredBatch, name: str, rows: pa.Array) -> pa.Array:
+    """Return the numbers of the samples whose value is in none of their requests' texts."""
+    values = next(texts_within(batch.column(name))).array.take(rows)
+    numbers = pc.add(rows, batch.first)
+    unchanged = pa.array([], pa.int64())
+    for requests in batch.requests:
+        for texts in requests.message_texts:
+            samples = texts.spread(requests.samples)
+            is_searched = pc.is_in(samples, value_set=numbers)
+            samples = samples.filter(is_searched)
+            needles = values.take(pc.index_in(samples, value_set=numbers))
+            starts = _core.find_row_texts(texts.array.filter(is_searched), needles, False)
+            unchanged = pa.concat_arrays([unchanged, samples.filter(starts.is_valid())])
+    return without(numbers, unchanged)
+
+
+class MediaTags(ConfiguredCheck):
+    """Values with tags of AISBench that aren't meant as tags; only for AISBench's configurations."""
+
+    def __init__(self, subject: ConfiguredSubject) -> None:
+        super().__init__(subject)
+        self._rows: dict[tuple[str, str], Rows] = {}
         finder = _core.TextFinder(list(_TAGS))
-        self._places = {name: Places(_TAGS, finder) for name in subject.schema.names}
+        self._matches = {name: TextMatches(_TAGS, finder) for name in subject.schema.names}
 
     @classmethod
-    def of(cls, subject: Subject) -> MediaTags | None:
-        """For AISBench's configurations."""
-        return cls(subject) if subject.settings["dialect"] == "aisbench" else None
+    def applies_to(cls, subject: ConfiguredSubject) -> bool:
+        """Return true for AISBench's configurations."""
+        return bool(subject.settings["dialect"] == "aisbench")
 
-    def add(self, batch: Batch) -> None:
-        """Look for tags."""
-        if not self._reads:
+    def add(self, batch: ConfiguredBatch) -> None:
+        """Search for tags, or let the core find the wrong ones if the template reads tags."""
+        if self._subject.family != "MMPromptTemplate":
             for name in batch.names:
-                self._places[name].look(batch, name)
+                self._matches[name].search(batch, name)
             return
-        for one in self._core.findings(batch.core_table, batch.lower).to_pylist():
-            rows = self._found.setdefault((one["finding"], one["column"]), Rows())
-            number = batch.first + one["row"]
+        for finding in self._subject.core.findings(batch.core_table, batch.python_text).to_pylist():
+            rows = self._rows.setdefault((finding["finding"], finding["column"]), Rows())
+            number = batch.first + finding["row"]
             if number not in rows.first[-1:]:
                 rows.add([number])
 
     def findings(self) -> Iterator[Finding]:
-        """Name the columns."""
-        for (code, name), rows in self._found.items():
-            what = "a media tag that isn't meant" if code == "media_tag" else "text outside every media tag"
-            yield finding_of(code, f"a value of column {name!r} has {what}", rows, name)
-        for name, places in self._places.items():
-            if places.rows:
-                message = f"a value of column {name!r} has {places.named()} in it, which this template doesn't read"
-                yield finding_of("media_tag_in_value", message, places.rows, name)
+        for (code, name), rows in self._rows.items():
+            meaning = "a media tag that isn't meant" if code == "media_tag" else "text outside every media tag"
+            yield finding_of(code, f"a value of column {name!r} has {meaning}", rows, name)
+        for name, matches in self._matches.items():
+            if matches.rows:
+                message = f"a value of column {name!r} has {matches.describe()} in it, which this template doesn't read"
+                yield finding_of("media_tag_in_value", message, matches.rows, name)

@@ -1,7 +1,6 @@
-"""The commands: a file each, with its options and what runs it.
+"""The commands of the command line, each in a file with its description and options.
 
-A command is a file here and a name in `COMMANDS`. The file says the options, without importing what is slow, so that
-`--help` needn't wait for Arrow; what the command does is imported when it runs.
+These files don't import the code that runs the commands, which would double the time of `--help`.
 """
 
 from promptpress._cli.commands.audit import COMMAND as AUDIT
@@ -19,4 +18,4 @@ from promptpress._cli.commands.view import COMMAND as VIEW
 COMMANDS: dict[str, Command] = {
     command.name: command for command in (RENDER, SHOW, DIFF, VIEW, STATS, AUDIT, EXPORT, JOIN, VERIFY, FINGERPRINT)
 }
-"""Every command by its name, in the order in which help lists them."""
+"""All commands by name, in the order of the help."""

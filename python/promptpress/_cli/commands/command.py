@@ -1,4 +1,4 @@
-"""What a command of the command line is."""
+"""The description of a command, from which its parser is built."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from promptpress._cli.errors import ExitCode
+EXIT_CODES = """\
+exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
+"""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what help says of it, its options, and what runs it.
+    """A command: its help texts, its options, and the function that runs it.
 
     Args:
-        name: as it is typed.
-        summary: one line, for the list of commands.
-        description: what stands above the options.
-        epilog: what stands below them, such as the exit codes.
-        add_options: adds the options to the command's parser. An option that isn't there isn't in the namespace, but
-            for `quiet` and `traceback`, which every command must have.
-        run: does what the options say, and gives the exit code. It raises what `promptpress._cli.command` explains.
-        max_operands: how many words may stand before the first option; None: any number.
-
-    Example:
-        >>> Command("nothing", "do nothing", "", "", lambda parser: None, lambda arguments: ExitCode.OK).max_operands
-        1
+        name: The word on the command line.
+        summary: The line in the list of commands.
+        description: The help text above the options.
+        add_options: Adds the options to the command's parser. Every command needs `quiet` and `traceback`; other
+            options may be missing.
+        run: The function that runs the command, as `module:function`. It is imported only when the command runs. It
+            takes the parsed arguments, returns an exit code, or None for success, and raises the errors that
+            `promptpress._cli.process` reports.
+        epilog: The help text below the options.
+        max_operands: The number of words that may precede the first option; None is any number.
 
     """
 
     name: str
     summary: str
     description: str
-    epilog: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], ExitCode]
+    run: str
+    epilog: str = EXIT_CODES
     max_operands: int | None = 1

@@ -1,149 +1,99 @@
-"""`promptpress export`: its options."""
+"""Description and options of `promptpress export`."""
 
 from __future__ import annotations
 
-import json
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import Any
+from argparse import ArgumentParser
+from textwrap import fill
+from typing import Any, get_args
 
-from promptpress._cli.commands.command import Command
-from promptpress._cli.errors import ExitCode
-from promptpress._cli.options import (
-    DATA_FORMATS,
+from promptpress._cli.commands.command import EXIT_CODES, Command
+from promptpress._cli.shell.option_values import json_object, pairs, positive
+from promptpress._cli.shell.options import (
+    OVERRIDES,
+    ROWS,
+    OptionGroup,
     add_config,
     add_data,
-    add_no_clobber,
+    add_progress,
     add_prompt_options,
-    add_threads,
-    add_traceback,
-    names,
-    natural,
-    positive,
+    add_rows,
+    add_shared,
 )
+from promptpress._cli.sources.jinja_options import add_jinja
+from promptpress._export.forms import EXPORTS
+from promptpress._export.misspelt import Unknown
 
-_DESCRIPTION = """\
-Render every row of some files into requests, and write them as the next tool takes them.
+_INDENT = 21
+_FORMS = "\n".join(
+    fill(export.help, 110, initial_indent=f"  {name}".ljust(_INDENT), subsequent_indent=" " * _INDENT)
+    for name, export in EXPORTS.items()
+)
+_DESCRIPTION = f"""\
+Render all samples into requests, and write them in the format of another program.
 
-  openai-batch   input files of OpenAI's Batch API; several where one would pass 50,000 requests or 200 MB
-  vllm-batch     the input file of `vllm run-batch`
-  litellm-batch  input files of LiteLLM's batches
-  sharegpt       conversations of from and value, JSON lines
-  messages-json  {"messages": [...]} of role and content, JSON lines
-  datasets       a folder for Hugging Face's datasets.load_from_disk
-  ray            rows for ray.data.llm: messages and sampling_params, as Parquet or Arrow
+{_FORMS}
 
-CONFIG and files are as for render. Prompts are rendered by --output openai unless another is said.
+CONFIG is a configuration as for render, or a file whose column of prompts is exported as it is: one that render wrote,
+or conversations. --output's default is openai.
 """
-
-_EXIT_CODES = """\
-exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
-Whatever goes wrong, either all files are there or none.
-"""
-
-KINDS = ("openai-batch", "vllm-batch", "litellm-batch", "sharegpt", "messages-json", "datasets", "ray")
-"""What can be exported."""
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", metavar="FORM", choices=KINDS, help=f"one of {', '.join(KINDS)}")
+    parser.add_argument("kind", metavar="FORM", choices=tuple(EXPORTS), help=f"one of {', '.join(EXPORTS)}")
     add_config(parser)
-    add_data(parser)
-    parser.add_argument(
-        "--out", metavar="PATH", required=True, help="the file, or folder (datasets); - is JSON lines on stdout"
-    )
-    what = parser.add_argument_group("what is rendered, over what the configuration says")
-    add_prompt_options(what)
-    what.add_argument("--keep", type=names, action="extend", metavar="COL,COL", help="columns to keep beside, or: all")
-    what.add_argument("--limit", type=natural, metavar="N", help="the first N samples only")
+    add_jinja(parser)
+    add_data(parser, required=False)
+    out = "the file, or the folder for datasets; - writes JSON lines to stdout"
+    parser.add_argument("--out", metavar="PATH", required=True, help=out)
+    prompts = parser.add_argument_group(OVERRIDES)
+    add_prompt_options(prompts)
+    add_shared(prompts, "--prompt-column", "--keep")
+    add_rows(parser.add_argument_group(ROWS))
 
-    batch = parser.add_argument_group("requests (openai-batch, vllm-batch, litellm-batch)")
-    batch.add_argument("--model-name", metavar="NAME", help="the model's name for the API")
-    batch.add_argument("--body", type=_json_object, metavar="JSON", help="parameters, '{\"temperature\": 0}'")
-    batch.add_argument(
-        "--body-columns", type=pairs, metavar="A=COL,B=COL", help="parameters of each row: max_tokens=answer_length"
-    )
-    batch.add_argument(
-        "--custom-id", metavar="PATTERN", help="'{sample}-{label}', of any columns; default: what tells rows apart"
-    )
-    batch.add_argument("--url", metavar="URL", help="/v1/chat/completions (default), or /v1/completions for texts")
-    batch.add_argument("--max-requests", type=positive, metavar="N", help="of a file")
-    batch.add_argument("--max-bytes", type=positive, metavar="N", help="of a file")
+    add = parser.add_argument_group("requests (openai-batch, vllm-batch, litellm-batch)").add_argument
+    add("--model-name", metavar="NAME", help="the model's name for the API")
+    add("--body", type=json_object, metavar="JSON", help="parameters of all requests: '{\"temperature\": 0}'")
+    columns = "parameters of each request: max_tokens=answer_length"
+    add("--body-columns", type=pairs, metavar="A=COL,B=COL", help=columns)
+    ids = "'{sample}-{label}', with any columns; default: the columns that identify a request"
+    add("--custom-id", metavar="PATTERN", help=ids)
+    add("--url", metavar="URL", help="/v1/chat/completions (default), or /v1/completions for texts")
+    add("--max-requests", type=positive, metavar="N", help="requests in a file")
+    add("--max-bytes", type=positive, metavar="N", help="bytes in a file")
 
-    chat = parser.add_argument_group("conversations and rows")
-    chat.add_argument("--answer", metavar="COL", help="its text is the assistant's last message (not ray)")
-    chat.add_argument("--sampling-params", type=_json_object, metavar="JSON", help="ray: parameters of all rows")
-    chat.add_argument("--sampling-columns", type=pairs, metavar="A=COL,B=COL", help="ray: parameters of each row")
+    rows = parser.add_argument_group("training data and rows")
+    answer = "the column that becomes the assistant's last message, the completion or the output"
+    _add(rows, "--answer", metavar="COL", help=answer)
+    _add(rows, "--input-column", metavar="COL", help="the column that becomes the input")
+    _add(rows, "--chosen", metavar="COL", help="the column of the better answers")
+    _add(rows, "--rejected", metavar="COL", help="the column of the worse answers")
+    labels = "instead of both: the column with the right label; the rows of other labels are rejected"
+    _add(rows, "--chosen-label", metavar="COL", help=labels)
+    _add(rows, "--sampling-params", type=json_object, metavar="JSON", help="parameters of all rows")
+    _add(rows, "--sampling-columns", type=pairs, metavar="A=COL,B=COL", help="parameters of each row")
 
-    how = parser.add_argument_group("how")
-    how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, whatever the suffix")
-    how.add_argument("--batch-size", type=positive, default=65536, metavar="N", help="samples at a time (65536)")
-    add_threads(how)
-
-    add_no_clobber(how)
-
-    talk = parser.add_argument_group("what is said")
-    bar = talk.add_mutually_exclusive_group()
-    bar.add_argument("--progress", action="store_true", help="a progress bar even where stderr is no terminal")
-    bar.add_argument("--quiet", action="store_true", help="neither a bar, nor notes, nor the summary")
-    talk.add_argument("--strict", action="store_true", help="what is probably a mistake is an error (exit code 3)")
-    add_traceback(talk)
+    add_shared(parser.add_argument_group("execution"), "--data-format", "--batch-size", "--threads", "--no-clobber")
+    messages = parser.add_argument_group("messages")
+    add_progress(messages)
+    unknown = "keep: write prompts of a template that names a misspelt column, which is an error otherwise"
+    messages.add_argument("--unknown", choices=get_args(Unknown), help=unknown)
+    add_shared(messages, "--strict", "--traceback")
 
 
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text, object_pairs_hook=_without_twins)
-    except ValueError as error:
-        raise ArgumentTypeError(f"{text!r} is no JSON object: {error}") from None
-    if not isinstance(value, dict):
-        raise ArgumentTypeError(f"{text!r} is no JSON object, such as '{{\"temperature\": 0}}'")
-    return value
-
-
-def _without_twins(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(members)
-    if len(out) < len(members):
-        names = [name for name, _ in members]
-        twin = next(name for name in names if names.count(name) > 1)
-        message = f"it has {twin!r} twice"
-        raise ValueError(message)
-    return out
-
-
-def pairs(text: str) -> dict[str, str]:
-    """Read names and the columns that they come from.
-
-    Raises:
-        argparse.ArgumentTypeError: for what is no pair.
-
-    Example:
-        >>> pairs("max_tokens=length,seed=id")
-        {'max_tokens': 'length', 'seed': 'id'}
-
-    """
-    out: dict[str, str] = {}
-    for pair in text.split(","):
-        name, equals, column = pair.partition("=")
-        if not (name and equals and column):
-            raise ArgumentTypeError(f"{pair!r} is no pair, such as max_tokens=answer_length")
-        if name in out:
-            raise ArgumentTypeError(f"{text!r}: {name!r} is there twice")
-        out[name] = column
-    return out
-
-
-def _run(arguments: Namespace) -> ExitCode:
-    from promptpress._cli.export import export  # noqa: PLC0415 - --help needn't wait for Arrow
-
-    export(arguments)
-    return ExitCode.OK
+def _add(group: OptionGroup, option: str, **keywords: Any) -> None:
+    """Add an option that only some forms have; its help names them."""
+    name = option.removeprefix("--").replace("-", "_")
+    forms = ", ".join(form for form, export in EXPORTS.items() if name in export.options)
+    keywords["help"] += f" ({forms})"
+    group.add_argument(option, **keywords)
 
 
 COMMAND = Command(
     "export",
-    "render files of samples, and write them for the next tool",
+    "render files of samples for other programs",
     _DESCRIPTION,
-    _EXIT_CODES,
     _add_options,
-    _run,
+    "promptpress._cli.export:export",
+    f"{EXIT_CODES}Whatever goes wrong, either all files are there or none.\n",
     max_operands=2,
 )

@@ -1,90 +1,59 @@
-"""`promptpress join`: its options."""
+"""Description and options of `promptpress join`."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 
-from promptpress._cli.commands.command import Command
-from promptpress._cli.errors import ExitCode
-from promptpress._cli.options import (
-    DATA_FORMATS,
-    OUT_FORMATS,
-    add_data,
-    add_model,
-    add_no_clobber,
-    add_prompt_options,
-    add_threads,
-    add_traceback,
-    names,
-    natural,
-)
+from promptpress._cli.commands.command import EXIT_CODES, Command
+from promptpress._cli.shell.options import add_data, add_files, add_model, add_prompt_options, add_shared
 
 _DESCRIPTION = """\
-Bring the results of batches back to the rows that were asked, by custom_id, in the rows' order.
+Join the results of batches to the rows of their requests by custom_id, in the order of the rows.
 
-RESULTS are the output and error files of OpenAI's Batch API, vLLM or LiteLLM, in any order and any number; some results
-may be missing. --table is what was exported: a rendered file, or the samples themselves where each is one request; or,
-with --data, the configuration that was exported, whose rows are rendered again.
-"""
-
-_EXIT_CODES = """\
-exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
-Whatever goes wrong, --out is either complete or untouched.
+RESULTS are the output and error files of OpenAI's Batch API, vLLM or LiteLLM, in any order and number; results may be
+missing. --table is the exported table: a rendered file, or the samples themselves if each of them is one request. With
+--data, --table is the exported configuration, and the samples are rendered again.
 """
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "results",
-        metavar="RESULTS",
-        nargs="+",
-        help="files of results, JSON lines; .gz and the like, patterns, folders and - too",
-    )
-    what = "rendered rows, or the samples; with --data, the configuration"
-    parser.add_argument("--table", metavar="FILE", required=True, help=what)
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        required=True,
-        help="rows and answers: .parquet, .arrow, .jsonl, .csv; - is JSONL on stdout",
-    )
-    ids = parser.add_argument_group("what is joined")
-    ids.add_argument("--custom-id", metavar="PATTERN", help="as it was exported; default: as for export")
-    ids.add_argument("--choices", action="store_true", help="a list of all choices in the place of the first")
-    ids.add_argument("--raw", action="store_true", help="add each result as it came, as JSON")
-    ids.add_argument("--prefix", default="", metavar="TEXT", help="what the new columns' names begin with")
+    results = "files of results, JSON lines; also compressed files, patterns, folders and -"
+    parser.add_argument("results", metavar="RESULTS", nargs="+", help=results)
+    table = "rendered rows, or the samples; with --data, the configuration"
+    parser.add_argument("--table", metavar="FILE", required=True, help=table)
+    out = "rows and answers: .parquet, .arrow, .jsonl, .csv; - writes JSON lines to stdout"
+    parser.add_argument("--out", metavar="FILE", required=True, help=out)
+    columns = parser.add_argument_group("ids and columns").add_argument
+    columns("--custom-id", metavar="PATTERN", help="the pattern of the export; default: the default of export")
+    columns("--choices", action="store_true", help="a list of all choices instead of the first one")
+    columns("--raw", action="store_true", help="add each result as JSON, as it was received")
+    columns("--prefix", default="", metavar="TEXT", help="the beginning of the new columns' names")
 
-    again = parser.add_argument_group("with --data, where --table is a configuration")
+    second = parser.add_argument_group("a second try")
+    retry = "a file for the requests that failed or have no result, as they were sent; both results are joined later"
+    second.add_argument("--retry", metavar="FILE", help=retry)
+    add_files(second, "--requests", help="the batch files that were sent, from which --retry takes them")
+
+    again = parser.add_argument_group("with --data, if --table is a configuration")
     add_data(again, required=False)
     add_model(parser)
-    again.add_argument("--keep", type=names, action="extend", metavar="COL,COL", help="columns to keep (all)")
+    add_shared(again, "--keep", help="columns to keep (all)")
     add_prompt_options(again)
-    again.add_argument("--limit", type=natural, metavar="N", help="the first N samples only")
+    add_shared(again, "--limit")
 
-    how = parser.add_argument_group("how")
-    how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, or of --table, whatever the suffix")
-    add_no_clobber(how)
-    how.add_argument("--out-format", choices=OUT_FORMATS, help="of --out, whatever the suffix")
-    how.add_argument("--compression", metavar="NAME", help="Parquet: zstd (default), snappy, ...; Arrow: zstd, lz4")
-    add_threads(how)
-    how.add_argument("--quiet", action="store_true", help="neither notes nor the summary")
-    how.add_argument("--strict", action="store_true", help="what is probably a mistake is an error (exit code 3)")
-    add_traceback(how)
-
-
-def _run(arguments: Namespace) -> ExitCode:
-    from promptpress._cli.join import join  # noqa: PLC0415 - --help needn't wait for Arrow
-
-    join(arguments)
-    return ExitCode.OK
+    how = parser.add_argument_group("execution")
+    add_shared(how, "--data-format", help="the format of --data, or else of --table; default: by suffix")
+    add_shared(how, "--no-clobber", "--out-format", "--compression", "--threads")
+    add_shared(how, "--quiet", help="no notes and no summary")
+    add_shared(how, "--strict", "--traceback")
 
 
 COMMAND = Command(
     "join",
-    "bring the results of batches back to the rows that were asked",
+    "join the results of batches to the rows of their requests",
     _DESCRIPTION,
-    _EXIT_CODES,
     _add_options,
-    _run,
+    "promptpress._cli.join:join",
+    f"{EXIT_CODES}Whatever goes wrong, --out is either complete or untouched.\n",
     max_operands=None,
 )

@@ -1,30 +1,30 @@
-"""`promptpress view`: its options."""
+"""Description and options of `promptpress view`."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 
 from promptpress._cli.commands.command import Command
-from promptpress._cli.errors import ExitCode
-from promptpress._cli.options import (
-    DATA_FORMATS,
+from promptpress._cli.shell.option_values import natural, naturals
+from promptpress._cli.shell.options import (
+    ROWS,
     add_data,
-    add_no_clobber,
+    add_files,
     add_prompt_options,
+    add_rows,
+    add_shared,
     add_template,
-    add_threads,
-    add_traceback,
-    natural,
 )
+from promptpress._cli.sources.jinja_options import add_jinja
 
 _DESCRIPTION = """\
-Open a page of your browser that shows every prompt: a list of millions of rows that scrolls at once, and each prompt in
-the colours of where its pieces come from. Search in all prompts, switch model, mode, output and substitution, compare
-two configurations side by side, see lengths and duplicates.
+Open a page in the browser that shows all prompts: a list of millions of rows that scrolls at once, and each prompt in
+the colours of its origins; chats are coloured by role and control token. Search all prompts, switch model, mode, output
+and substitution, compare two configurations or models side by side, and see lengths and duplicates.
 
-CONFIG is as for render; several can be switched between. Without CONFIG, --data is a file of prompts that were rendered
-before. The page is served on this machine alone, at an address with a secret part, until Ctrl-C. Nothing is loaded from
-elsewhere. With --html FILE no page is opened: the prompts of --rows are written into one file to pass on.
+CONFIG is as for render, with samples from --data; the page can switch between several. Or CONFIG is a file of prompts
+that render wrote. The page is served on this machine only, at an address with a secret part, until Ctrl-C. Nothing is
+loaded from elsewhere. With --html FILE no page is opened; instead, the prompts of --rows are written into one file.
 """
 
 _EXIT_CODES = """\
@@ -33,55 +33,38 @@ exit codes: 0 done (Ctrl-C too), 1 unexpected, 2 command line, 3 configuration, 
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("config", metavar="CONFIG", nargs="*", help="prompt configurations; none: --data is rendered already")
-    add(
-        "--model",
-        metavar="CONFIG",
-        nargs="+",
-        action="extend",
-        help="model configurations; the first is shown, and all can be chosen",
-    )
+    configs = "prompt configurations, or a file of rendered prompts; without them, --data is already rendered"
+    parser.add_argument("config", metavar="CONFIG", nargs="*", help=configs)
+    models = "model configurations; the page begins with the first, and with two models side by side"
+    add_files(parser, "--model", metavar="CONFIG", help=models)
     add_template(parser)
-    pick = parser.add_argument_group("where a file holds several, which is shown first")
-    pick.add_argument("--dataset", metavar="NAME", help="by its abbr or the variable that holds it")
-    pick.add_argument("--model-abbr", metavar="NAME", help="by its abbr")
-    add_data(parser)
-    add_prompt_options(parser.add_argument_group("what is shown first, over what the configuration says"))
+    add_jinja(parser)
+    first = parser.add_argument_group("the entry to show first, if a file contains several")
+    first.add_argument("--dataset", metavar="NAME", help="the dataset's abbr, or the variable that holds it")
+    first.add_argument("--model-abbr", metavar="NAME", help="the model's abbr")
+    add_data(parser, required=False)
+    add_prompt_options(parser.add_argument_group("the first prompts (these options override the configuration)"))
     page = parser.add_argument_group("the page")
     page.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
-    page.add_argument("--port", type=natural, default=0, metavar="N", help="default: any that is free")
+    page.add_argument("--port", type=natural, default=0, metavar="N", help="default: any free port")
     file = parser.add_argument_group("a file instead of the page")
-    file.add_argument("--html", metavar="FILE", help="write chosen rows into one self-contained file")
-    add_no_clobber(file)
-    file.add_argument("--rows", type=rows, metavar="0,17,...", help="which rows; default: the first ten")
-    how = parser.add_argument_group("how")
-    how.add_argument("--limit", type=natural, metavar="N", help="the first N samples only")
-    how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, whatever the suffix")
-    add_threads(how)
-    how.add_argument("--quiet", action="store_true", help="no notes")
-    add_traceback(how)
+    file.add_argument("--html", metavar="FILE", help="write some rows into one self-contained file")
+    add_shared(file, "--no-clobber")
+    file.add_argument("--rows", type=naturals, metavar="0,17,...", help="the rows to write; default: the first ten")
+    add_rows(parser.add_argument_group(ROWS))
+    add_shared(
+        parser.add_argument_group("execution"),
+        *("--data-format", "--prompt-column", "--threads", "--quiet", "--traceback"),
+    )
+    parser.set_defaults(strict=False)
 
 
-def rows(text: str) -> list[int]:
-    """Read row numbers between commas.
-
-    Raises:
-        argparse.ArgumentTypeError: for anything else.
-
-    Example:
-        >>> rows("0,17")
-        [0, 17]
-
-    """
-    return [natural(one.strip()) for one in text.split(",")]
-
-
-def _run(arguments: Namespace) -> ExitCode:
-    from promptpress._cli.view import view  # noqa: PLC0415 - --help needn't wait for Arrow
-
-    view(arguments)
-    return ExitCode.OK
-
-
-COMMAND = Command("view", "look at every prompt in the browser", _DESCRIPTION, _EXIT_CODES, _add_options, _run, None)
+COMMAND = Command(
+    "view",
+    "browse all prompts in the browser",
+    _DESCRIPTION,
+    _add_options,
+    "promptpress._cli.view:view",
+    _EXIT_CODES,
+    max_operands=None,
+)

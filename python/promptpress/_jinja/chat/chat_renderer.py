@@ -1,17 +1,17 @@
-"""Conversations to texts: by programs, by Jinja2, and some by both."""
+"""Renders conversations as texts: by programs, by Jinja2, or by both to compare them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
+import promptpress._core as _core
 from promptpress._core import RenderError
-from promptpress._errors import render_error
+from promptpress._errors.errors import ABOUT_THE_TABLE, render_error
 from promptpress._jinja.chat.conversation_rows import (
     ConversationRows,
     conversation_of,
@@ -20,30 +20,33 @@ from promptpress._jinja.chat.conversation_rows import (
 )
 from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.chat.shape_compiler import HOLES
+from promptpress._jinja.chat.shape_compiler import SLOTS
 from promptpress._jinja.chat.shape_programs import ShapeProgram, ShapePrograms
+from promptpress._jinja.chat.slots import slot_origins
+from promptpress._jinja.origins import Origins
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun
+from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["ChatRenderer"]
 
 SLICE_ROWS = 65_536
-"""Rows that are read before any of them is rendered."""
+"""Rows that are read and then rendered together."""
 _BLOCK = 1024
-"""Rows that are Python's values at a time."""
+"""Rows that are converted to Python objects at a time."""
 
 Bails = list[tuple[int, int, int]]
-"""The program, the reason's number, and how many rows left the one for the other."""
+"""`(program, reason, rows)`: rows of a program that Jinja2 rendered for one of the program's reasons."""
+
+_UNDEFINED_TOKEN = re.compile(r"^UndefinedError: '(\w+_token)' is undefined$")
+"""The message of Jinja2 if a template reads a special token that nobody gave."""
 
 
 class ChatRenderer:
-    """Renders conversations; safe to share between threads.
-
-    Args:
-        settings: What the template is, and what it is given.
+    """Renders conversations by one template; threads may share it.
 
     Raises:
-        TemplateError: If the template can't be compiled by Jinja2.
+        TemplateError: If Jinja2 can't compile the template.
 
     """
 
@@ -53,13 +56,7 @@ class ChatRenderer:
         self.programs = ShapePrograms(self.reference, settings)
 
     def text(self, conversation: Any) -> str:
-        """What `apply_chat_template` gives.
-
-        Args:
-            conversation: The messages, as they are.
-
-        Returns:
-            The text.
+        """Render a conversation by Jinja2, as `apply_chat_template` does.
 
         Raises:
             Exception: What transformers or the template raises.
@@ -70,64 +67,88 @@ class ChatRenderer:
         if continued is None:
             return self._rendered(messages)
         source = self.settings.source
-        final = tagged(messages, continued, source, lambda one, tag: one + tag, lambda a, b: bool(a == b))
+        final = tagged(messages, continued, source, lambda text, tag: text + tag, lambda a, b: bool(a == b))
         return cut(self._rendered(messages), final)
 
     def _rendered(self, messages: list[Any]) -> str:
         return self.reference.render({"messages": messages, **self.settings.names()})
 
-    def texts(self, table: pa.Table, column: str, first_row: int, strings: str, run: JinjaRun) -> Iterator[pa.Array]:
-        """Render a column of conversations.
+    def texts(  # noqa: PLR0917 - rows come first, then what takes counts and errors
+        self,
+        table: pa.Table,
+        column: str,
+        first_row: int,
+        strings: str,
+        run: JinjaRun,
+        failed: dict[int, RenderError] | None = None,
+        origins: Origins | None = None,
+    ) -> Iterator[Texts]:
+        """Render a column of conversations; yield texts in the order of the rows, with their spans.
 
         Args:
-            table: Holds it.
-            column: Its name.
-            first_row: The number of its first row, from which errors count.
+            table: The table with the column.
+            column: The column's name.
+            first_row: The number of the table's first row among all; errors have such numbers.
             strings: The layout of the texts.
-            run: Counts the rows.
-
-        Yields:
-            Texts, in the order of the rows.
+            run: Receives the counts of rows.
+            failed: Receives the error of each row that can't be rendered, by its number among all. None: the first
+                error is raised.
+            origins: Numbers the origins of spans; None: no spans are asked for.
 
         Raises:
-            RenderError: With the row of what can't be rendered.
+            RenderError: With the number of the row that can't be rendered.
 
         """
         for rows in conversation_rows(table, column, first_row):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
-                part, holes = self._read(rows, start, count)
+                part, slots = self._read(rows, start, count, has_origins=origins is not None)
                 programs = [program.program for program in part.programs]
-                reference = partial(self._by_jinja2, part)
-                arrays, bails = _core.render_jinja(programs, part.which, pa.table({HOLES: holes}), strings, reference)
-                run.add(_counted(part, bails, self._check(part, arrays)))
-                yield from arrays
+                reference = partial(self._by_jinja2, part, failed)
+                slot_table = pa.table({SLOTS: slots})
+                arrays, bails = _core.render_jinja(programs, part.which, slot_table, strings, reference)
+                run.add(_counted(part, bails, self._check(part, arrays, failed)))
+                if origins is None:
+                    yield from ((array, None) for array in arrays)
+                    continue
+                slots_of = [slot_origins(program.skeleton, column) for program in part.programs]
+                spans = origins.spans(programs, slots_of, part.which, slot_table, arrays, by_item=True)
+                yield from zip(arrays, spans, strict=True)
 
-    def _read(self, rows: ConversationRows, start: int, count: int) -> tuple[_Part, pa.Array]:
+    def _read(self, rows: ConversationRows, start: int, count: int, *, has_origins: bool) -> tuple[_Part, pa.Array]:
         shapes = self.programs.shapes
-        if self.settings.fallback == "refuse":
-            # A shape is kept when it is met again: none shall be Jinja2's because it is new.
+        if has_origins or self.settings.fallback == "refuse":
+            # A shape is kept when it occurs again: no row shall go to Jinja2 because its shape is new.
             rows.read(shapes, start, count)
-        ids, holes, counts = rows.read(shapes, start, count)
-        programs, which, new = self.programs.of_rows(ids, counts)
-        return _Part(rows, start, ids, programs, which, new), holes
+        ids, slots, counts = rows.read(shapes, start, count)
+        programs, which, new = self.programs.for_rows(ids, counts)
+        return _Part(rows, start, ids, programs, which, new), slots
 
-    def _by_jinja2(self, part: _Part, numbers: list[int]) -> list[str]:
-        if self.settings.fallback == "refuse" and numbers:
-            program = part.program(numbers[0])
-            why = next(iter(program.reasons if program.program is None else ()), "a value of the row decides")
-            message = f'no program renders it ({why}), and fallback="refuse" leaves nothing to Jinja2'
-            raise render_error("not_compiled", message, part.row(numbers[0]), part.rows.column)
+    def _by_jinja2(self, part: _Part, failed: dict[int, RenderError] | None, numbers: list[int]) -> list[str]:
         texts = []
         for start in range(0, len(numbers), _BLOCK):
-            texts += self._texts_of_rows(part, numbers[start : start + _BLOCK])
+            texts += self._texts_or_errors(part, failed, numbers[start : start + _BLOCK])
         return texts
 
+    def _texts_or_errors(self, part: _Part, failed: dict[int, RenderError] | None, numbers: list[int]) -> list[str]:
+        """Render rows by Jinja2; record the errors of rows in `failed` unless it is None."""
+        try:
+            if self.settings.fallback == "refuse":
+                raise _not_compiled(part, numbers[0])
+            return self._texts_of_rows(part, numbers)
+        except RenderError as error:
+            if failed is None or error.code in ABOUT_THE_TABLE:
+                raise
+            if len(numbers) == 1:
+                failed[part.row(numbers[0])] = error
+                return [""]
+        return [text for number in numbers for text in self._texts_or_errors(part, failed, [number])]
+
     def _texts_of_rows(self, part: _Part, numbers: list[int]) -> list[str]:
-        """Texts of rows by Jinja2; what it raises is the row's."""
+        """Render rows by Jinja2; raise the error of the first row that fails."""
         try:
             values = part.rows.values([part.start + number for number in numbers])
-        except Exception:  # which row is to blame is found one by one
+        except Exception:  # each row is converted alone, to find the one that fails
             return [self._text_of_row(part, number, self._value(part, number)) for number in numbers]
         return [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
 
@@ -157,54 +178,82 @@ class ChatRenderer:
             raise render_error("invalid_unicode", message, row, column) from error
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
+            if undefined := _UNDEFINED_TOKEN.search(message):
+                message += (
+                    f"; {undefined[1]}= gives it, or ChatTemplate.from_tokenizer(FOLDER) with the tokenizer's files"
+                )
             raise render_error("template_raised", message, row, column) from error
         return text
 
-    def _check(self, part: _Part, arrays: list[pa.Array]) -> int:
-        """Render the first row of each new shape, and one row in some thousand, by Jinja2 too; says how many."""
+    def _check(self, part: _Part, arrays: list[pa.Array], failed: dict[int, RenderError] | None) -> int:
+        """Compare the first row of each new shape, and one row in some thousand, with Jinja2; return their number."""
         numbers = {pc.index(part.ids, pa.scalar(number, pa.uint32())).as_py() for number in part.new}
         numbers.update(range(-part.row(0) % CHECKED_ONE_IN, len(part.ids), CHECKED_ONE_IN))
         compiled = sorted(number for number in numbers if part.program(number).program is not None)
+        if failed is not None:
+            compiled = [number for number in compiled if part.row(number) not in failed]
         texts = pa.chunked_array(arrays, arrays[0].type)
         compared = 0
-        for number, expected in zip(compiled, self._texts_to_compare(part, compiled), strict=True):
+        for number, expected in zip(compiled, self._texts_to_compare(part, compiled, failed), strict=True):
             if expected is None:
                 continue
             compared += 1
-            found = texts[number].as_py()
-            if expected != found:
-                at = next((n for n, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), -1)
-                at = min(len(expected), len(found)) if at < 0 else at
-                message = (
-                    f"the program gives another text than Jinja2 from character {at} on: {found[at : at + 40]!r} in "
-                    f"the place of {expected[at : at + 40]!r}. This is a bug of promptpress; please report it with the "
-                    "template"
-                )
-                raise render_error("differs_from_reference", message, part.row(number), part.rows.column)
+            try:
+                _compare(part, number, texts[number].as_py(), expected)
+            except RenderError as error:
+                if failed is None:
+                    raise
+                failed[part.row(number)] = error
         return compared
 
-    def _texts_to_compare(self, part: _Part, numbers: list[int]) -> list[str | None]:
-        """Texts of rows by Jinja2; None for a row that passes promptpress's own limits, which Jinja2 doesn't have."""
+    def _texts_to_compare(
+        self, part: _Part, numbers: list[int], failed: dict[int, RenderError] | None
+    ) -> list[str | None]:
+        """Render rows by Jinja2; the text is None if a row exceeds the limits, which only promptpress has."""
         try:
             return list(self._texts_of_rows(part, numbers))
         except RenderError as error:
-            if error.code != "template_limit":
+            if error.code != "template_limit" and failed is None:
                 raise
             if len(numbers) == 1:
+                if failed is not None and error.code != "template_limit":
+                    failed[part.row(numbers[0])] = error
                 return [None]
-        return [text for number in numbers for text in self._texts_to_compare(part, [number])]
+        return [text for number in numbers for text in self._texts_to_compare(part, [number], failed)]
+
+
+def _compare(part: _Part, number: int, text: str, expected: str) -> None:
+    """Raise if a program's text of a row differs from Jinja2's."""
+    if expected == text:
+        return
+    pairs = enumerate(zip(expected, text, strict=False))
+    start = next((index for index, (a, b) in pairs if a != b), min(len(expected), len(text)))
+    message = (
+        f"the program gives another text than Jinja2 from character {start} on: {text[start : start + 40]!r} in "
+        f"the place of {expected[start : start + 40]!r}. This is a bug of promptpress; please report it with the "
+        "template"
+    )
+    raise render_error("differs_from_reference", message, part.row(number), part.rows.column)
+
+
+def _not_compiled(part: _Part, number: int) -> RenderError:
+    """Make the error for a row without a program if `fallback` is "refuse"."""
+    program = part.program(number)
+    why = next(iter(program.reasons if program.program is None else ()), "a value of the row decides")
+    message = f'no program renders it ({why}), and fallback="refuse" leaves nothing to Jinja2'
+    return render_error("not_compiled", message, part.row(number), part.rows.column)
 
 
 class _Part(NamedTuple):
     """Rows that are rendered together.
 
     Args:
-        rows: The chunk that they stand in.
-        start: The first of them there.
-        ids: Their shapes.
-        programs: Their programs.
-        which: Which of these each row takes; None if all take the first.
-        new: The shapes that were compiled for them.
+        rows: The chunk with the rows.
+        start: The number of the first row in the chunk.
+        ids: The rows' shapes.
+        programs: The programs of the shapes.
+        which: The number of each row's program; None if all rows take the first.
+        new: The shapes that were compiled for these rows.
 
     """
 
@@ -216,11 +265,11 @@ class _Part(NamedTuple):
     new: list[int]
 
     def row(self, number: int) -> int:
-        """The number of a row among all."""
+        """Return the number of a row among all."""
         return self.rows.first_row + self.start + number
 
     def program(self, number: int) -> ShapeProgram:
-        """The program of a row."""
+        """Return the program of a row."""
         return self.programs[0 if self.which is None else self.which[number].as_py()]
 
 
@@ -228,9 +277,9 @@ def _counted(part: _Part, bails: Bails, checked: int) -> JinjaRun:
     run = JinjaRun(len(part.ids), checked=checked)
     for number, reason, rows in bails:
         program = part.programs[number]
-        reasons, known = program.reasons, 0 if program.program is None else reason
-        said = reasons[known] if known < len(reasons) else "a value that no operation is compiled for"
-        run.reasons[said] = run.reasons.get(said, 0) + rows
+        reasons, index = program.reasons, 0 if program.program is None else reason
+        text = reasons[index] if index < len(reasons) else "a value that no operation is compiled for"
+        run.reasons[text] = run.reasons.get(text, 0) + rows
         run.jinja2 += rows
     run.compiled = run.rows - run.jinja2
     return run

@@ -1,4 +1,4 @@
-"""Rows of a column of conversations: as the core reads them, and as Python has them."""
+"""Rows of a column of conversations: as the core reads them, and as Python objects."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _core
+import promptpress._core as _core
+from promptpress._arrow.core_tables import PythonText, for_core, unsupported_columns
 from promptpress._core import RenderError
-from promptpress._errors import render_error
-from promptpress._tables import Lower, for_core, unsupported_columns
+from promptpress._errors.errors import render_error
 
 __all__ = ["ConversationRows", "Read", "conversation_of", "conversation_rows", "with_shared_texts"]
 
 NO_SHAPE = 2**32 - 1
 
 _MESSAGES = ("messages", "conversations")
-_OWN_ARGUMENTS = ("tools", "functions", "documents")
+_ARGUMENTS = ("tools", "functions", "documents")
 
 Read = tuple[pa.Array, pa.Array, list[tuple[int, int]]]
-"""The shape of each row, the texts of its holes, and the shapes that occur with the rows of each."""
+"""The shape of each row, the texts of its slots, and the shapes that occur with the number of rows of each."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class ConversationRows:
     Args:
         chunk: As the core reads it.
         column: The column's name.
-        offset: How many rows of the table stand before it.
-        first_row: The number of its first row among all.
-        lower: Gives Python's values by their numbers in the table.
-        is_foreign: Whether the core has no such type, so that Python reads all rows.
+        offset: How many rows of the table come before the chunk.
+        first_row: The number of the chunk's first row among all.
+        python_values: Returns the column's values as Python objects, given their row numbers in the table.
+        is_foreign: True if the core doesn't know the type, so that Python reads all rows.
 
     """
 
@@ -44,19 +44,14 @@ class ConversationRows:
     column: str
     offset: int
     first_row: int
-    lower: Lower
+    python_values: PythonText
     is_foreign: bool
 
     def read(self, shapes: _core.ConversationShapes, start: int, count: int) -> Read:
-        """Read some rows by the core.
-
-        Args:
-            shapes: Those that were met before.
-            start: The first row.
-            count: How many.
+        """Read `count` rows by the core, and add their shapes.
 
         Raises:
-            RenderError: If the column holds no conversations, or is malformed.
+            RenderError: If the column has no conversations, or is malformed.
 
         """
         if self.is_foreign:
@@ -67,13 +62,10 @@ class ConversationRows:
             raise render_error(error.code, error.message, error.row, self.column) from None
 
     def values(self, numbers: list[int]) -> list[Any]:
-        """What some rows hold, as Python has it: see `conversation_of`.
-
-        Args:
-            numbers: The rows, in ascending order.
+        """Return rows as Python objects, which `conversation_of` reads; their numbers are in ascending order.
 
         Raises:
-            RenderError: If a value can't be had.
+            RenderError: If a value can't be converted.
 
         """
         if not numbers:
@@ -81,7 +73,8 @@ class ConversationRows:
         if self._is_plain:
             rows: list[Any] = pa.concat_arrays([self.chunk.slice(number, 1) for number in numbers]).to_pylist()
             return rows
-        values: list[Any] = self.lower(self.column, pa.array([self.offset + n for n in numbers], pa.int64()), True)
+        rows_of_table = pa.array([self.offset + number for number in numbers], pa.int64())
+        values: list[Any] = self.python_values(self.column, rows_of_table, True)
         return values
 
     @cached_property
@@ -90,48 +83,38 @@ class ConversationRows:
 
 
 def conversation_rows(table: pa.Table, column: str, first_row: int) -> Iterator[ConversationRows]:
-    """The chunks of a column of conversations, at least one.
-
-    Args:
-        table: Holds the column.
-        column: Its name.
-        first_row: The number of the table's first row.
-
-    """
+    """Yield the chunks of a column of conversations, at least one."""
     table = table.select([column])
     is_foreign = column in unsupported_columns(table.schema)
-    core_table, lower = for_core(table, first_row)
+    core_table, python_values = for_core(table, first_row)
     done = 0
     for chunk in core_table.column(0).chunks or [pa.nulls(0, core_table.schema.field(0).type)]:
-        yield ConversationRows(chunk, column, done, first_row + done, lower, is_foreign)
+        yield ConversationRows(chunk, column, done, first_row + done, python_values, is_foreign)
         done += len(chunk)
 
 
 def _is_plain(data_type: pa.DataType) -> bool:
-    """Whether the core has checked every value of a type, so that any row can be taken out as it is."""
+    """Return true if the core has checked every value of a type, so that single rows can be converted to Python."""
     types = pa.types
     if types.is_list(data_type) or types.is_large_list(data_type) or types.is_struct(data_type):
         return all(_is_plain(data_type.field(number).type) for number in range(data_type.num_fields))
-    if types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type):
-        return True
-    return bool(types.is_boolean(data_type) or types.is_integer(data_type) or types.is_null(data_type)) or bool(
-        types.is_floating(data_type)
+    checks = (
+        *(types.is_string, types.is_large_string, types.is_string_view),
+        *(types.is_boolean, types.is_integer, types.is_floating, types.is_null),
     )
+    return any(check(data_type) for check in checks)
 
 
 def conversation_of(value: Any) -> list[Any]:
-    """The messages that a value of the column stands for.
+    """Return the messages of a column's value.
 
     Args:
-        value: A list of dicts, or a text that holds such a list as JSON, or an object that has one under `messages` or
+        value: A list of dicts, a text that holds such a list as JSON, or an object that has one under `messages` or
             `conversations`.
 
-    Returns:
-        The messages, as they are.
-
     Raises:
-        ValueError: If it is none of these; if the text is no JSON; if the object has tools or documents of its own,
-            which the template wouldn't see.
+        ValueError: If the value is none of these, the text isn't JSON, or the object has tools or documents, which the
+            template wouldn't see.
 
     >>> conversation_of('{"id": 7, "messages": [{"role": "user", "content": "Hi."}]}')
     [{'role': 'user', 'content': 'Hi.'}]
@@ -148,7 +131,7 @@ def conversation_of(value: Any) -> list[Any]:
             message = f"the text is no JSON: {error}"
             raise ValueError(message) from None
     if isinstance(value, dict):
-        for name in _OWN_ARGUMENTS:
+        for name in _ARGUMENTS:
             if value.get(name):
                 message = f"it has {name!r} of its own, which isn't rendered; give tools= or documents= for all rows"
                 raise ValueError(message)
@@ -159,28 +142,20 @@ def conversation_of(value: Any) -> list[Any]:
     return value
 
 
-def with_shared_texts(value: Any, known: dict[str, str] | None = None) -> Any:
-    """The same, with one object for texts that are equal, as in a conversation that a program has put together.
+def with_shared_texts(value: Any, texts: dict[str, str] | None = None) -> Any:
+    """Copy messages so that equal texts are one object, as in a conversation that a Python program has built.
 
-    A template can tell by `sameas`.
+    A template can see the difference by `sameas`.
 
-    Args:
-        value: Messages.
-        known: The texts so far.
-
-    Returns:
-        Lists and dicts of their own.
-
-    >>> one, other = with_shared_texts(["a b", "".join(["a", " b"])])
-    >>> one is other
+    >>> first, second = with_shared_texts(["a b", "".join(["a", " b"])])
+    >>> first is second
     True
-
     """
-    known = {} if known is None else known
+    texts = {} if texts is None else texts
     if type(value) is str:
-        return known.setdefault(value, value)
+        return texts.setdefault(value, value)
     if type(value) is list:
-        return [with_shared_texts(item, known) for item in value]
+        return [with_shared_texts(item, texts) for item in value]
     if type(value) is dict:
-        return {key: with_shared_texts(item, known) for key, item in value.items()}
+        return {key: with_shared_texts(item, texts) for key, item in value.items()}
     return value

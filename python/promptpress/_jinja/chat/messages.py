@@ -1,7 +1,7 @@
-"""What transformers makes of a conversation before its template sees it, and of the text behind it.
+"""The rules of transformers for the messages that a template sees, and for continuing the last message.
 
-The rules are those of `apply_chat_template` in transformers 5.23.0. They go by what a conversation is made of, so the
-same code runs over the messages of a row and over those of a shape, in which texts are values that aren't there yet.
+The rules are those of `apply_chat_template` in transformers 5.23.0. They depend only on the structure of a
+conversation, so the same code handles the messages of a row and those of a shape, whose texts aren't known yet.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["TAG", "cut", "normalised", "plain", "tagged"]
+__all__ = ["TAG", "as_openai", "cut", "normalised", "plain", "tagged"]
 
 Messages = list[Any]
 
 TAG = "CONTINUE_FINAL_MESSAGE_TAG "
-"""What is put behind the text that is to be continued, and looked for in what was rendered."""
+"""The mark that is put after the text that is to be continued, and is then searched in the rendered text."""
 
 _REASONING = ("reasoning_content", "thinking", "reasoning")
-"""Names of a message's reasoning. The first is the one that templates read."""
+"""Names of a message's reasoning. Templates read the first."""
 
 _SCALARS = frozenset({type(None), bool, int, float, str})
 
@@ -35,26 +35,19 @@ _SHAREGPT_ROLES = {
     "function_response": "tool",
     "observation": "tool",
 }
-"""Whom ShareGPT's `from` means where it isn't a role's own name."""
+"""The role for each value of ShareGPT's `from` that isn't the name of a role."""
 
 
 def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Messages:
-    """A conversation as a template sees it.
+    """Return new messages, as a template sees them.
 
-    Keys whose value is None are dropped, ShareGPT's names are OpenAI's, and reasoning stands under each name that
-    templates read it by.
-
-    Args:
-        conversation: A list of messages.
-        is_opaque: Whether a value isn't there yet.
-
-    Returns:
-        New messages.
+    Keys whose value is None are dropped, ShareGPT's names become OpenAI's, and reasoning is stored under each name by
+    which templates read it. `is_opaque` returns true for a value that isn't known yet.
 
     Raises:
         ValueError: If there is no message.
-        TypeError: If a message is no dict.
-        AttributeError: Likewise.
+        TypeError: If a message isn't a dict.
+        AttributeError: If a message isn't a dict.
 
     >>> normalised([{"from": "human", "value": "Hi.", "name": None}, {"role": "tool", "content": 1, "thinking": "?"}])
     [{'role': 'user', 'content': 'Hi.'}, {'thinking': '?', 'role': 'tool', 'content': 1, 'reasoning_content': '?'}]
@@ -63,11 +56,16 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
     if not conversation:
         raise ValueError("Cannot apply chat template to an empty conversation. Provide at least one message.")
     messages = [{key: value for key, value in message.items() if value is not None} for message in conversation]
-    return [_with_reasoning(plain(_as_openai(message), is_opaque)) for message in messages]
+    return [_with_reasoning(plain(as_openai(message), is_opaque)) for message in messages]
 
 
-def _as_openai(message: dict[str, Any]) -> dict[str, Any]:
-    """ShareGPT's `from` and `value` as `role` and `content`, where the message has no role."""
+def as_openai(message: dict[str, Any]) -> dict[str, Any]:
+    """Rename ShareGPT's `from` and `value` to `role` and `content`, if the message has no role.
+
+    >>> as_openai({"from": "gpt", "value": "Yes?"})
+    {'role': 'assistant', 'content': 'Yes?'}
+
+    """
     speaker = message.get("from")
     if "role" in message or type(speaker) is not str:
         return message
@@ -85,14 +83,9 @@ def _with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Any:
-    """A value made of nothing but JSON's types, tuples and names of other types: all that a template may see.
+    """Copy a value into JSON's types, tuples and names of other types, which are all that a template may see.
 
-    Args:
-        value: Any value.
-        is_opaque: Whether a value isn't there yet; such a value stays.
-
-    Returns:
-        A copy.
+    Values for which `is_opaque` returns true stay.
 
     >>> import datetime
     >>> plain({"at": datetime.date(2026, 3, 5), "n": (1, 2.5)})
@@ -110,7 +103,7 @@ def plain(value: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Any
 
 
 def _plain_object(value: Any) -> Any:  # noqa: PLR0911 - a return for each kind of object
-    # A subclass may carry methods of its own.
+    # A subclass may have methods that a template could call.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -130,17 +123,14 @@ def _plain_object(value: Any) -> Any:  # noqa: PLR0911 - a return for each kind 
 def tagged(
     messages: Messages, field: str, source: str, join: Callable[[Any, str], Any], same: Callable[[Any, Any], bool]
 ) -> Any:
-    """Put the tag behind the text that is to be continued.
+    """Put the tag after the text that is to be continued, and return the text without the tag.
 
     Args:
         messages: As a template sees them; the last one is changed.
-        field: The key of its text.
-        source: The template, which has to name the key.
-        join: Puts the tag behind a text.
-        same: Whether two values are equal.
-
-    Returns:
-        The text without the tag.
+        field: The key of the text.
+        source: The template, which has to contain the key.
+        join: Puts the tag after a text.
+        same: Returns true if two values are equal.
 
     Raises:
         ValueError: If there is no such text, or the template doesn't read it.
@@ -170,17 +160,13 @@ def tagged(
 
 
 def cut(text: str, final: Any) -> str:
-    """Cut a text off where its last message ends.
-
-    Args:
-        text: What was rendered with the tag.
-        final: The text that is to be continued.
+    """Cut a text that was rendered with the tag off where its last message ends.
 
     Returns:
-        The text up to the tag; without blanks at its end, if the template took off the tag's own.
+        The text up to the tag; without blanks at its end, if the template stripped the tag.
 
     Raises:
-        ValueError: If the text or the tag isn't in it.
+        ValueError: If `final` or the tag isn't in the text.
 
     >>> cut("<user> Hi. <bot> Well, CONTINUE_FINAL_MESSAGE_TAG </s>", "Well, ")
     '<user> Hi. <bot> Well, '
@@ -195,5 +181,5 @@ def cut(text: str, final: Any) -> str:
             f"Final message to continue: {final.strip()}\nRendered chat:\n{text}"
         )
         raise ValueError(message)
-    at = text.rindex(TAG.strip())
-    return text[:at] if text.startswith(TAG, at) else text[:at].rstrip()
+    end = text.rindex(TAG.strip())
+    return text[:end] if text.startswith(TAG, end) else text[:end].rstrip()

@@ -1,4 +1,4 @@
-"""What a chat template is given beside the conversations, checked once."""
+"""The arguments of a chat template, validated once."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from promptpress._errors import template_error
+from promptpress._errors.errors import template_error
 from promptpress._jinja.chat.messages import plain
 
 __all__ = ["ChatSettings", "document_list", "tool_schemas"]
 
 _FALLBACKS = ("jinja2", "refuse")
-_TAKEN = frozenset({"chat_template", "conversations", "return_assistant_tokens_mask"})
-"""What transformers hands to its `render_jinja_template` itself, beside what it passes on."""
+_RESERVED = frozenset({"chat_template", "conversations", "return_assistant_tokens_mask"})
+"""Arguments that transformers passes to its `render_jinja_template` itself; no variable can have their names."""
 
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """Arguments of a chat template that decide its texts.
+    """The arguments of a chat template that decide its texts.
 
     Args:
         source: The template.
-        environment: Whose environment it is compiled in.
-        fallback: What becomes of rows without a program.
-        add_generation_prompt: Given to the template.
-        continued: Which field of the last message is continued, if any.
+        environment: The name of the environment in which the template is compiled.
+        fallback: "jinja2" or "refuse": what happens to rows without a program.
+        add_generation_prompt: Passed to the template.
+        continued: The field of the last message that is continued, if any.
         tools: Schemas of tools.
         documents: Documents.
-        now: The clock; None where the template doesn't ask for it.
-        variables: What else the template is given.
+        now: The clock; None if the template doesn't read it.
+        variables: Further variables of the template.
 
     """
 
@@ -65,15 +65,15 @@ class ChatSettings:
         if "messages" in self.variables:
             message = "the messages are the column's; name the column by column="
             raise template_error("unknown_key", "messages", message)
-        taken = sorted(_TAKEN & set(self.variables)) if self.environment == "transformers" else []
-        if taken:
+        reserved = sorted(_RESERVED & set(self.variables)) if self.environment == "transformers" else []
+        if reserved:
             message = (
                 "transformers raises a TypeError for a variable of this name: its own function has such an argument"
             )
-            raise template_error("unknown_key", taken[0], message)
+            raise template_error("unknown_key", reserved[0], message)
 
     def names(self) -> dict[str, Any]:
-        """What the template is rendered with beside the messages."""
+        """Return the variables of the template, without the messages."""
         return {
             "tools": self.tools,
             "documents": self.documents,
@@ -83,32 +83,29 @@ class ChatSettings:
 
 
 def tool_schemas(tools: Any) -> list[Any] | None:
-    """Tools as a template sees them.
+    """Return tools as a template sees them.
 
     Args:
-        tools: Dicts, or functions with annotations and a docstring, of which transformers makes dicts.
-
-    Returns:
-        The schemas, of plain values.
+        tools: Dicts, or functions with annotations and a docstring, which transformers converts to dicts.
 
     Raises:
-        TemplateError: If a tool is neither; or a function, and transformers isn't installed or can't read it.
+        TemplateError: If a tool is neither, or if it is a function and transformers isn't installed or can't read it.
 
     """
     if tools is None:
         return None
-    found = []
+    schemas = []
     if isinstance(tools, (str, Mapping)) or not hasattr(tools, "__iter__"):
         raise template_error("wrong_type", "tools", f"expected a list of tools, found a {type(tools).__name__}")
     for number, tool in enumerate(tools):
         if isinstance(tool, dict):
-            found.append(plain(tool))
+            schemas.append(plain(tool))
         elif inspect.isfunction(tool) or inspect.ismethod(tool):
-            found.append(plain(_schema(tool, f"tools[{number}]")))
+            schemas.append(plain(_schema(tool, f"tools[{number}]")))
         else:
             message = f"expected a schema, which is a dict, or a function, found a {type(tool).__name__}"
             raise template_error("wrong_type", f"tools[{number}]", message)
-    return found
+    return schemas
 
 
 def _schema(function: Any, path: str) -> dict[str, Any]:
@@ -122,22 +119,16 @@ def _schema(function: Any, path: str) -> dict[str, Any]:
         raise template_error("wrong_type", path, message) from error
     try:
         schema: dict[str, Any] = make(function)
-    except Exception as error:  # it has exceptions of its own
+    except Exception as error:  # transformers has several exceptions for it
         raise template_error("wrong_type", path, f"{type(error).__name__}: {error}") from error
     return schema
 
 
 def document_list(documents: Any) -> Any:
-    """Documents as a template sees them.
-
-    Args:
-        documents: Dicts.
-
-    Returns:
-        Them, of plain values.
+    """Return documents as a template sees them.
 
     Raises:
-        TemplateError: If one is no dict.
+        TemplateError: If a document isn't a dict.
 
     """
     if documents is None:

@@ -1,4 +1,4 @@
-"""Programs for shapes of conversations: a chat template, compiled with its texts left open."""
+"""Programs for shapes of conversations: a chat template is compiled with the texts of the messages left open."""
 
 from __future__ import annotations
 
@@ -8,50 +8,54 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from promptpress._jinja.chat.messages import TAG, cut, normalised, tagged
-from promptpress._jinja.partial.builder import Builder
-from promptpress._jinja.partial.compile import Compiled, compile_names
-from promptpress._jinja.partial.machine import Machine
-from promptpress._jinja.partial.values import BailError, Sym, UnsupportedError, asked, forget, is_opaque
+from promptpress._jinja.compiler.builder import Builder
+from promptpress._jinja.compiler.compile import Compiled, compile_names
+from promptpress._jinja.compiler.machine import Machine
+from promptpress._jinja.compiler.values import (
+    BailError,
+    Sym,
+    UnsupportedError,
+    forget_inspections,
+    inspections,
+    is_opaque,
+)
 from promptpress._jinja.reference import Reference
 
-__all__ = ["HOLES", "compile_shape"]
+__all__ = ["SLOTS", "compile_shape"]
 
-HOLES = "holes"
-"""The one column of such a program: the texts of a conversation's holes."""
+SLOTS = "slots"
+"""The only column of such a program: the texts of a conversation's slots."""
 
 
 def compile_shape(
     reference: Reference, skeleton: str, names: Mapping[str, Any], continued: str | None
 ) -> tuple[Compiled | None, str | None]:
-    """Compile a template for conversations of a shape.
+    """Compile a template for conversations of one shape; return the program, or None and the reason.
 
     Args:
         reference: The template.
         skeleton: The shape, as the core gives it.
-        names: What the template is rendered with beside the messages.
-        continued: Which field of the last message is to be continued, if any.
-
-    Returns:
-        The program; or None, and why there is none.
+        names: The variables of the template, without the messages.
+        continued: The field of the last message that is to be continued, if any.
 
     """
-    builder = Builder((HOLES,))
+    builder = Builder((SLOTS,))
     numbers = itertools.count()
-    before = asked()
+    before = inspections()
     try:
         messages = normalised(_open(json.loads(skeleton), builder, numbers), is_opaque)
         after = None if continued is None else _continued(builder, messages, continued, reference.source)
-    except Exception as error:  # whatever each such row raises
+    except Exception as error:  # each such row raises it, whatever it is
         return None, str(error) if isinstance(error, BailError) else f"raises {type(error).__name__}: {error}"
     finally:
-        forget(before)
+        forget_inspections(before)
     return compile_names(reference, builder, {"messages": messages, **names}, None, after=after), None
 
 
 def _open(skeleton: Any, builder: Builder, numbers: Iterator[int]) -> Any:
-    """The values of a skeleton: strings begin with "=", and "?" is the next hole."""
+    """Return the values of a skeleton: strings begin with "=", and "?" is the next slot."""
     if isinstance(skeleton, str):
-        return builder.hole(next(numbers)) if skeleton == "?" else skeleton[1:]
+        return builder.slot(next(numbers)) if skeleton == "?" else skeleton[1:]
     if isinstance(skeleton, list):
         return [_open(item, builder, numbers) for item in skeleton]
     if isinstance(skeleton, dict):
@@ -60,48 +64,48 @@ def _open(skeleton: Any, builder: Builder, numbers: Iterator[int]) -> Any:
 
 
 def _continued(builder: Builder, messages: list[Any], field: str, source: str) -> Callable[[Machine, Any], Any]:
-    """Put the tag behind the last message, and say what becomes of the text."""
+    """Put the tag after the last message; return a function that cuts the rendered text."""
 
     def join(text: Any, tag: str) -> Any:
         if not is_opaque(text):
             return text + tag
         return builder.operation("concat", text.node, builder.constant(tag))
 
-    def same(one: Any, other: Any) -> bool:
-        if is_opaque(one) and is_opaque(other):
-            if one.node == other.node:
+    def same(left: Any, right: Any) -> bool:
+        if is_opaque(left) and is_opaque(right):
+            if left.node == right.node:
                 return True
             raise UnsupportedError("two texts of reasoning may be equal")
-        return not is_opaque(one) and not is_opaque(other) and bool(one == other)
+        return not is_opaque(left) and not is_opaque(right) and bool(left == right)
 
     final = tagged(messages, field, source, join, same)
     return lambda machine, text: _cut(machine, text, final)
 
 
 def _cut(machine: Machine, text: Any, final: Any) -> Any:
-    """`cut` of a text that may not be there yet."""
+    """Apply `cut` to a text that may not be known yet."""
     if not is_opaque(text) and not is_opaque(final):
         return machine.real(cut, text, final)
     if type(text) is not Sym or not (type(final) is Sym or type(final) is str):
         raise UnsupportedError("the text is none that could be cut")
     parts = _parts(machine, text)
-    _demand(machine, text, final.strip() if type(final) is str else final, parts)
+    _require(machine, text, final.strip() if type(final) is str else final, parts)
     last = parts[-1]
     if type(last) is str and TAG.strip() in last:
         end = last.rindex(TAG.strip())
         head = machine.concat([*parts[:-1], last[:end]])
         return head if last.startswith(TAG, end) else machine.operate("rstrip", head, None)
     tag = TAG.strip()
-    machine.branch(machine.condition(machine.operate("contains", text, tag)), _go_on, _refuse)
-    at = machine.operate("rfind", text, tag)
-    head = machine.operate("slice", text, None, at, None)
-    found = machine.operate("slice", text, at, machine.operate("add", at, len(TAG)), None)
-    has_blank = machine.condition(machine.operate("eq", found, TAG))
+    machine.branch(machine.condition(machine.operate("contains", text, tag)), _accept, _refuse)
+    start = machine.operate("rfind", text, tag)
+    head = machine.operate("slice", text, None, start, None)
+    found_tag = machine.operate("slice", text, start, machine.operate("add", start, len(TAG)), None)
+    has_blank = machine.condition(machine.operate("eq", found_tag, TAG))
     return machine.branch(has_blank, lambda: head, lambda: machine.operate("rstrip", head, None))
 
 
 def _parts(machine: Machine, text: Sym) -> list[Any]:
-    """What a text is put together of: texts, and values of the row."""
+    """Return the parts of a concatenated text: texts, and values of the row."""
     out: list[Any] = []
     todo = [text.node]
     while todo:
@@ -112,7 +116,7 @@ def _parts(machine: Machine, text: Sym) -> list[Any]:
             todo += reversed(operands)
         else:
             out.append(machine.constant_or_sym(number))
-    # A tag may lie in two constants that stand next to each other.
+    # A tag may lie in two neighbouring constants.
     joined: list[Any] = []
     for is_text, parts in itertools.groupby(out, lambda part: type(part) is str):
         neighbours = list(parts)
@@ -120,23 +124,23 @@ def _parts(machine: Machine, text: Sym) -> list[Any]:
     return joined
 
 
-def _demand(machine: Machine, text: Sym, final: Any, parts: list[Any]) -> None:
-    """Let rows go whose text lacks the last message."""
+def _require(machine: Machine, text: Sym, final: Any, parts: list[Any]) -> None:
+    """Let Jinja2 render rows whose text lacks the last message."""
     if type(final) is Sym:
         whole = [part.node for part in parts if type(part) is Sym]
         if final.node in whole or any(_is_strip(machine, machine.builder.nodes[node], final.node) for node in whole):
             return
         final = machine.operate("strip", final, None)
-    machine.branch(machine.condition(machine.operate("contains", text, final)), _go_on, _refuse)
+    machine.branch(machine.condition(machine.operate("contains", text, final)), _accept, _refuse)
 
 
 def _is_strip(machine: Machine, node: tuple[Any, ...], of: int) -> bool:
-    """Whether a node is what `strip()` leaves of a text."""
+    """Return true if a node is `strip()` of a text."""
     blanks = len(node) < 3 or machine.builder.constants.get(node[2], "") is None
     return node[:2] == ("strip", of) and blanks
 
 
-def _go_on() -> None:
+def _accept() -> None:
     return None
 
 

@@ -1,4 +1,4 @@
-"""Where chat templates and special tokens come from: folders, files, configurations, and tokenizers in memory."""
+"""Sources of chat templates and special tokens: folders, files, configurations, and tokenizers in memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from promptpress._errors import template_error
-from promptpress._model_classes import did_you_mean
+from promptpress._errors.errors import template_error
+from promptpress._errors.suggestions import did_you_mean
 
 __all__ = ["TokenizerTemplates", "templates_of"]
 
@@ -19,64 +19,60 @@ _TEMPLATE, _MORE_TEMPLATES, _OLD_TEMPLATE = "chat_template.jinja", "additional_c
 
 
 class TokenizerTemplates(NamedTuple):
-    """What a tokenizer has for chats.
+    """The chat templates and special tokens of a tokenizer.
 
     Args:
-        templates: Sources by name; one alone is "default".
-        tokens: Special tokens by the names that templates know them by.
-        place: Where they are from, for errors.
+        templates: Sources by name; a single one is "default".
+        tokens: Special tokens by the names that templates use.
+        source_name: What they were read from, for errors.
 
     """
 
     templates: dict[str, str]
     tokens: dict[str, str]
-    place: str
+    source_name: str
 
     def chosen(self, name: str | None, *, with_tools: bool) -> str:
-        """A template, as `apply_chat_template` chooses it.
+        """Return the source of a template, chosen as `apply_chat_template` does.
 
         Args:
-            name: Which one; None: "tool_use" where there are tools and there is one, else "default".
-            with_tools: Whether there are tools.
-
-        Returns:
-            Its source.
+            name: The template's name; None: "tool_use" if there are tools and there is such a template, else "default".
+            with_tools: True if there are tools.
 
         Raises:
-            TemplateError: If there is none, or none of that name.
+            TemplateError: If there is no template, or none of that name.
 
         """
         if not self.templates:
-            beside = Path(self.place).with_name(_TEMPLATE)
+            template_file = Path(self.source_name).with_name(_TEMPLATE)
             remedy = (
-                f"{beside} may be it: give the folder"
-                if self.place.endswith(".json") and beside.is_file()
+                f"{template_file} may be it: give the folder"
+                if self.source_name.endswith(".json") and template_file.is_file()
                 else "give its source: ChatTemplate(source, ...)"
             )
-            message = f"{self.place} has no chat template; {remedy}"
+            message = f"{self.source_name} has no chat template; {remedy}"
             raise template_error("missing_template", "source", message)
         if name is None:
             name = "tool_use" if with_tools and "tool_use" in self.templates else "default"
         if name not in self.templates:
-            known = ", ".join(map(repr, sorted(self.templates)))
+            names = ", ".join(map(repr, sorted(self.templates)))
             remedy = did_you_mean(name, list(self.templates))
-            message = f"{self.place} has no chat template {name!r}; it has {known}{remedy or '; name one by template='}"
+            message = (
+                f"{self.source_name} has no chat template {name!r}; it has {names}{remedy or '; name one by template='}"
+            )
             raise template_error("unknown_name", "template", message)
         return self.templates[name]
 
 
 def templates_of(source: Any) -> TokenizerTemplates:
-    """Read what a tokenizer has for chats.
+    """Read the chat templates and special tokens of a tokenizer.
 
     Args:
         source: A folder, a file (`tokenizer_config.json`, `chat_template.jinja`, `chat_template.json`), a dict as in
             `tokenizer_config.json`, or an object with `chat_template` and `special_tokens_map`.
 
-    Returns:
-        Its templates and special tokens.
-
     Raises:
-        TemplateError: If it can't be read.
+        TemplateError: If the source can't be read.
 
     >>> config = {"chat_template": "{{ bos_token }}", "bos_token": {"content": "<s>"}, "add_bos_token": True}
     >>> templates_of(config).templates, templates_of(config).tokens
@@ -90,7 +86,7 @@ def templates_of(source: Any) -> TokenizerTemplates:
         if path.is_dir():
             return _of_folder(path)
         if path.suffix == ".json":
-            return templates_of(_json(path))._replace(place=str(path))
+            return templates_of(_json(path))._replace(source_name=str(path))
         if path.suffix == ".jinja":
             return TokenizerTemplates({"default": _text(path)}, {}, str(path))
         message = f"{path} is no folder, and no file of a tokenizer ({_CONFIG}, {_TEMPLATE}, {_OLD_TEMPLATE})"
@@ -101,8 +97,8 @@ def templates_of(source: Any) -> TokenizerTemplates:
         raise template_error("wrong_type", "source", message)
     tokenizer = source if hasattr(source, "special_tokens_map") else getattr(source, "tokenizer", None)
     tokens = getattr(tokenizer, "special_tokens_map", {})
-    found = {str(name): str(token) for name, token in tokens.items() if not isinstance(token, (list, tuple))}
-    return TokenizerTemplates(_named(source.chat_template), found, f"the {kind}")
+    texts = {str(name): str(token) for name, token in tokens.items() if not isinstance(token, (list, tuple))}
+    return TokenizerTemplates(_named(source.chat_template), texts, f"the {kind}")
 
 
 def _of_folder(folder: Path) -> TokenizerTemplates:
@@ -123,16 +119,14 @@ def _of_folder(folder: Path) -> TokenizerTemplates:
 
 
 def _named(template: Any) -> dict[str, str]:
-    """Templates by name, of whatever a configuration or a tokenizer has."""
+    """Return templates by name, given what a configuration or a tokenizer has."""
     if template is None:
         return {}
     if isinstance(template, str):
         return {"default": template}
     try:
-        named = (
-            template.items() if isinstance(template, Mapping) else [(one["name"], one["template"]) for one in template]
-        )
-        out = dict(named)
+        is_mapping = isinstance(template, Mapping)
+        out = dict(template if is_mapping else ((entry["name"], entry["template"]) for entry in template))
     except (TypeError, KeyError):
         out = {"": None}
     if not all(isinstance(text, str) for text in (*out, *out.values())):
@@ -142,13 +136,13 @@ def _named(template: Any) -> dict[str, str]:
 
 
 def _tokens(config: Mapping[str, Any]) -> dict[str, str]:
-    """The special tokens of a configuration: texts, or dicts that have one as their `content`."""
-    found = {}
+    """Return the special tokens of a configuration: texts, or dicts with the text as their `content`."""
+    tokens = {}
     for more in ("model_specific_special_tokens", "extra_special_tokens"):
         if isinstance(config.get(more), Mapping):
-            found.update(config[more])
-    found.update({name: value for name, value in config.items() if name in _STANDARD or name.endswith("_token")})
-    texts = {name: token.get("content") if isinstance(token, Mapping) else token for name, token in found.items()}
+            tokens.update(config[more])
+    tokens.update({name: value for name, value in config.items() if name in _STANDARD or name.endswith("_token")})
+    texts = {name: token.get("content") if isinstance(token, Mapping) else token for name, token in tokens.items()}
     return {name: text for name, text in texts.items() if isinstance(text, str)}
 
 
@@ -161,9 +155,9 @@ def _text(path: Path) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(_text(path))
+        content = json.loads(_text(path))
     except ValueError as error:
         raise template_error("unreadable_config", "source", f"{path} holds no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise template_error("unreadable_config", "source", f"{path} holds no object, but a {type(found).__name__}")
-    return found
+    if not isinstance(content, dict):
+        raise template_error("unreadable_config", "source", f"{path} holds no object, but a {type(content).__name__}")
+    return content

@@ -1,18 +1,16 @@
-"""The list of prompts: every row of the table, or those that a search found."""
+"""The list of prompts: all rows of the table, or those that a search found."""
 
 from __future__ import annotations
 
 from nicegui import ui
 
-from promptpress._view.visible import one_line
-from promptpress._viewer.comparing import Comparing
-from promptpress._viewer.row_finder import RowFinder
-from promptpress._viewer.search import Search
+from promptpress._utils.escapes import one_line
+from promptpress._viewer.search import DifferenceSearch, RowFinder, TextSearch
 from promptpress._viewer.view import View
 
 _GRID = {
     "columnDefs": [
-        {"field": "row", "headerName": "Row", "width": 92, "cellClass": "pp-number", "headerClass": "pp-right"},
+        {"field": "row", "headerName": "Row", "width": 84, "cellClass": "pp-number", "headerClass": "pp-right"},
         {"field": "size", "headerName": "Bytes", "width": 98, "cellClass": "pp-number", "headerClass": "pp-right"},
         {"field": "text", "headerName": "Prompt", "flex": 1, "cellClass": "pp-line"},
     ],
@@ -30,78 +28,77 @@ _GRID = {
 
 
 class ListPanel:
-    """The list with its fields, go to and search.
-
-    Args:
-        view: what the page shows.
-        name: the view's name, under which the browser fetches.
-
-    """
+    """The list with its fields, go to a row and search. The browser fetches the view's lines by its name."""
 
     def __init__(self, view: View, name: str) -> None:
         self._view = view
-        self._told = (-1, False)
+        self._reported = (-1, False)
         self._was_done = view.store.done
         with ui.element("section").classes("pp-list").props("aria-label=List"):
             with ui.element("div").classes("pp-tools"):
                 self._row = ui.input("Go to row").props("dense outlined inputmode=numeric").classes("pp-goto")
                 self._row.on("keydown.enter", self._go_typed)
                 self._wanted = ui.input("Search in all prompts").props("dense outlined clearable").classes("pp-search")
-                self._wanted.on("keydown.enter", self.look)
+                self._wanted.on("keydown.enter", self.search)
                 self._wanted.on("clear", self.end)
                 self._case = ui.checkbox("Aa", value=False).props("dense").classes("pp-case")
-                self._case.tooltip("Upper and lower case count").on_value_change(self.again)
-            with ui.element("div").classes("pp-found") as self._found:
+                self._case.tooltip("Upper and lower case count").on_value_change(self.refresh)
+            with ui.element("div").classes("pp-found") as self._status:
                 self._bar = ui.linear_progress(0, show_value=False, size="3px").classes("pp-bar")
                 self._says = ui.label().classes("pp-says").props("role=status")
                 self._stop = ui.button("Stop", on_click=self._cancel).props("flat dense no-caps").classes("pp-stop")
                 ui.button("All rows", on_click=self.end).props("flat dense no-caps").classes("pp-all")
-            self._found.set_visibility(False)
+            self._status.set_visibility(False)
             options = {
                 **_GRID,
                 ":datasource": f'promptpress.rows("{name}")',
                 ":onGridReady": "event => promptpress.ready(event.api)",
                 ":onCellFocused": "event => promptpress.focused(event)",
+                ":onBodyScroll": "() => promptpress.shared()",
+                ":onModelUpdated": "() => promptpress.shared()",
             }
+            with ui.element("details").classes("pp-shared").props("id=pp-shared hidden"):
+                with ui.element("summary"):
+                    ui.element("span").props("id=pp-shared-size")
+                ui.element("pre").props("id=pp-shared-text tabindex=0")
             self._grid = ui.aggrid(options, auto_size_columns=False).classes("pp-grid")
 
-    def look(self) -> None:
-        """Begin to search for what stands in the field; end the search where nothing does."""
-        wanted = self._wanted.value or ""
-        view = self._view
+    def search(self) -> None:
+        """Search for the text in the field; if it is empty, end the search."""
+        wanted, view = self._wanted.value or "", self._view
         self._cancel()
         if wanted:
-            self._show(Search(view.source, wanted, ignore_case=not self._case.value, label=view.label))
+            self._show(TextSearch(view.source, wanted, ignore_case=not self._case.value, label=view.label))
         else:
             self._show(None)
 
     def compare(self) -> None:
-        """Begin to look for the rows in which both choices differ."""
+        """Search for the rows for which the two choices differ."""
         view = self._view
         self._wanted.set_value("")
         self._cancel()
-        self._show(Comparing(view.source, view.sources.of(view.other or view.choice)))
+        self._show(DifferenceSearch(view.source, view.sources.of(view.other or view.choice)))
 
     def _show(self, finder: RowFinder | None) -> None:
         self._view.finder = finder
-        self._found.set_visibility(finder is not None)
-        self._told = (-1, False)
+        self._status.set_visibility(finder is not None)
+        self._reported = (-1, False)
         self.tick()
         ui.run_javascript("promptpress.refresh()")
 
-    def again(self) -> None:
-        """Show what is chosen now; what was found is looked for again."""
-        if isinstance(self._view.finder, Comparing):
+    def refresh(self) -> None:
+        """Show the present choice; a search is repeated."""
+        if isinstance(self._view.finder, DifferenceSearch):
             self.compare()
         elif self._view.finder is not None:
-            self.look()
+            self.search()
         else:
             ui.run_javascript("promptpress.refresh(true)")
 
     def end(self) -> None:
         """End the search and show all rows."""
         self._wanted.set_value("")
-        self.look()
+        self.search()
 
     def go(self, row: int) -> None:
         """Go to a row of the table."""
@@ -123,29 +120,31 @@ class ListPanel:
             self._view.finder.cancel()
 
     def tick(self) -> None:
-        """Say how far a search is; show what it has found when there is something new."""
+        """Report the progress of a search, and show new results."""
         finder, store = self._view.finder, self._view.store
         if finder is None:
             if store.done and not self._was_done:
-                ui.run_javascript("promptpress.recount()")  # now it is known how many there are
+                ui.run_javascript("promptpress.recount()")  # the number of rows is known now
             self._was_done = store.done
             return
-        now = (len(finder.found), finder.done)
-        if now == self._told and finder.done:
+        count, done = len(finder.rows), finder.done
+        reported_count, reported_done = self._reported
+        if done and (count, done) == self._reported:
             return
-        if (self._told[0] < 100 and now[0] != self._told[0]) or (now[1] and not self._told[1]):
-            ui.run_javascript("promptpress.refresh()")  # the first that are found are shown while it goes on
-        self._told = now
+        if (reported_count < 100 and count != reported_count) or (done and not reported_done):
+            ui.run_javascript("promptpress.refresh()")  # the first results are shown while the search goes on
+        self._reported = (count, done)
         total = store.num_rows
         self._bar.set_value(finder.seen / total if total else 0)
-        self._bar.set_visibility(not finder.done)
-        self._stop.set_visibility(not finder.done)
-        self._says.set_text(one_line(finder.error or _said(finder)))
+        self._bar.set_visibility(not done)
+        self._stop.set_visibility(not done)
+        self._says.set_text(one_line(finder.error or _progress(finder)))
 
 
-def _said(finder: RowFinder) -> str:
-    what = "found" if isinstance(finder, Search) else "differ" if len(finder.found) != 1 else "differs"
-    found = f"{len(finder.found):,} {what} in {finder.seen:,} rows"
+def _progress(finder: RowFinder) -> str:
+    count = len(finder.rows)
+    verb = "found" if isinstance(finder, TextSearch) else "differ" if count != 1 else "differs"
+    text = f"{count:,} {verb} in {finder.seen:,} rows"
     if finder.cancelled:
-        return f"{found}, stopped"
-    return found if finder.done else f"{found} so far"
+        return f"{text}, stopped"
+    return text if finder.done else f"{text} so far"

@@ -1,4 +1,4 @@
-"""What the page fetches: lines of the list, and prompts as HTML. All of it behind the guard."""
+"""Answers to the fetches of the page, which the guard lets through: lines of the list, and prompts as HTML."""
 
 from __future__ import annotations
 
@@ -10,36 +10,33 @@ from typing import Any
 from fastapi import Response
 from nicegui import app
 
-from promptpress._file_errors import reason
-from promptpress._view.visible import one_line
-from promptpress._viewer.compared_html import compared_html
-from promptpress._viewer.prompt_html import SHOWN, cut, page_stylesheet, rows_html, rows_legend
+from promptpress._errors.file_errors import reason
+from promptpress._prompts.html import legend_html, stylesheet_under
+from promptpress._utils.escapes import one_line, visible
+from promptpress._viewer.columns_html import columns_html
+from promptpress._viewer.prompt_html import MAX_CHARACTERS, compared_html, cut, rows_html
 from promptpress._viewer.view import View
 
 STATIC = "/_promptpress"
-"""Where our own script and style are, below the token."""
+"""The path of the page's own script and style, below the token."""
 
 _MAX_LINES = 1000
+_MAX_SHARED = 20_000
 
 
 def add_routes(views: dict[str, View]) -> None:
-    """Add what the page fetches to NiceGUI's app.
-
-    Args:
-        views: the open pages by their names, which are random.
-
-    """
+    """Add the routes to NiceGUI's app, for the open pages by their random names."""
     app.add_static_files(STATIC, str(Path(__file__).parent / "static"))
 
     def style() -> Response:
-        return Response(page_stylesheet(), media_type="text/css")
+        return Response(stylesheet_under("body.body--light", "body.body--dark"), media_type="text/css")
 
     def lines(view: str, start: int, stop: int) -> Response:
-        return _answer(views, view, lambda shown: _lines_of(shown, start, min(stop, start + _MAX_LINES)))
+        return _answer(views, view, lambda state: _lines_of(state, start, min(stop, start + _MAX_LINES)))
 
     def prompt(view: str, line: int, whole: bool = False, whitespace: bool = False, compare: bool = False) -> Response:
         options = {"whole": whole, "whitespace": whitespace, "compare": compare}
-        return _answer(views, view, lambda shown: _prompt_of(shown, line, **options))
+        return _answer(views, view, lambda state: _prompt_of(state, line, **options))
 
     app.get("/prompts.css")(style)
     app.get("/lines")(lines)
@@ -47,14 +44,16 @@ def add_routes(views: dict[str, View]) -> None:
 
 
 def _lines_of(view: View, start: int, stop: int) -> dict[str, Any]:
-    lines = view.lines(start, stop)
-    return {"lines": [_line_of(line) for line in lines], "total": view.count()}
-
-
-def _line_of(line: dict[str, Any]) -> dict[str, Any]:
-    size = line["size"]
-    text = one_line(line["text"].replace("\n", "↵"))
-    return {**line, "size": "" if size is None else f"{size:,}", "text": text, "wrong": size is None}
+    out = []
+    lines, shared = view.window(start, stop)
+    for line in lines:
+        size = line["size"]
+        text = one_line(line["text"].replace("\n", "↵"))
+        out.append({**line, "size": "" if size is None else f"{size:,}", "text": text, "wrong": size is None})
+    answer: dict[str, Any] = {"lines": out, "total": view.count()}
+    if shared:
+        answer |= {"shared": visible(shared[:_MAX_SHARED]), "sharedSize": f"{len(shared):,}"}
+    return answer
 
 
 def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare: bool) -> dict[str, Any]:
@@ -62,10 +61,14 @@ def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare:
     prompts = view.prompts(row)
     if compare and view.other is not None:
         others = view.prompts(row, other=True)
-        html = compared_html(list(cut(prompts, SHOWN)), list(cut(others, SHOWN)), whitespace=whitespace)
-        return {"row": row, "html": html, "legend": rows_legend([*prompts, *others])}
+        sides = [list(cut(side, MAX_CHARACTERS)) for side in (prompts, others)]
+        html = compared_html(*sides, names=view.names(), whitespace=whitespace)
+        columns = columns_html(view.columns(row), [*prompts, *others])
+        return {"row": row, "html": html, "legend": legend_html(sides[0] + sides[1]), "columns": columns}
     html, left = rows_html(prompts, whole=whole, whitespace=whitespace)
-    answer: dict[str, Any] = {"row": row, "html": html, "legend": rows_legend(prompts)}
+    columns = columns_html(view.columns(row), prompts)
+    legend = legend_html(prompts if whole else cut(prompts, MAX_CHARACTERS))
+    answer: dict[str, Any] = {"row": row, "html": html, "legend": legend, "columns": columns}
     if left:
         answer["cut"] = f"Show all: {left:,} more characters"
     if view.search is not None:
@@ -80,8 +83,8 @@ def _answer(views: dict[str, View], name: str, make: Callable[[View], dict[str, 
     try:
         return _json(make(view))
     except IndexError:
-        if view.finder is not None and not view.finder.found:
-            return _json({"html": "", "legend": ""})  # the list says how many were found, and that is what is shown
+        if view.finder is not None and not view.finder.rows:
+            return _json({"html": "", "legend": ""})  # the list says that no row was found
         return _json({"error": "there is no such row"})
     except Exception as error:
         return _json({"error": one_line(reason(error))})

@@ -1,4 +1,4 @@
-"""The local server: bound to loopback, behind the token."""
+"""The local server, which is bound to loopback and needs the token."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import uvicorn
 from fastapi import FastAPI
 from nicegui import app, ui
 
-from promptpress._file_errors import UsageError, reason
-from promptpress._view.visible import one_line
+from promptpress._errors.file_errors import UsageError, reason
+from promptpress._utils.escapes import one_line
 from promptpress._viewer.guard import Guard
 
 _HOST = "127.0.0.1"
@@ -25,16 +25,13 @@ _ICON = (
 
 
 def serve(title: str, port: int, announce: Callable[[str], None], *, open_browser: bool) -> None:
-    """Serve the pages that NiceGUI knows, until the process is interrupted.
+    """Serve the pages of NiceGUI's app until the process is interrupted.
 
-    Args:
-        title: of the page.
-        port: the port; 0: any that is free.
-        announce: is told the address when the server answers there.
-        open_browser: whether the system's browser is sent there.
+    Port 0 is any free port. `announce` receives the address when the server answers there; if `open_browser` is true,
+    the system's browser opens it.
 
     Raises:
-        UsageError: when the port can't be had.
+        UsageError: If the port can't be used.
 
     """
     if port > _LAST_PORT:
@@ -56,8 +53,8 @@ def serve(title: str, port: int, announce: Callable[[str], None], *, open_browse
             dark=None,
             tailwind=False,
             show_welcome_message=False,
-            reconnect_timeout=60,  # seconds that a page's state outlives its connection: a lid that is closed
-            gzip_middleware_factory=None,  # nothing is gained on loopback
+            reconnect_timeout=60,  # seconds that a page's state outlives its connection, for a laptop that was closed
+            gzip_middleware_factory=None,  # no gain on loopback
             cache_control_directives="private, max-age=3600",
         )
         address = f"http://{_HOST}:{port}/{token}/"
@@ -65,13 +62,13 @@ def serve(title: str, port: int, announce: Callable[[str], None], *, open_browse
         def started() -> None:
             announce(address)
             if open_browser:
-                # The browser's command line can be read by every user of the machine: it isn't told the token.
+                # Every user of the machine can read the browser's command line, so the token isn't in it.
                 once = f"http://{_HOST}:{port}/{guarded.ticket()}"
-                # Some browsers don't return before they are closed.
+                # Some browsers only return when they are closed.
                 threading.Thread(target=webbrowser.open, args=(once,), daemon=True).start()
 
         app.on_startup(started)
-        listening.listen()  # so that a browser that is quicker than the server waits
+        listening.listen()  # so that a browser that is faster than the server waits
         guarded = Guard(root, token, port)
         config = uvicorn.Config(
             guarded, log_level="error", access_log=False, ws="websockets-sansio", proxy_headers=False

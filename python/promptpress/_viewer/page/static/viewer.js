@@ -1,9 +1,11 @@
-// The part of the page that has to answer at once: the list's windows, the prompt under the cursor, keys.
-// Values of the data come as text, and as HTML only from the server's own writer, which escapes every one of them.
+// The part of the page that has to respond at once: the windows of the list, the current prompt, keys.
+// Values of the data come as text, or as HTML from the server's own writer, which escapes all of them.
 "use strict";
 
 globalThis.promptpress = (() => {
   const state = { view: null, api: null, line: 0, compare: false, whole: false, spaces: false, last: null, total: -1 };
+  const beginnings = new Map(); // what the rows of a window begin with, by the window's number
+  const WINDOW = 100; // rows that the grid asks for at once
   const byId = (id) => document.getElementById(id);
 
   async function ask(path, parameters, signal) {
@@ -33,6 +35,7 @@ globalThis.promptpress = (() => {
           return;
         }
         state.total = answer.total;
+        beginnings.set(window.startRow / WINDOW, { text: answer.shared ?? "", size: answer.sharedSize });
         window.successCallback(answer.lines, answer.total ?? -1);
       },
     };
@@ -40,16 +43,17 @@ globalThis.promptpress = (() => {
 
   function ready(api) {
     state.api = api;
-    const narrow = matchMedia("(max-width: 800px)"); // the size stands above the prompt as well
-    const fit = () => api.setColumnsVisible(["size"], !narrow.matches);
-    narrow.addEventListener("change", fit);
-    fit();
+    const narrow = matchMedia("(max-width: 800px)"); // the size is also above the prompt
+    state.fit = () => api.setColumnsVisible(["size"], !narrow.matches && !state.compare);
+    narrow.addEventListener("change", state.fit);
+    state.fit();
     show(0);
   }
 
   function refresh(keep) {
     if (!state.api) return;
     if (!keep) state.line = 0;
+    beginnings.clear();
     state.api.purgeInfiniteCache();
     if (!keep) state.api.ensureIndexVisible(0, "top");
     show(state.line);
@@ -57,6 +61,17 @@ globalThis.promptpress = (() => {
 
   function recount() {
     state.api?.refreshInfiniteCache();
+  }
+
+  // Above the list: what the rows in sight begin with, which they leave out.
+  function shared() {
+    const first = state.api?.getFirstDisplayedRowIndex() ?? -1;
+    const { text, size } = beginnings.get(Math.floor(first / WINDOW)) ?? { text: "" };
+    const place = byId("pp-shared");
+    place.hidden = !text;
+    if (!text) return;
+    byId("pp-shared-size").textContent = `… is what all these rows begin with: ${size} characters`;
+    if (byId("pp-shared-text").textContent !== text) byId("pp-shared-text").textContent = text;
   }
 
   function focused(event) {
@@ -83,17 +98,17 @@ globalThis.promptpress = (() => {
 
   // The prompt.
 
-  let asked = null;
-  const current = new CSSStyleSheet(); // marks the line that is shown, wherever the grid draws it
+  let pending = null;
+  const current = new CSSStyleSheet(); // marks the current line wherever the grid draws it
   document.adoptedStyleSheets.push(current);
 
   async function show(line, whole = false) {
     state.line = line;
     state.whole = whole;
     current.replaceSync(`.pp-grid .ag-row[row-index="${line}"] { background: var(--pp-current); }`);
-    asked?.abort();
-    asked = new AbortController();
-    const { signal } = asked;
+    pending?.abort();
+    pending = new AbortController();
+    const { signal } = pending;
     let answer;
     try {
       answer = await ask("prompt", { view: state.view, line, whole, compare: state.compare, whitespace: state.spaces }, signal);
@@ -112,10 +127,12 @@ globalThis.promptpress = (() => {
     if (answer.error !== undefined) {
       place.replaceChildren(Object.assign(document.createElement("p"), { className: "pp-wrong", textContent: answer.error }));
     } else {
-      place.innerHTML = answer.html; // all values escaped; the policy of the page runs no script that stood in it
+      place.innerHTML = answer.html; // all values are escaped, and the policy of the page would run no script in it
       if (answer.cut) place.append(showAll(answer.cut));
     }
     byId("pp-colours").innerHTML = answer.legend ?? "";
+    byId("pp-values").innerHTML = answer.columns ?? "";
+    byId("pp-columns").hidden = !answer.columns;
     for (const piece of place.querySelectorAll(".pp-piece[title]")) piece.tabIndex = 0;
     place.scrollTop = 0;
     mark(answer.wanted ?? "", answer.ignoreCase);
@@ -127,39 +144,39 @@ globalThis.promptpress = (() => {
     return button;
   }
 
-  // What was searched is marked without touching the text: a match may lie across pieces.
+  // Matches of a search are marked without changing the text, because a match may cross pieces.
   function mark(wanted, ignoreCase) {
     if (!globalThis.Highlight) return;
     CSS.highlights.delete("pp-found");
     if (!wanted) return;
     const nodes = [];
     let text = "";
-    for (const one of byId("pp-place").querySelectorAll(".pp-role, .pp-text")) {
-      const walk = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+    for (const element of byId("pp-place").querySelectorAll(".pp-role, .pp-text")) {
+      const walk = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
       while (walk.nextNode()) {
         nodes.push([text.length, walk.currentNode]);
         text += walk.currentNode.data;
       }
-      text += "\0"; // which no text that is shown has: a match doesn't go from one to the next
+      text += "\0"; // separates texts, so that no match crosses them: no visible text has it
     }
-    const at = (place) => {
+    const nodeAt = (index) => {
       let low = 0;
       for (let high = nodes.length; high - low > 1; ) {
         const middle = (low + high) >> 1;
-        if (nodes[middle][0] <= place) low = middle;
+        if (nodes[middle][0] <= index) low = middle;
         else high = middle;
       }
-      return [nodes[low][1], place - nodes[low][0]];
+      return [nodes[low][1], index - nodes[low][0]];
     };
-    // Each character in its place: the dotted capital I alone would become two.
-    const lower = (said) => said.replaceAll("\u0130", "\ufdd0").toLowerCase();
-    const within = ignoreCase ? lower(text) : text;
-    const sought = ignoreCase ? lower(wanted) : wanted;
+    // The length stays: the dotted capital I alone would become two characters.
+    const lowercase = (string) => string.replaceAll("\u0130", "\ufdd0").toLowerCase();
+    const within = ignoreCase ? lowercase(text) : text;
+    const sought = ignoreCase ? lowercase(wanted) : wanted;
     const ranges = [];
-    for (let place = within.indexOf(sought); place >= 0 && ranges.length < 1000; place = within.indexOf(sought, place + sought.length)) {
+    for (let index = within.indexOf(sought); index >= 0 && ranges.length < 1000; index = within.indexOf(sought, index + sought.length)) {
       const range = document.createRange();
-      range.setStart(...at(place));
-      const [end, offset] = at(place + sought.length - 1);
+      range.setStart(...nodeAt(index));
+      const [end, offset] = nodeAt(index + sought.length - 1);
       range.setEnd(end, Math.min(offset + 1, end.length));
       ranges.push(range);
     }
@@ -167,7 +184,7 @@ globalThis.promptpress = (() => {
     ranges[0]?.startContainer.parentElement?.scrollIntoView({ block: "nearest" });
   }
 
-  function tell(event) {
+  function showOrigin(event) {
     const piece = event.target.closest?.("#pp-place .pp-piece[title]");
     byId("pp-origin").textContent = piece ? `from: ${piece.title}` : "";
   }
@@ -176,6 +193,7 @@ globalThis.promptpress = (() => {
     if (state.compare === on) return;
     state.compare = on;
     document.body.classList.toggle("pp-comparing", on);
+    state.fit?.();
   }
 
   // Dark and light.
@@ -196,7 +214,7 @@ globalThis.promptpress = (() => {
   const focusOn = (selector) => document.querySelector(selector)?.focus();
   const click = (selector) => {
     const button = document.querySelector(selector);
-    if (button?.offsetParent) button.click(); // what isn't shown isn't meant
+    if (button?.offsetParent) button.click(); // hidden buttons do nothing
   };
   const keys = {
     j: () => move(1),
@@ -224,7 +242,7 @@ globalThis.promptpress = (() => {
       act();
     }
   });
-  for (const name of ["mouseover", "focusin"]) document.addEventListener(name, tell);
+  for (const name of ["mouseover", "focusin"]) document.addEventListener(name, showOrigin);
 
-  return { rows, ready, refresh, recount, reload: () => show(state.line), focused, go, compare, turn, spaces };
+  return { rows, ready, refresh, recount, shared, reload: () => show(state.line), focused, go, compare, turn, spaces };
 })();

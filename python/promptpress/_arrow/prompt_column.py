@@ -1,0 +1,60 @@
+"""The column of prompts in a rendered table: its index, and the Arrow types that it may have."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyarrow import types
+
+from promptpress._arrow.types import is_encoded, is_text
+from promptpress._errors.errors import render_error
+from promptpress._errors.suggestions import close_names
+
+__all__ = ["PROMPT_COLUMN", "column_of_prompts"]
+
+PROMPT_COLUMN = "prompt"
+"""What `Renderer` calls it, where no other name is given."""
+
+
+def column_of_prompts(schema: pa.Schema, name: str = PROMPT_COLUMN) -> int:
+    """Find the column of prompts; refuse one that holds none, of which nothing could be shown or measured.
+
+    Args:
+        schema: The schema of a rendered table.
+        name: The column's name.
+
+    Returns:
+        Its index.
+
+    Raises:
+        RenderError: If there is no such column (`missing_column`), there are several (`duplicate_column`), or it holds
+            neither texts nor lists (`wrong_column_type`).
+
+    >>> column_of_prompts(pa.schema([("id", pa.int64()), ("prompt", pa.string())]))
+    1
+    >>> column_of_prompts(pa.schema([("prompt", pa.int64())]))
+    Traceback (most recent call last):
+    ...
+    promptpress.RenderError: column "prompt": it holds int64; prompts are texts or lists of messages
+
+    """
+    indices = schema.get_all_field_indices(name)
+    if not indices:
+        close = close_names(name, schema.names)
+        hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(map(repr, schema.names))}"
+        raise render_error("missing_column", f"there is no column {name!r} of prompts{hint}")
+    if len(indices) > 1:
+        raise render_error("duplicate_column", f"there are {len(indices)} columns of this name", column=name)
+    kind = schema.field(indices[0]).type
+    if not _holds_prompts(kind):
+        message = f"it holds {kind}; prompts are texts or lists of messages"
+        raise render_error("wrong_column_type", message, column=name)
+    return int(indices[0])
+
+
+def _holds_prompts(kind: pa.DataType) -> bool:
+    if is_encoded(kind):
+        return _holds_prompts(kind.value_type)
+    return bool(is_text(kind) or types.is_null(kind) or str(kind).startswith(_LISTS))
+
+
+_LISTS = ("list<", "large_list<", "fixed_size_list<", "list_view<", "large_list_view<", "extension<")

@@ -1,0 +1,310 @@
+"""Field texts that need Python: columns whose type the core can't print, and the interpreter's printable characters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+import promptpress._core as _core
+from promptpress._arrow.narrow import narrowed
+from promptpress._errors.errors import render_error
+from promptpress._utils import lazy_compute as pc
+
+_NATIVE = frozenset(
+    kind.id
+    for kind in (
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.bool_(),
+        pa.int32(),
+        pa.int64(),
+        pa.float32(),
+        pa.float64(),
+        pa.null(),
+    )
+)
+"""Types that nearly all columns have, and that need no closer look."""
+
+_BINARY_DIGITS = b"01" + bytes(254)
+"""Turns the bytes 0 and 1 into digits."""
+
+
+def is_native(data_type: pa.DataType) -> bool:
+    """Return true if the core prints values of `data_type` itself.
+
+    The core says so, but for what it can't see: an extension type looks like its storage, and the C interface cuts a
+    field name at a NUL byte.
+
+    Args:
+        data_type: The type of a column.
+
+    """
+    return data_type.id in _NATIVE or (not _is_hidden(data_type) and _core.is_native(data_type))
+
+
+def _is_hidden(data_type: pa.DataType) -> bool:
+    """Return true if a type holds an extension type, or a field whose name has a NUL."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return True
+    if types.is_struct(data_type) and any("\0" in field.name for field in data_type):
+        return True
+    return any(map(_is_hidden, _children(data_type)))
+
+
+def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Table:
+    """Replace the columns that the core can't print by their texts.
+
+    Args:
+        table: The samples; column names are unique.
+        columns: The columns whose text is needed. The others stay as they are.
+        first_row: Number of the table's first row, where it is a slice; errors count from there.
+
+    Returns:
+        The table with each of `columns` that isn't native as a `large_string` column of `str(value)`, `None` for null.
+        Timestamps, times and durations in nanoseconds are what pyarrow gives where pandas isn't installed.
+        A native column stays as it is.
+
+    Raises:
+        RenderError: If a value can't be converted; names the row, the column and the value's start.
+
+    """
+    for name in columns:
+        index = table.schema.get_field_index(name)
+        column = table.column(index)
+        if is_native(column.type):
+            continue
+        texts = pa.chunked_array(list(_texts(column, name, first_row)), pa.large_string())
+        table = table.set_column(index, pa.field(name, pa.large_string()), texts)
+    return table
+
+
+def values(column: pa.ChunkedArray, name: str, first_row: int = 0) -> list[Any]:
+    """Return the values of a column as Python has them, whose `str` `with_texts` gives.
+
+    Args:
+        column: A column of any type.
+        name: Its name, for errors.
+        first_row: Number of the column's first row, where it is a slice; errors count from there.
+
+    Returns:
+        Its values, nanoseconds as where pandas isn't installed.
+
+    Raises:
+        RenderError: As `with_texts`.
+
+    """
+    return [value for chunk in _converted(column, name, first_row, lambda value: value) for value in chunk]
+
+
+def printable_bitmap() -> bytes:
+    """Return the characters that this interpreter prints as they are, for the core's `repr` of strings.
+
+    Returns:
+        One bit for each of the 0x110000 code points, the lowest bit of the first byte for the first one:
+        `str.isprintable`.
+
+    """
+    # All code points of a plane as UTF-32, written column by column: counting up in Python takes longer than the rest.
+    codes = bytearray(4 * 0x10000)
+    codes[0::4] = bytes(range(256)) * 256
+    codes[1::4] = b"".join(bytes([high]) * 256 for high in range(256))
+    planes = []
+    for plane in range(17):
+        codes[2::4] = bytes([plane]) * 0x10000
+        planes.append(_printable(codes.decode("utf-32-le", "surrogatepass")))
+    return b"".join(planes)
+
+
+def _printable(plane: str) -> bytes:
+    """Pack `str.isprintable` of each character of a plane.
+
+    Asking all 1.1 million characters one by one takes several times longer.
+    Unicode hands out characters in columns of 16, so a plane without a printable character at any multiple of 16 has
+    none at all: most of them. Of the others, a block of ideographs is printable as a whole.
+    """
+    if not any(map(str.isprintable, plane[::16])):
+        return bytes(len(plane) // 8)
+    blocks = []
+    for start in range(0, len(plane), 1024):
+        block = plane[start : start + 1024]
+        if block.isprintable():
+            blocks.append(b"\xff" * 128)
+        else:
+            digits = bytes(map(str.isprintable, block)).translate(_BINARY_DIGITS)
+            blocks.append(int(digits[::-1], 2).to_bytes(128, "little"))
+    return b"".join(blocks)
+
+
+def depth(data_type: pa.DataType, limit: int) -> int:
+    """Count how deep a type is nested, at most to `limit`.
+
+    >>> depth(pa.list_(pa.struct([("a", pa.int64())])), 9)
+    2
+
+    """
+    deepest, level = 0, [data_type]
+    while level and deepest < limit:
+        level = [child for parent in level for child in _children(_storage(parent))]
+        deepest += bool(level)
+    return deepest
+
+
+def _storage(data_type: pa.DataType) -> pa.DataType:
+    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
+
+
+def _children(data_type: pa.DataType) -> Iterator[pa.DataType]:
+    """Yield the types within `data_type`; not those of an extension type's storage."""
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
+        yield data_type.value_type
+    elif types.is_map(data_type):
+        yield data_type.key_type
+        yield data_type.item_type
+    else:
+        for index in range(data_type.num_fields):
+            yield data_type.field(index).type
+
+
+def _texts(column: pa.ChunkedArray, name: str, done: int) -> Iterator[pa.Array]:
+    """Yield the texts of each chunk of `column`."""
+    for texts in _converted(column, name, done, str):
+        yield pa.array(texts, pa.large_string())
+
+
+def _converted(column: pa.ChunkedArray, name: str, done: int, convert: Callable[[Any], Any]) -> Iterator[list[Any]]:
+    """Yield what `convert` makes of the values of each chunk of `column`."""
+    to_python = _to_python if _holds_nanoseconds(column.type) else pa.Array.to_pylist
+    for chunk in map(narrowed, column.chunks):
+        try:
+            chunk.validate(full=True)
+        except pa.ArrowException as error:
+            message = f"the Arrow array is malformed: {error}"
+            raise render_error("malformed_array", message, column=name) from error
+        try:
+            yield [convert(value) for value in to_python(chunk)]
+        except Exception as error:  # an extension type's scalars may raise anything
+            raise _render_error(chunk, name, done, to_python) from error
+        done += len(chunk)
+
+
+def _render_error(chunk: pa.Array, name: str, done: int, to_python: Callable[[pa.Array], list[Any]]) -> Exception:
+    """Make the error for the first row of `chunk` that can't be converted; `done` rows stand before the chunk."""
+    # The prefix of `start` rows converts, the one of `end` rows doesn't.
+    start, end, reason = 0, len(chunk), "its value has no text"
+    while end - start > 1:
+        middle = (start + end) // 2
+        if _failure(chunk.slice(start, middle - start), to_python) is None:
+            start = middle
+        else:
+            end = middle
+    failure = _failure(chunk.slice(start, 1), to_python)
+    if failure is not None:
+        reason = f"{type(failure).__name__}: {failure}"
+    row = done + start
+    message = f"{reason} (the value is {_start_of(chunk, start)})"
+    return render_error("unconvertible_value", message, row, name)
+
+
+def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exception | None:
+    """Return the exception that converting `chunk` raises, if any."""
+    try:
+        for value in to_python(chunk):
+            str(value)
+    except Exception as error:  # as in `_texts`
+        return error
+    return None
+
+
+def _start_of(chunk: pa.Array, row: int) -> str:
+    """Quote the start of a value that has no Python form, as Arrow prints it."""
+    try:
+        # Arrow prints all runs of a column of runs and all values of a dictionary, whatever they are sliced to.
+        value = chunk.slice(row, 1)
+        if types.is_run_end_encoded(value.type):
+            value = pc.run_end_decode(value)
+        if types.is_dictionary(value.type):
+            value = value.dictionary_decode()
+        if any(name in str(value.type) for name in ("run_end_encoded", "dictionary<")):
+            return str(value.type)
+        text = " ".join(str(value.to_string(skip_new_lines=True))[1:-1].split())
+    except Exception:  # nothing more can be said than its type
+        text = str(chunk.type)
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+def _holds_nanoseconds(data_type: pa.DataType) -> bool:
+    """Return true if pandas, where it is installed, would change what `to_pylist` gives."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _holds_nanoseconds(data_type.storage_type)
+    if types.is_timestamp(data_type) or types.is_time(data_type) or types.is_duration(data_type):
+        return bool(data_type.unit == "ns")
+    return any(_holds_nanoseconds(child) for child in _children(data_type))
+
+
+def _to_python(array: pa.Array) -> list[Any]:
+    """`array.to_pylist()` as it is where pandas isn't installed."""
+    if types.is_timestamp(array.type):
+        try:
+            return list(array.cast(pa.timestamp("us", array.type.tz)).to_pylist())
+        except pa.ArrowInvalid:
+            pass  # a value isn't whole microseconds: the walk below says which
+    return [_scalar_to_python(scalar) for scalar in array]
+
+
+def _scalar_to_python(scalar: pa.Scalar) -> Any:  # noqa: PLR0911 - one return for each kind of type
+    """`scalar.as_py()` as it is where pandas isn't installed."""
+    data_type = scalar.type
+    if not scalar.is_valid:
+        return None
+    if isinstance(data_type, pa.BaseExtensionType):
+        # A scalar class of its own decides for itself.
+        return _scalar_to_python(scalar.value) if type(scalar) is pa.ExtensionScalar else scalar.as_py()
+    if types.is_timestamp(data_type) or types.is_time(data_type) or types.is_duration(data_type):
+        return _nanoseconds_to_python(scalar) if data_type.unit == "ns" else scalar.as_py()
+    if types.is_dictionary(data_type) or types.is_union(data_type) or types.is_run_end_encoded(data_type):
+        return None if scalar.value is None else _scalar_to_python(scalar.value)
+    if types.is_map(data_type):
+        # `flatten` would end the process where a union is among the values.
+        entries = scalar.values
+        pairs = zip(entries.field(0), entries.field(1), strict=True)
+        return [(_scalar_to_python(key), _scalar_to_python(item)) for key, item in pairs]
+    if types.is_struct(data_type):
+        names = [field.name for field in data_type]
+        if len(set(names)) != len(names):
+            raise ValueError("a struct with a repeated field name is no dict")
+        return {name: _scalar_to_python(scalar[index]) for index, name in enumerate(names)}
+    if isinstance(scalar, pa.ListScalar):
+        return [_scalar_to_python(item) for item in scalar.values]
+    return scalar.as_py()
+
+
+def _nanoseconds_to_python(scalar: pa.Scalar) -> Any:
+    """Convert a timestamp, time or duration in nanoseconds to what `datetime` has."""
+    if scalar.value % 1000:
+        raise ValueError(f"{scalar.value} nanoseconds are no whole microseconds, which is all that datetime holds")
+    data_type = scalar.type
+    if types.is_timestamp(data_type):
+        target = pa.timestamp("us", data_type.tz)
+    else:
+        target = pa.time64("us") if types.is_time(data_type) else pa.duration("us")
+    return pa.array([scalar.value // 1000], pa.int64()).view(target)[0].as_py()
+
+
+def children(array: pa.Array) -> list[pa.Array]:
+    """List the arrays within `array`, whole: those of a struct, a dictionary, a list, a map, runs or a union."""
+    data_type = array.type
+    if isinstance(data_type, pa.BaseExtensionType):
+        return [array.storage]
+    if types.is_struct(data_type) or types.is_union(data_type):
+        return [array.field(index) for index in range(data_type.num_fields)]
+    if types.is_dictionary(data_type):
+        return [array.dictionary]
+    if types.is_map(data_type):
+        return [array.keys, array.items]
+    if data_type.num_fields:
+        return [array.values]
+    return []

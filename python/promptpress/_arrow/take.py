@@ -1,0 +1,210 @@
+"""Rows of a column of any type, repeated: pyarrow's `take`, for what it refuses, too."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyarrow import types
+
+from promptpress._errors.errors import render_error
+from promptpress._utils import lazy_compute as pc
+
+__all__ = ["batch_rows", "spread_over_runs", "take_rows"]
+
+_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+
+
+def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
+    """Repeat rows of a column of any type.
+
+    Args:
+        column: A column or a part of it.
+        rows: Row numbers (int64) in ascending order; each may stand there several times.
+
+    Returns:
+        The rows in arrays of the column's type: several where one would hold more than its offsets can count.
+
+    Raises:
+        RenderError: If pyarrow can't copy values of the type at all, or the column is malformed.
+
+    >>> take_rows(pa.array(["a", "b"], pa.string_view()), pa.array([0, 0, 1]))[0].to_pylist()
+    ['a', 'a', 'b']
+
+    """
+    if not types.is_primitive(column.type):
+        # Copying believes the offsets of each value, and writes anywhere if they are wrong.
+        try:
+            column.validate(full=True)
+        except pa.ArrowException as error:
+            message = f"a column to keep is malformed: {error}"
+            raise render_error("malformed_array", message) from error
+    if isinstance(column, pa.Array):
+        return _take_chunked(column, rows)
+    out = []
+    start = 0
+    for chunk in column.chunks:
+        end = start + len(chunk)
+        chosen = rows
+        if column.num_chunks > 1:
+            chosen = rows.filter(pc.and_(pc.greater_equal(rows, start), pc.less(rows, end)))
+        if len(chosen):
+            out += _take_chunked(chunk, pc.subtract(chosen, start))
+        start = end
+    return out
+
+
+def spread_over_runs(column: pa.Array, values: pa.Array) -> pa.Array:
+    """Give each row of a column of runs a value of its run.
+
+    pyarrow decodes runs of numbers and booleans alone. Numbers of a column's values, or marks for them, are such.
+
+    Args:
+        column: A run-end encoded array, also a slice of one.
+        values: Numbers or booleans, one for each of `column.values`.
+
+    Returns:
+        An array of the type of `values` with a value for each row.
+
+    >>> runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3]), pa.array(["a", "b"], pa.string_view()))
+    >>> spread_over_runs(runs.slice(1), pa.array([10, 20])).to_pylist()
+    [20, 20]
+
+    """
+    kind = pa.run_end_encoded(column.type.run_end_type, values.type)
+    parts = [column.run_ends, values]
+    return pc.run_end_decode(pa.Array.from_buffers(kind, len(column), [None], offset=column.offset, children=parts))
+
+
+def batch_rows(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
+    """Return some rows of a batch, whose columns may have any type.
+
+    Args:
+        batch: The batch.
+        rows: Row numbers (int64) in ascending order, each once.
+
+    Raises:
+        RenderError: If pyarrow can't copy values of a type at all, or a nested column is malformed.
+
+    >>> batch_rows(pa.record_batch({"n": [1, 2, 3]}), pa.array([0, 2]))["n"].to_pylist()
+    [1, 3]
+
+    """
+    if len(rows) == batch.num_rows:
+        return batch
+    if not len(rows):
+        return batch.slice(0, 0)
+    return pa.RecordBatch.from_arrays([_column_rows(column, rows) for column in batch.columns], schema=batch.schema)
+
+
+def _column_rows(column: pa.Array, rows: pa.Array) -> pa.Array:
+    """Return rows of a column; texts are copied unread, so that text that isn't UTF-8 is an error of its row alone."""
+    if pa.types.is_dictionary(column.type):
+        indices = _column_rows(column.indices, rows)
+        return pa.DictionaryArray.from_arrays(indices, column.dictionary, ordered=column.type.ordered, safe=False)
+    as_bytes = _BYTES.get(column.type)
+    chunks = take_rows(column if as_bytes is None else column.view(as_bytes), rows)
+    # Each row is taken once at most, so the rows fit into one array as they did before.
+    array = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+    return array if as_bytes is None else array.view(column.type)
+
+
+def _take_chunked(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
+    failure: Exception
+    if _fits(array, rows):
+        try:
+            out = _take(array, rows)
+            out.validate()  # of nested views pyarrow makes arrays that it refuses itself
+            return [out]
+        except pa.ArrowNotImplementedError as error:
+            message = f"values of type {array.type} can't be repeated: {error}"
+            raise render_error("unsupported_column_type", message) from error
+        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+            failure = error
+    else:
+        failure = OverflowError("one value is longer than its offsets can count")
+    # More than 32-bit offsets count, or more run ends than their type counts.
+    if len(rows) < 2:
+        message = f"a value of type {array.type} can't be repeated: {failure}"
+        raise render_error("offset_overflow", message) from failure
+    half = len(rows) // 2
+    return [*_take_chunked(array, rows.slice(0, half)), *_take_chunked(array, rows.slice(half))]
+
+
+def _fits(array: pa.Array, rows: pa.Array) -> bool:
+    """Return true if the items of lists stay countable by 32 bits, which pyarrow doesn't check."""
+    data_type = array.type
+    if not (types.is_list(data_type) or types.is_map(data_type)) or len(rows) == 0:
+        return True
+    lengths = pc.subtract(array.offsets.slice(1), array.offsets.slice(0, len(array)))
+    longest = pc.max(lengths).as_py() or 0
+    if longest * len(rows) < 2**31:
+        return True
+    return bool((pc.sum(lengths.cast(pa.int64()).take(rows)).as_py() or 0) < 2**31)
+
+
+def _take(array: pa.Array, rows: pa.Array) -> pa.Array:
+    """`array.take(rows)` for all types; those of views and runs have no such function in pyarrow."""
+    data_type = array.type
+    if isinstance(data_type, pa.BaseExtensionType):
+        return data_type.wrap_array(_take(array.storage, rows))
+    if data_type in (pa.string_view(), pa.binary_view()):
+        return _take_views(array, rows)
+    if types.is_fixed_size_list(data_type) and array.offset:
+        # pyarrow 26 takes the wrong items of lists of a fixed size within such lists, if they are a slice.
+        array = pa.concat_arrays([array, array.slice(0, 0)])
+    if not _holds_views_or_runs(data_type):
+        return array.take(rows)
+    try:
+        if types.is_run_end_encoded(data_type):
+            values = _take(pc.run_end_decode(array), rows)
+            return pc.run_end_encode(values, run_end_type=data_type.run_end_type)
+        if not _holds_runs(data_type):
+            return array.cast(_without_views(data_type)).take(rows).cast(data_type)
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        pass
+    # Slow, but concatenation knows every type; and taking from runs within other types ends the process in pyarrow 26.
+    parts = [array.slice(row, 1) for row in rows.to_pylist()]
+    return pa.concat_arrays(parts or [array.slice(0, 0)])
+
+
+def _take_views(array: pa.Array, rows: pa.Array) -> pa.Array:
+    """Take the views alone: the texts that they point to stay where they are, however often one is repeated."""
+    validity, views, *texts = array.buffers()
+    fixed = pa.Array.from_buffers(pa.binary(16), len(array), [validity, views], offset=array.offset)
+    chosen = fixed.take(rows)
+    if chosen.offset:
+        chosen = pa.concat_arrays([chosen, chosen.slice(0, 0)])
+    return pa.Array.from_buffers(array.type, len(chosen), [*chosen.buffers(), *texts])
+
+
+def _holds_views_or_runs(data_type: pa.DataType) -> bool:
+    if data_type in (pa.string_view(), pa.binary_view()) or types.is_run_end_encoded(data_type):
+        return True
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _holds_views_or_runs(data_type.storage_type)
+    # The values of a dictionary aren't touched.
+    return any(_holds_views_or_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+
+
+def _holds_runs(data_type: pa.DataType) -> bool:
+    if types.is_run_end_encoded(data_type):
+        return True
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _holds_runs(data_type.storage_type)
+    return any(_holds_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+
+
+def _without_views(data_type: pa.DataType) -> pa.DataType:
+    """Return a type that holds the same values and can be taken from, as far as there is one."""
+    if data_type == pa.string_view():
+        return pa.large_string()
+    if data_type == pa.binary_view():
+        return pa.large_binary()
+    if types.is_struct(data_type):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in data_type])
+    if types.is_list(data_type) or types.is_large_list(data_type):
+        make = pa.list_ if types.is_list(data_type) else pa.large_list
+        return make(data_type.value_field.with_type(_without_views(data_type.value_type)))
+    if types.is_fixed_size_list(data_type):
+        item = data_type.value_field.with_type(_without_views(data_type.value_type))
+        return pa.list_(item, data_type.list_size)
+    return data_type

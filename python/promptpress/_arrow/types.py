@@ -1,0 +1,39 @@
+"""Arrow types that the rooms ask about: which hold texts, and how users name the layouts of strings."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyarrow import types
+
+from promptpress._core import STRING_LAYOUTS
+
+__all__ = ["LAYOUTS", "is_encoded", "is_text", "without_views"]
+
+LAYOUTS: dict[str, pa.DataType] = {name: getattr(pa, name)() for name in STRING_LAYOUTS}
+"""Layouts of strings, keyed by their public names."""
+
+
+def is_text(data_type: pa.DataType, *, encoded: bool = False) -> bool:
+    """Return true if a column of a type holds strings.
+
+    Args:
+        data_type: Any type.
+        encoded: Whether dictionaries and runs of strings count too.
+
+    >>> is_text(pa.string_view()), is_text(pa.dictionary(pa.int8(), pa.string())), is_text(pa.binary())
+    (True, False, False)
+
+    """
+    if encoded and is_encoded(data_type):
+        return is_text(data_type.value_type, encoded=True)
+    return bool(types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type))
+
+
+def is_encoded(data_type: pa.DataType) -> bool:
+    """Return true if a column of a type holds keys or runs in the place of its values."""
+    return bool(types.is_dictionary(data_type) or types.is_run_end_encoded(data_type))
+
+
+def without_views(texts: pa.Array) -> pa.Array:
+    """Return texts of a layout that pyarrow's functions know."""
+    return texts.cast(pa.large_string()) if types.is_string_view(texts.type) else texts

@@ -1,0 +1,158 @@
+"""Streams of rendered prompts: as record batches, or as lines of JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias, TypeGuard, TypeVar
+
+import pyarrow as pa
+
+import promptpress
+import promptpress._core as _core
+from promptpress._arrow.ipc import table_bytes
+from promptpress._cli.sources.jinja_runs import RendererOrTemplate
+from promptpress._engine.column_engine import PromptColumn
+from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.table_renderer import engine_of
+from promptpress._errors.errors import of_row
+from promptpress._errors.file_errors import DataError, reason
+from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
+from promptpress._io.read.columnar_inputs import RowGroup
+from promptpress._io.read.samples import Samples
+from promptpress._io.write.rendered_lines import RenderedLines
+
+_Batch = TypeVar("_Batch")
+
+
+class TableSamples:
+    """Samples in memory, with the interface of `Samples`."""
+
+    def __init__(
+        self, table: pa.Table, batch_size: int, limit: int | None = None, choice: RowChoice = ALL_ROWS
+    ) -> None:
+        self.chosen: ChosenRows | None = None
+        if choice.skips:
+            self.chosen = ChosenRows(choice, limit, table.schema, table.to_batches, table.num_rows)
+            table = pa.Table.from_batches(self.chosen.batches(), table.schema)
+        else:
+            table = table.slice(0, limit)
+        self._table = table
+        self.batch_size = batch_size
+        self.schema: pa.Schema = table.schema
+        self.num_rows: int | None = table.num_rows
+        self.error: BaseException | None = None
+        self.skipped: list[RowGroup] = []
+
+    def reader(self, count: Callable[[int], object] = int, first: int = 0) -> pa.RecordBatchReader:
+        """Return a stream of the samples from the row `first` on; `count` gets the size of each batch after its use."""
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self._table.slice(first).to_batches(self.batch_size):
+                yield batch
+                count(batch.num_rows)
+
+        return pa.RecordBatchReader.from_batches(self.schema, batches())
+
+    def identity(self) -> list[dict[str, Any]]:
+        """Return the number and the digest of the rows, by which a later run recognises them."""
+        digest = hashlib.sha256(table_bytes(self._table)).hexdigest()
+        return [{"rows": self._table.num_rows, "content": digest[:32]}]
+
+    def table(self) -> pa.Table:
+        """Return all samples."""
+        return self._table
+
+
+AnySamples: TypeAlias = Samples | TableSamples
+_Count: TypeAlias = Callable[[int], object]
+
+
+def rendered(
+    renderer: RendererOrTemplate | PromptColumn,
+    samples: AnySamples,
+    count: _Count,
+    options: RenderOptions,
+    first: int = 0,
+) -> Iterator[pa.RecordBatch]:
+    """Return a stream of rendered batches from the sample `first` on; `count` gets the sizes of finished batches.
+
+    If a column holds the labels, all samples are read before the first is rendered.
+    """
+    engine, labels = engine_of(renderer), None
+    engine.check_table()
+    if isinstance(engine, ConfiguredEngine) and engine.core.label_column is not None:
+        table = samples.table()
+        labels = engine.labels_of_table(table)
+        chosen = samples.chosen
+        samples = TableSamples(table, samples.batch_size)
+        samples.chosen = chosen
+    if isinstance(engine, ConfiguredEngine) and isinstance(samples, Samples) and not options.collects_errors:
+        # Kept columns must keep their types; the others may come as dictionaries.
+        reader = samples.reader(count, first, [name for name in samples.schema.names if name not in options.kept])
+    else:
+        reader = samples.reader(count, first)
+    if samples.chosen is not None:
+        engine.row_number = samples.chosen.number
+    batches = _with_reading_errors(engine.stream(reader, options, labels=labels, first=first), samples)
+    if samples.chosen is None or options.index is None:
+        return batches
+    return _with_row_numbers(batches, samples.chosen)
+
+
+def has_only_prompts(renderer: RendererOrTemplate | PromptColumn, schema: pa.Schema) -> TypeGuard[promptpress.Renderer]:
+    """Return true if the core makes the whole output, one prompt for each sample, so that `rendered_as_lines` works.
+
+    If `limits` bound the bytes of a batch, prompts need the batches of their samples.
+    """
+    if len(schema) != 1 or not isinstance(renderer, promptpress.Renderer):
+        return False
+    engine = engine_of(renderer)
+    return engine.chat is None and "batch_bytes" not in (engine.settings.get("limits") or {})
+
+
+def rendered_as_lines(
+    renderer: promptpress.Renderer, samples: AnySamples, count: _Count, frame: _core.LineLayout
+) -> Iterator[RenderedLines | pa.RecordBatch]:
+    """Return a stream of JSON lines, or of record batches where lines would take longer than copying."""
+    engine = engine_of(renderer)
+    engine.check_table()
+    if samples.chosen is not None:
+        engine.row_number = samples.chosen.number
+    reader = samples.reader(count, 0, samples.schema.names) if isinstance(samples, Samples) else samples.reader(count)
+    return _with_reading_errors(engine.lines(reader, frame), samples)
+
+
+def _with_reading_errors(stream: Iterable[_Batch], samples: AnySamples) -> Iterator[_Batch]:
+    """Yield the rendered batches; raise errors of reading in their original form."""
+    with reading_errors(samples):
+        try:
+            yield from stream
+        except (promptpress.RenderError, promptpress.TemplateError):
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise DataError(reason(error)) from error  # Arrow's C stream passes only the text of errors
+
+
+def _with_row_numbers(batches: Iterable[pa.RecordBatch], chosen: ChosenRows) -> Iterator[pa.RecordBatch]:
+    """Replace the index, which counts the chosen rows, by their numbers in the data."""
+    for batch in batches:
+        yield batch.set_column(0, batch.schema.field(0), chosen.numbers(batch.column(0)))
+
+
+@contextmanager
+def reading_errors(samples: AnySamples) -> Iterator[None]:
+    """Raise the original error of reading samples, of which Arrow's C stream passes only the text.
+
+    If only some rows are read, the error of a row names its number in the data.
+    """
+    try:
+        yield
+    except Exception as error:
+        if samples.error is not None:
+            raise samples.error from None
+        if samples.chosen is not None and isinstance(error, promptpress.RenderError) and error.row is not None:
+            raise of_row(error, samples.chosen.number(error.row)) from error.__cause__
+        raise

@@ -1,0 +1,1 @@
+"""Parts that all commands share: options, exit codes, messages, progress, terminal output, threads."""

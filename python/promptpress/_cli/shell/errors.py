@@ -1,0 +1,93 @@
+"""Exit codes of the command, and errors in the words of its options."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from promptpress._cli.shell.option_words import in_options
+from promptpress._core import RenderError, TemplateError
+from promptpress._errors.errors import FilledValuesWarning
+from promptpress._errors.file_errors import (
+    ConfigError,
+    DataError,
+    FileError,
+    OutputError,
+    ReaderGoneError,
+    UsageError,
+    reason,
+)
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the process, as `docs/command.md` lists them."""
+
+    OK = 0
+    UNEXPECTED = 1
+    DIFFERENT = 1  # `verify` and `diff` have found a difference, as with `cmp` and `diff`
+    FINDINGS = 1  # `audit` has found something
+    USAGE = 2
+    CONFIGURATION = 3
+    DATA = 4
+    OUTPUT = 5
+    UNSUPPORTED = 6  # `verify`: promptpress has no part for what the harness does
+    INCOMPLETE = 7  # done, except for rows that --skip-corrupt leaves out; with --strict those of --errors, too
+    INTERRUPTED = 130  # a shell reports this code for SIGINT: 128 + 2
+    READER_GONE = 141  # a shell reports this code for SIGPIPE: 128 + 13
+    TERMINATED = 143  # a shell reports this code for SIGTERM: 128 + 15
+
+
+class Terminated(BaseException):
+    """Raised on SIGTERM; not an `Exception`, as KeyboardInterrupt isn't, so that no handler on the way swallows it."""
+
+
+_EXIT_CODES: dict[type[FileError], ExitCode] = {
+    ReaderGoneError: ExitCode.READER_GONE,
+    UsageError: ExitCode.USAGE,
+    ConfigError: ExitCode.CONFIGURATION,
+    DataError: ExitCode.DATA,
+    OutputError: ExitCode.OUTPUT,
+}
+
+
+def code_and_text(  # noqa: PLR0911 - a return for each kind of error
+    error: BaseException, out: str | None = None
+) -> tuple[ExitCode, str]:
+    """Return the exit code and the message of a failure.
+
+    Args:
+        error: Any exception.
+        out: The value of `--out`.
+
+    Example:
+        >>> code_and_text(DataError("a.parquet: no such file"))
+        (<ExitCode.DATA: 4>, 'a.parquet: no such file')
+
+    """
+    if isinstance(error, FileError):
+        return exit_code_of(error), error.of_command()
+    if isinstance(error, (TemplateError, RenderError)):
+        is_template = isinstance(error, TemplateError)
+        return ExitCode.CONFIGURATION if is_template else ExitCode.DATA, in_options(str(error))
+    if isinstance(error, FilledValuesWarning):
+        return ExitCode.CONFIGURATION, f"{in_options(str(error))} (--strict)"
+    if isinstance(error, (KeyboardInterrupt, Terminated)):
+        left = "what standard output has may be incomplete" if out == "-" else "nothing is written"
+        if isinstance(error, Terminated):
+            return ExitCode.TERMINATED, f"terminated, {left}"
+        return ExitCode.INTERRUPTED, f"interrupted, {left}"
+    if isinstance(error, MemoryError):
+        return ExitCode.UNEXPECTED, "out of memory; a smaller --batch-size needs less"
+    return ExitCode.UNEXPECTED, f"unexpected {type(error).__name__}: {reason(error)} (--traceback shows where)"
+
+
+def exit_code_of(error: FileError) -> ExitCode:
+    """Return the exit code for a file error.
+
+    Example:
+        >>> exit_code_of(DataError("a.parquet: no such file")).name
+        'DATA'
+
+    """
+    if error.code == "unclear_choice":
+        return ExitCode.USAGE
+    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), ExitCode.UNEXPECTED)

@@ -1,0 +1,195 @@
+"""Parsers for the values of options; all raise `argparse.ArgumentTypeError` for a wrong value."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentTypeError
+from datetime import datetime
+from typing import Any
+
+
+def names(text: str) -> list[str]:
+    """Parse names separated by commas."""
+    return text.split(",")
+
+
+def labels(text: str) -> list[Any]:
+    """Parse labels: texts separated by commas, or a JSON list.
+
+    Example:
+        >>> labels("A,B"), labels("[1, true]")
+        (['A', 'B'], [1, True])
+
+    """
+    if not text.lstrip().startswith("["):
+        return list(text.split(","))
+    try:
+        return list(json.loads(text))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no JSON list: {error}") from None
+
+
+def limits(text: str) -> dict[str, int]:
+    """Parse limits: pairs separated by commas, or a JSON object.
+
+    Example:
+        >>> limits("prompt_bytes=4_000_000,labels=10")
+        {'prompt_bytes': 4000000, 'labels': 10}
+
+    """
+    try:
+        if text.lstrip().startswith("{"):
+            entries = json.loads(text, object_pairs_hook=list)
+        else:
+            entries = [(name.strip(), int(number)) for name, number in (pair.split("=", 1) for pair in text.split(","))]
+        if len(dict(entries)) == len(entries) and all(type(number) is int for _, number in entries):
+            return dict(entries)
+    except (TypeError, ValueError):
+        pass
+    raise ArgumentTypeError(f"{text!r}: expected NAME=NUMBER,NAME=NUMBER, each name once, or a JSON object of them")
+
+
+def roles(text: str) -> dict[str, str]:
+    """Parse names of roles: pairs separated by commas, or a JSON object.
+
+    Example:
+        >>> roles("HUMAN=user,CRITIC=developer")
+        {'HUMAN': 'user', 'CRITIC': 'developer'}
+
+    """
+    if text.lstrip().startswith("{"):
+        try:
+            entries = json.loads(text, object_pairs_hook=list)
+        except ValueError as error:
+            raise ArgumentTypeError(f"{text!r} is no JSON object: {error}") from None
+    else:
+        entries = [tuple(map(str.strip, pair.split("=", 1))) for pair in text.split(",")]
+    named: dict[str, str] = {}
+    for entry in entries:
+        if len(entry) != 2 or not all(isinstance(name, str) and name for name in entry):
+            raise ArgumentTypeError(f"{text!r}: expected ROLE=NAME,ROLE=NAME or a JSON object of them")
+        if named.setdefault(entry[0], entry[1]) != entry[1]:
+            raise ArgumentTypeError(f"{text!r}: says twice what {entry[0]!r} is called")
+    return named
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Parse a JSON object without repeated names.
+
+    Example:
+        >>> json_object('{"temperature": 0}')
+        {'temperature': 0}
+
+    """
+
+    def unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in members]
+        repeated = next((key for key in keys if keys.count(key) > 1), None)
+        if repeated is not None:
+            message = f"it has {repeated!r} twice"
+            raise ValueError(message)
+        return dict(members)
+
+    try:
+        value = json.loads(text, object_pairs_hook=unique)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no JSON object: {error}") from None
+    if not isinstance(value, dict):
+        raise ArgumentTypeError(f"{text!r} is no JSON object, such as '{{\"temperature\": 0}}'")
+    return value
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Parse parameter names, each with the column of its values.
+
+    Example:
+        >>> pairs("max_tokens=length,seed=id")
+        {'max_tokens': 'length', 'seed': 'id'}
+
+    """
+    columns: dict[str, str] = {}
+    for pair in text.split(","):
+        name, equals, column = pair.partition("=")
+        if not (name and equals and column):
+            raise ArgumentTypeError(f"{pair!r} is no pair, such as max_tokens=answer_length")
+        if name in columns:
+            raise ArgumentTypeError(f"{text!r}: {name!r} is there twice")
+        columns[name] = column
+    return columns
+
+
+def chat_argument(text: str) -> tuple[str, str]:
+    """Parse a name and its value, which stays a text.
+
+    Example:
+        >>> chat_argument("enable_thinking=false")
+        ('enable_thinking', 'false')
+
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise ArgumentTypeError(f"{text!r}: expected NAME=VALUE, such as enable_thinking=false")
+    return name, value
+
+
+def time(text: str) -> datetime:
+    """Parse a date and time of ISO 8601.
+
+    Example:
+        >>> time("2026-01-31")
+        datetime.datetime(2026, 1, 31, 0, 0)
+
+    """
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no time as in 2026-01-31T09:00:00") from None
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Parse a regular expression."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+
+
+def positive(text: str) -> int:
+    """Parse a whole number from 1 on."""
+    if not _is_number(text) or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def natural(text: str) -> int:
+    """Parse a whole number from 0 on."""
+    if not _is_number(text):
+        raise ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def naturals(text: str) -> list[int]:
+    """Parse whole numbers from 0 on, separated by commas."""
+    return [natural(number.strip()) for number in text.split(",")]
+
+
+def row_numbers(text: str) -> list[int]:
+    """Parse row numbers and ranges of them, separated by commas.
+
+    Example:
+        >>> row_numbers("3,17,100-102")
+        [3, 17, 100, 101, 102]
+
+    """
+    rows: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not _is_number(first) or (dash and not _is_number(last)) or (dash and int(last) < int(first)):
+            raise ArgumentTypeError(f"{part!r} is no row: rows are numbers from 0, or ranges such as 100-105")
+        rows += range(int(first), int(last or first) + 1)
+    return rows
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()

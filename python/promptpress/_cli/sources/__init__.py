@@ -1,0 +1,1 @@
+"""Sources of prompts for the command: configurations, Jinja templates, lm-eval tasks, rendered files."""

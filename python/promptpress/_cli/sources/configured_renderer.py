@@ -1,0 +1,85 @@
+"""Makes the renderer that the configuration files and options of a command line describe."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+import promptpress
+from promptpress._cli.sources.jinja_sources import chat_template
+from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template, with_template
+from promptpress._config.files.arguments import arguments_of, has_meta_template, optional_model, required_model
+from promptpress._config.files.config_file import Config, read_config
+from promptpress._config.files.selection import Selection, choose_dataset
+from promptpress._errors.file_errors import ConfigError, UsageError
+from promptpress._io.paths import STDIN
+from promptpress._io.read.samples import example_rows
+
+_OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "limits")
+
+
+def make_renderer(arguments: Namespace) -> promptpress.Renderer:
+    """Make the renderer of a command line."""
+    return renderer_and_selection(arguments, read_config)[0]
+
+
+def renderer_and_selection(
+    arguments: Namespace, read: Callable[[str], Config]
+) -> tuple[promptpress.Renderer, Selection]:
+    """Make the renderer of a command line, and return the selected dataset too."""
+    if all(STDIN in (getattr(arguments, name, None) or ()) for name in ("data", "examples")):
+        raise UsageError("standard input is named twice, by --data and --examples; it can be read once")
+    selection, model = configuration(arguments, read)
+    examples = example_rows(arguments.examples, arguments.data_format)
+    return renderer_of(arguments, selection, model, examples), selection
+
+
+def renderer_of(
+    arguments: Namespace, selection: Selection, model: Mapping[str, Any] | None, examples: pa.Table | None
+) -> promptpress.Renderer:
+    """Make the renderer of a dataset and a model, with the options that override them."""
+    options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
+    if examples is not None:
+        options["examples"] = examples
+    if getattr(arguments, "chat_template", None) is not None:
+        options["chat_template"] = chat_template(arguments)
+    try:
+        return promptpress.Renderer(**arguments_of(selection, model, options))
+    except promptpress.TemplateError as error:
+        usage = in_options_of_template(error) if arguments.config == TEMPLATE else None
+        if usage is not None:
+            raise usage from error
+        message = f"{error.path}: {error.message.partition('; ')[0]}"  # without the remedy for Python callers
+        if error.code == "missing_examples" and examples is None:
+            raise ConfigError(f"{message}; --examples FILE gives the rows, usually the train split") from error
+        if error.code == "example_index_out_of_range" and arguments.config == TEMPLATE and examples is not None:
+            raise ConfigError(
+                f"--shots {arguments.shots}: --examples has {examples.num_rows:,} rows; give a smaller number"
+            ) from error
+        if error.code == "missing_output_column":
+            raise ConfigError(
+                f"{arguments.config}: {message}; name it there, by reader: {{output_column: ...}}, "
+                "a dataset's reader_cfg"
+            ) from error
+        raise
+
+
+def configuration(
+    arguments: Namespace,
+    read: Callable[[str], Config],
+    *,
+    dataset: Selection | None = None,
+    model: Mapping[str, Any] | None = None,
+) -> tuple[Selection, Mapping[str, Any] | None]:
+    """Return the dataset and the model that the command line selects, or those that are given instead."""
+    read = with_template(arguments, read)
+    config = read(arguments.config)
+    selection = choose_dataset(config, arguments.dataset) if dataset is None else dataset
+    if model is None and arguments.model is not None:
+        if has_meta_template(selection):
+            raise ConfigError(f"{arguments.config}: has a meta_template of its own, so --model has nothing to add")
+        return selection, required_model(read(arguments.model), arguments.model_abbr)
+    return selection, optional_model(config, arguments.model_abbr) if model is None else model

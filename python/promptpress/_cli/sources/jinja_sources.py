@@ -1,0 +1,115 @@
+"""Makes the Jinja templates of `--jinja` and `--chat-template`."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import Namespace
+from collections.abc import Callable, Container
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import promptpress
+from promptpress._cli.shell.option_words import in_options
+from promptpress._cli.shell.options import option_name
+from promptpress._cli.sources.jinja_options import has_jinja_source
+from promptpress._cli.sources.template_option import warn_of_backslash_n
+from promptpress._config.bounded_file import read_bytes
+from promptpress._engine.table_renderer import engine_of
+from promptpress._errors.file_errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from promptpress import ChatTemplate, JinjaTemplate
+
+_MAX_FILE_BYTES = 1 << 24
+_TAG_START = re.compile(r"\{[{%#]")
+_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+_SUFFIXES = (".jinja", ".jinja2", ".j2")
+_CHAT_TEMPLATE_OPTIONS = ("column", "add_generation_prompt", "environment", "fallback", "now", "strings")
+
+
+def template_of(arguments: Namespace, allowed: Container[str] = ()) -> JinjaTemplate | ChatTemplate | None:
+    """Make the template that takes the place of a configuration; None if there is none.
+
+    `allowed` is that of `has_jinja_source`.
+    """
+    if not has_jinja_source(arguments, allowed):
+        return None
+    if arguments.jinja is None:
+        return chat_template(arguments)
+    options = _given(arguments, ("environment", "fallback", "now", "strings"))
+    source = _source(arguments.jinja)
+    path = arguments.jinja if source is not arguments.jinja else ""
+    template: JinjaTemplate = _make(_public("JinjaTemplate", "--jinja"), "--jinja", path, source, options)
+    engine_of(template).runner.noted = True  # the command itself reports the rows that Jinja2 rendered
+    return template
+
+
+def chat_template(arguments: Namespace) -> ChatTemplate:
+    """Make the chat template of `--chat-template`, with its arguments."""
+    path = arguments.chat_template
+    if not Path(path).exists():
+        raise ConfigError(f"--chat-template {path}: no such file or folder")
+    options: dict[str, Any] = {}
+    for name, text in arguments.chat_argument or ():
+        if name in _CHAT_TEMPLATE_OPTIONS:
+            raise UsageError(f"--chat-argument {name}: {option_name(name)} says it")
+        if name in options:
+            raise UsageError(f"--chat-argument {name}: is given twice")
+        options[name] = _value(name, text)
+    options |= _given(arguments, _CHAT_TEMPLATE_OPTIONS)
+    make = _public("ChatTemplate", "--chat-template").from_tokenizer
+    template: ChatTemplate = _make(make, "--chat-template", path, path, options)
+    return template
+
+
+def _value(name: str, text: str) -> Any:
+    """Parse a value as JSON; any other text is the value itself, unless it begins like JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        if text[:1] in ("{", "[", '"'):
+            raise UsageError(f"--chat-argument {name}: not valid JSON: {error}") from None
+        return text
+
+
+def _make(make: Callable[..., Any], option: str, path: str, source: str, options: dict[str, Any]) -> Any:
+    """Make a template; an error in its source names the file, or the option if the path is empty."""
+    try:
+        return make(source, **options)
+    except promptpress.TemplateError as error:
+        if error.path != "source":
+            raise
+        prefix = "" if path and path in error.message else f"{path or option}: "
+        raise ConfigError(f"{prefix}{in_options(error.message)}") from error
+
+
+def _given(arguments: Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(arguments, name) for name in names if getattr(arguments, name, None) is not None}
+
+
+def _public(name: str, option: str) -> Any:
+    """Return a class of promptpress that needs Jinja2."""
+    try:
+        return getattr(promptpress, name)
+    except ImportError:
+        raise ConfigError(f"{option} needs Jinja2: pip install 'promptpress[jinja]'") from None
+
+
+def _source(given: str) -> str:
+    """Return the text of a file, or the given text itself if it contains Jinja."""
+    is_text = _TAG_START.search(given) is not None
+    if not is_text or (given.endswith(_SUFFIXES) and Path(given).exists()):
+        if not is_text and not given.endswith(_SUFFIXES) and not Path(given).exists():
+            raise UsageError(
+                f"--jinja {given}: no such file; and as a template it names no column, as {{{{ q }}}} does"
+            )
+        source = read_bytes(given, _MAX_FILE_BYTES)
+        try:
+            return source.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = source.count(b"\n", 0, error.start) + 1
+            raise ConfigError(f"{given}:{line}: not UTF-8 (byte 0x{source[error.start]:02x})") from None
+    if "\n" not in given:
+        warn_of_backslash_n("--jinja", _TAG.sub("", given))
+    return given

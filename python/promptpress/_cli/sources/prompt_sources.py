@@ -1,0 +1,120 @@
+"""Sources of prompts for commands that show or compare them: samples with a configuration, or rendered files."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import pyarrow as pa
+
+import promptpress
+from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
+from promptpress._cli.shell.options import option_name
+from promptpress._cli.sources.configured_renderer import make_renderer
+from promptpress._cli.sources.jinja_options import has_jinja_source
+from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.notes import report_notes
+from promptpress._cli.sources.second_side import prompt_options
+from promptpress._cli.sources.template_option import MISSING_CONFIG
+from promptpress._errors.file_errors import DataError, UsageError
+from promptpress._errors.suggestions import did_you_mean
+from promptpress._io.paths import STDIN
+from promptpress._io.read.chosen_rows import ChosenRows, RowChoice
+from promptpress._io.read.samples import Samples
+from promptpress._prompts.chosen_source import ChosenSampleRows, ChosenSource
+from promptpress._prompts.file_rows import FileRows
+from promptpress._prompts.prompt_source import PromptSource
+from promptpress._prompts.rendered_source import RenderedSource
+from promptpress._prompts.sample_rows import SampleRows, TableRows
+from promptpress._prompts.sources import source_of
+
+_CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
+
+
+def is_rendered(path: str) -> bool:
+    """Return true if a file holds prompts, which is every file without the suffix of a configuration."""
+    return Path(path).suffix.lower() not in _CONFIGS
+
+
+def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> PromptSource:
+    """Make the source of a command line; given `rows` are those of `chosen_rows`, already open."""
+    if arguments.config is not None and is_rendered(arguments.config):
+        return _rendered(arguments)
+    refuse_prompts(arguments)
+    renderer = template_of(arguments) or make_renderer(arguments)
+    rows = chosen_rows(arguments) if rows is None else rows
+    report_notes(renderer, rows.schema, arguments)
+    source = source_of(renderer, rows)
+    return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
+
+
+def chosen_rows(arguments: Namespace) -> SampleRows:
+    """Open the rows of `--data` that `--where` chooses."""
+    rows = sample_rows(arguments.data, arguments.data_format)
+    if arguments.where is None:
+        return rows
+    return ChosenSampleRows(rows, ChosenRows(RowChoice(arguments.where), None, rows.schema, rows.batches, None))
+
+
+def refuse_prompts(arguments: Namespace) -> None:
+    """Refuse a configuration without samples, and options that are for rendered files only."""
+    if not arguments.data:
+        templates = [name for name in ("template", "jinja", "chat_template") if getattr(arguments, name, None)]
+        if arguments.config is None and not templates:
+            raise UsageError(MISSING_CONFIG)
+        what = arguments.config or option_name(templates[0])
+        raise UsageError(f"{what}: a configuration needs samples; --data FILE names them")
+    if arguments.prompt_column is not None:
+        what = "a template" if has_jinja_source(arguments) else "a configuration"
+        raise UsageError(f"--prompt-column: names the prompts of a rendered file, and there is {what}")
+
+
+def refuse_rendering(arguments: Namespace) -> None:
+    """Refuse options that decide how prompts are rendered if the file already holds prompts."""
+    given = ["--data"] if arguments.data else []
+    given += [action.option_strings[-1] for action in prompt_options() if getattr(arguments, action.dest, None)]
+    if given:
+        raise UsageError(f"{arguments.config}: holds prompts, so {given[0]} has nothing to add")
+
+
+def prompt_column_of(arguments: Namespace, schema: pa.Schema) -> str:
+    """Return the column of prompts of a rendered file, which `--prompt-column` may name.
+
+    Raises:
+        UsageError: If there is no column of the name that the option gives.
+        DataError: If there is no column of the usual name.
+
+    """
+    name = str(arguments.prompt_column or PROMPT_COLUMN)
+    try:
+        column_of_prompts(schema, name)
+    except promptpress.RenderError as error:
+        if error.code != "missing_column":
+            raise DataError(f"{arguments.config}: {error}") from error
+        has = ", ".join(map(repr, schema.names))
+        if arguments.prompt_column is None:
+            hint = "--prompt-column says which has the prompts; samples come with --data"
+            raise DataError(f"{arguments.config}: has no column {name!r}; it has {has}; {hint}") from None
+        message = f"the file has no such column; it has {has}{did_you_mean(name, schema.names)}"
+        raise UsageError(f"--prompt-column {name}: {message}") from None
+    return name
+
+
+def sample_rows(paths: list[str], data_format: str | None = None) -> SampleRows:
+    """Open files of samples for access by row; standard input is read into memory."""
+    if STDIN in paths:
+        return TableRows(Samples(paths, data_format).table())
+    return FileRows(paths, data_format)
+
+
+def _rendered(arguments: Namespace) -> PromptSource:
+    path = arguments.config
+    refuse_rendering(arguments)
+    if arguments.where is not None:
+        raise UsageError(f"--where: chooses samples of --data, and {path} holds prompts; stats takes it for these, too")
+    rows = sample_rows([path], arguments.data_format)
+    name = prompt_column_of(arguments, rows.schema)
+    try:
+        return RenderedSource(rows, name)
+    except promptpress.RenderError as error:
+        raise DataError(f"{path}: {error}") from error

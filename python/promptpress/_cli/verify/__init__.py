@@ -1,0 +1,1 @@
+"""The command `verify`, which compares promptpress's prompts with those of the installed harness."""

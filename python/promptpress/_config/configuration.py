@@ -1,0 +1,187 @@
+"""The configuration of a renderer: settings, examples and token texts, compiled once in each process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+import promptpress._core as _core
+from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.equality import same_texts
+from promptpress._arrow.ipc import bytes_table, table_bytes
+from promptpress._arrow.warm_up import install_printable
+from promptpress._config.model_classes import last_part
+from promptpress._config.settings import canonical, token_texts
+from promptpress._errors.errors import template_error
+from promptpress.typing import Tokens
+
+__all__ = ["Configuration"]
+
+_DEFAULTS = {"dialect": _core.DIALECTS[0], "strings": _core.STRING_LAYOUTS[0]}
+_NAME = re.compile(r"\{([^{}]*)\}")
+
+
+class Configuration:
+    """A renderer's configuration: it is compared, hashed and pickled, and it is compiled at its first use.
+
+    Args:
+        settings: The arguments of `Renderer` except `examples` and `tokens`, as `plain_settings` returns them.
+        examples: The table of examples.
+        tokens: Texts of token ids.
+
+    >>> one, other = (Configuration({"prompt_template": "{q}"}, None, None) for _ in range(2))
+    >>> one == other
+    True
+
+    """
+
+    __slots__ = ("compiled", "examples", "settings", "tokens")
+
+    compiled: _core.CompiledRenderer | None
+    examples: pa.Table | None
+    settings: dict[str, Any]
+    tokens: Tokens | None
+
+    def __init__(self, settings: dict[str, Any], examples: pa.Table | None, tokens: Tokens | None) -> None:
+        self.settings = settings
+        self.examples = examples
+        self.tokens = tokens
+        self.compiled = None
+
+    @property
+    def core(self) -> _core.CompiledRenderer:
+        """The compiled configuration; a forked process compiles it again.
+
+        Raises:
+            TemplateError: If the configuration is wrong.
+
+        """
+        if self.compiled is None or self.compiled.orphaned_by_fork:
+            self.compiled = self.compile(None if self.tokens is None else token_texts(self.tokens))
+        assert self.compiled is not None
+        return self.compiled
+
+    def compile(self, text: Callable[[int], str | None] | None) -> _core.CompiledRenderer:
+        """Compile the configuration.
+
+        Args:
+            text: A function that returns a token's text; it is called for the tokens of the meta template.
+
+        Raises:
+            TemplateError: If the configuration is wrong.
+
+        """
+        install_printable()
+        examples, python_text = (None, None) if self.examples is None else for_core(self.examples, of="examples")
+        try:
+            return _core.CompiledRenderer(self.settings, examples, text, python_text)
+        except _core.TemplateError as error:
+            raise self._with_remedy(error) from None
+
+    def _with_remedy(self, error: _core.TemplateError) -> _core.TemplateError:
+        """Return the core's error, or one that tells which argument of `Renderer` is missing."""
+        if self.examples is None and error.code in ("missing_examples", "example_index_out_of_range"):
+            retriever = self.settings.get("retriever")
+            kind = last_part(retriever.get("type")) if isinstance(retriever, Mapping) else ""
+            message = (
+                f"none are given, and {kind or 'the retriever'} takes in-context examples from them; "
+                "give the rows that it chooses from, usually the train split, as examples="
+            )
+            return template_error("missing_examples", "examples", message)
+        if error.code == "missing_output_column":
+            message = (
+                "in-context examples need it, and none is named; "
+                'give reader={"input_columns": [...], "output_column": "..."}, a dataset\'s reader_cfg'
+            )
+            return template_error(error.code, "reader.output_column", message)
+        return error
+
+    @property
+    def writes_json(self) -> bool:
+        """True if the requests are messages written as JSON."""
+        form = _core.OUTPUT_FORMS.get(self.settings.get("output") or "")
+        return form is not None and form.writes_json
+
+    def required_columns(self) -> list[str]:
+        """Return the names in braces of all templates and the columns of labels and choices, except the masked one."""
+        names = dict.fromkeys(name for literal in self.core.literals for name in _NAME.findall(literal))
+        masked = self.core.masked_column
+        for column in (self.core.label_column, self.core.index_column):
+            if column is not None:
+                names[column] = None
+                masked = None if column == masked else masked
+        return [name for name in names if name != masked]
+
+    def refuse_replies(self) -> None:
+        """Raise a TemplateError if requests of a conversation depend on the model's replies."""
+        if self.core.wants_replies:
+            message = (
+                '"every" needs the model\'s replies; use converse(samples), or the modes "every_with_gt" and "last"'
+            )
+            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
+
+    def refuse_label_column(self, what: str) -> None:
+        """Raise a TemplateError if the labels are the values of a column.
+
+        Args:
+            what: The caller, which doesn't see all rows.
+
+        """
+        if self.core.label_column is not None:
+            message = (
+                f"they would be the values of column {self.core.label_column!r}, which {what} doesn't know "
+                "as a whole; give labels="
+            )
+            raise template_error("depends_on_other_rows", "labels", message)
+
+    def refuse_position(self) -> None:
+        """Raise a TemplateError if the retriever chooses examples by the sample's position."""
+        if self.core.by_position:
+            message = (
+                "it goes by the sample's position, which a batch alone doesn't know; "
+                'give the choice of retrieve(num_samples) as a column, by {"type": "IndexColumn", "column": ...}'
+            )
+            raise template_error("depends_on_other_rows", "retriever", message)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Configuration):
+            return NotImplemented
+        if canonical(self.settings) != canonical(other.settings) or self.tokens != other.tokens:
+            return False
+        if self.examples is None or other.examples is None:
+            return self.examples is other.examples
+        return same_texts(self.examples, other.examples)
+
+    def __hash__(self) -> int:
+        return hash(canonical(self.settings))
+
+    def state(self) -> dict[str, Any]:
+        """Return the content of a pickle, which is everything except the compiled configuration."""
+        # An Arrow stream, because a pickled slice would contain the whole table that it is a slice of.
+        examples = None if self.examples is None else table_bytes(self.examples)
+        return {"settings": self.settings, "examples": examples, "tokens": self.tokens}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> Configuration:
+        """Make a configuration from the result of `state`."""
+        examples = state["examples"]
+        return cls(state["settings"], None if examples is None else bytes_table(examples), state["tokens"])
+
+    def changed(self, **settings: Any) -> Configuration:
+        """Return a copy in which these settings differ."""
+        return Configuration({**self.settings, **settings}, self.examples, self.tokens)
+
+    def __repr__(self) -> str:
+        """The arguments as in a call, without the default ones."""
+        words = {key: value for key, value in self.settings.items() if value != _DEFAULTS.get(key)}
+        if words.get("substitution") == _core.default_substitution({**words, "substitution": None}):
+            del words["substitution"]
+        given = [f"{key}={value!r}" for key, value in words.items()]
+        if self.examples is not None:
+            given.insert(3, f"examples=<{self.examples.num_rows} rows of {', '.join(self.examples.column_names)}>")
+        if self.tokens is not None:
+            given.append("tokens=...")
+        return ", ".join(given)

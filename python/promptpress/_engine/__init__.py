@@ -1,0 +1,1 @@
+"""The engines of the public renderers: batches, schemas, kept columns, row errors, spans, notes."""

@@ -1,0 +1,146 @@
+"""The engine of `ChatTemplate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress._arrow.core_tables import column_names
+from promptpress._core import RenderError
+from promptpress._engine.template_engine import TemplateEngine
+from promptpress._errors.errors import render_error
+from promptpress._errors.suggestions import did_you_mean
+from promptpress._jinja.chat.chat_renderer import ChatRenderer
+from promptpress._jinja.chat.settings import ChatSettings
+from promptpress._jinja.origins import Origins
+from promptpress._jinja.run import JinjaRun, Texts
+from promptpress.typing import StringLayout
+
+__all__ = ["ChatEngine"]
+
+_LONGEST_SHOWN_SOURCE = 60
+_DEFAULTS: dict[str, Any] = {
+    "environment": "transformers",
+    "column": "messages",
+    "fallback": "jinja2",
+    "add_generation_prompt": False,
+    "continue_final_message": False,
+    "strings": "string",
+    "names": {},
+}
+
+
+class ChatEngine(TemplateEngine):
+    """Renders conversations by a chat template.
+
+    Args:
+        renderer: Renders columns of conversations.
+        column: The column of conversations.
+        strings: The layout of the texts.
+        names: Other names of output columns.
+
+    """
+
+    column: str
+
+    def __init__(
+        self, renderer: ChatRenderer, column: str, strings: StringLayout, names: Mapping[str, str] | None
+    ) -> None:
+        super().__init__(strings, names)
+        self.renderer = renderer
+        self.column = column
+
+    @property
+    def required_columns(self) -> list[str]:
+        """The column of conversations."""
+        return [self.column]
+
+    @property
+    def source(self) -> str:
+        """The text of the template."""
+        return self.renderer.settings.source
+
+    @property
+    def chat_settings(self) -> ChatSettings:
+        """The settings of the template."""
+        return self.renderer.settings
+
+    def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the field of the texts; the column of conversations has to be there."""
+        names = column_names(schema)
+        if self.column not in names:
+            present = ", ".join(map(repr, names)) or "no columns"
+            message = (
+                f"the table has no such column, which holds the conversations; it has {present}"
+                f"{did_you_mean(self.column, names) or '; name it by column='}"
+            )
+            raise render_error("missing_column", message, column=self.column)
+        return super().request_fields(schema)
+
+    def texts(
+        self,
+        table: pa.Table,
+        first: int,
+        counts: JinjaRun,
+        failed: dict[int, RenderError] | None,
+        origins: Origins | None,
+    ) -> Iterator[Texts]:
+        """Render the next conversations, as `TemplateEngine.texts`."""
+        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins)
+        self.last_run = counts
+
+    def fingerprint(self) -> str:
+        """Return what is the same for all that writes the same bytes."""
+        from promptpress._fingerprint.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for
+
+        return of_chat_template(self.renderer.settings, self.column)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a pickle holds: the settings."""
+        return {
+            "settings": dict(vars(self.renderer.settings)),
+            "column": self.column,
+            "strings": self.strings,
+            "names": dict(self.names),
+        }
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> ChatEngine:
+        """Make an engine from a pickle."""
+        renderer = ChatRenderer(ChatSettings(**state["settings"]))
+        return cls(renderer, state["column"], state["strings"], state["names"])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ChatEngine):
+            return NotImplemented
+        return self.state() == other.state()
+
+    def __hash__(self) -> int:
+        settings = self.renderer.settings
+        return hash((settings.source, settings.environment, self.column, self.strings))
+
+    def __repr__(self) -> str:
+        """Return the arguments that were given, as in a call."""
+        settings = self.renderer.settings
+        source = settings.source
+        if len(source) > _LONGEST_SHOWN_SOURCE:
+            source = source[:_LONGEST_SHOWN_SOURCE] + "…"
+        given: dict[str, Any] = {
+            "environment": settings.environment,
+            "column": self.column,
+            "fallback": settings.fallback,
+            "add_generation_prompt": settings.add_generation_prompt,
+            "continue_final_message": settings.continued or False,
+            "strings": self.strings,
+            "names": dict(self.names),
+        }
+        arguments = [f"{name}={value!r}" for name, value in given.items() if value != _DEFAULTS[name]]
+        for name, value in (("tools", settings.tools), ("documents", settings.documents)):
+            if value is not None:
+                arguments.append(f"{name}=<{len(value)}>")
+        if settings.now is not None:
+            arguments.append(f"now={settings.now!r}")
+        arguments += [f"{name}={value!r}" for name, value in settings.variables.items()]
+        return ", ".join([repr(source), *arguments])

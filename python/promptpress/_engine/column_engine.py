@@ -1,0 +1,149 @@
+"""The engine of prompts that a table already holds: texts, messages, or conversations in ShareGPT's form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from promptpress._arrow.one_array import one_array
+from promptpress._arrow.prompt_column import column_of_prompts
+from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.types import is_text
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.run import Part, Run
+from promptpress._engine.table_engine import TableEngine
+from promptpress._engine.table_renderer import TableRenderer
+from promptpress._errors.errors import render_error
+from promptpress._jinja.chat.messages import as_openai
+
+__all__ = ["PromptColumn"]
+
+
+class ColumnEngine(TableEngine):
+    """Takes the prompts from a column. ShareGPT's conversations become the JSON of messages.
+
+    Args:
+        column: The column of texts, of messages, or of conversations.
+
+    """
+
+    def __init__(self, column: str) -> None:
+        super().__init__()
+        self.column = column
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The name of the column of prompts, as `TableEngine.names`."""
+        return {"prompt": self.column}
+
+    @property
+    def required_columns(self) -> list[str]:
+        """The column."""
+        return [self.column]
+
+    def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the field of the prompts.
+
+        Raises:
+            RenderError: If there is no such column, or it holds something else.
+
+        """
+        kind = schema.field(column_of_prompts(schema, self.column)).type
+        if _is_sharegpt(kind):
+            kind = pa.large_string()
+        elif not (is_text(kind) or _fields_of(kind) & {"role", "from"}):
+            message = f"prompts are texts, or lists of messages with a role, and it is {kind}"
+            raise render_error("wrong_column_type", message, column=self.column)
+        return [pa.field(self.column, kind)]
+
+    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
+        """Return None: nothing is known about the origins."""
+        return None
+
+    def fingerprint(self) -> str:
+        """Return nothing: no configuration made the prompts."""
+        return ""
+
+    def state(self) -> dict[str, Any]:
+        """Return what a pickle holds."""
+        return {"column": self.column}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> ColumnEngine:
+        """Make an engine from a pickle."""
+        return cls(**state)
+
+    def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
+        """Begin a run, as `TableEngine.begin`."""
+        return _ColumnRun(self.column, first)
+
+
+class PromptColumn(TableRenderer[ColumnEngine]):
+    """The prompts of a column, with the interface of the renderers as far as exports need it.
+
+    >>> prompts = PromptColumn("talk")
+    >>> talks = pa.table({"talk": [[{"from": "human", "value": "Hi."}]]})
+    >>> prompts.stream(talks).read_all().to_pylist()
+    [{'talk': '[{"role": "user", "content": "Hi."}]'}]
+
+    """
+
+    __slots__ = ()
+    _engine_class: ClassVar[type[TableEngine]] = ColumnEngine
+
+    def __init__(self, column: str) -> None:
+        self._set(ColumnEngine(column))
+
+    def output_schema(self, schema: pa.Schema, keep: Any = (), *, index: str | None = None) -> pa.Schema:
+        """Return the schema of `stream`."""
+        return self._engine.output_schema(schema, RenderOptions.of(keep, index))
+
+    def stream(self, batches: Any, keep: Any = (), *, index: str | None = None) -> pa.RecordBatchReader:
+        """Return the prompts with some columns, as `Renderer.stream`."""
+        return self._engine.stream(batches, RenderOptions.of(keep, index))
+
+    def is_json(self, schema: pa.Schema) -> bool:
+        """Return true if prompts of a table are written as JSON, though it holds none."""
+        return _is_sharegpt(schema.field(self._engine.column).type)
+
+
+class _ColumnRun(Run):
+    def __init__(self, column: str, first: int) -> None:
+        super().__init__(first)
+        self._column = column
+
+    def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
+        """Yield the prompts, as `Run.parts`."""
+        chunks = table[self._column].chunks
+        if single:
+            chunks = [one_array(chunks, self._column)]
+        for chunk in chunks:
+            prompts = _as_json(chunk) if _is_sharegpt(chunk.type) else chunk
+            yield Part(first, len(prompts), prompts)
+            first += len(prompts)
+
+
+def _fields_of(kind: pa.DataType) -> set[str]:
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not is_list or not pa.types.is_struct(kind.value_type):
+        return set()
+    return {field.name for field in kind.value_type}
+
+
+def _is_sharegpt(kind: pa.DataType) -> bool:
+    return "from" in _fields_of(kind)
+
+
+def _as_json(column: pa.Array) -> pa.Array:
+    texts: list[str | None] = []
+    conversations: list[Any] = to_pylist(column)
+    for conversation in conversations:
+        if conversation is None:
+            texts.append(None)
+            continue
+        messages = [{key: value for key, value in message.items() if value is not None} for message in conversation]
+        texts.append(json.dumps([as_openai(message) for message in messages], ensure_ascii=False))
+    return pa.array(texts, pa.large_string())

@@ -1,0 +1,316 @@
+"""The engine of `Renderer`: a configuration, and maybe a chat template for its messages."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+import promptpress._core as _core
+from promptpress._arrow.core_tables import for_core
+from promptpress._config.configuration import Configuration
+from promptpress._config.label_values import labels_of
+from promptpress._engine.configured_run import ConfiguredRun
+from promptpress._engine.conversation import Conversation
+from promptpress._engine.filled_values import LastRun, warn_of_filled_values
+from promptpress._engine.misspelt_columns import MisspeltColumn
+from promptpress._engine.no_rows import warn_of_no_rows
+from promptpress._engine.notes import find_notes, misspelt_in, warning_text
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.run import Run
+from promptpress._engine.table_engine import TableEngine
+from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._errors.errors import render_error, template_error
+
+if TYPE_CHECKING:
+    from promptpress._engine.chat_stage import ChatStage
+    from promptpress._io.write.rendered_lines import RenderedLines
+
+__all__ = ["ConfiguredEngine", "ConfiguredRenderer", "silent"]
+
+_MOST_SAMPLES = 2**31
+
+
+class ConfiguredEngine(TableEngine):
+    """Renders samples by a configuration.
+
+    Args:
+        configuration: The configuration.
+        chat: The chat template that makes texts of the messages.
+        silent: Whether the engine warns of nothing.
+
+    """
+
+    def __init__(self, configuration: Configuration, chat: ChatStage | None = None, *, silent: bool = False) -> None:
+        super().__init__()
+        self.configuration = configuration
+        self.chat = chat
+        self.warnings.silent = silent
+        self._checked_output: pa.Schema | None = None
+        self._fingerprint: str | None = None
+        self.last_run: LastRun | None = None
+        self.reports_runs = not silent
+        self._has_warned = False
+
+    @property
+    def core(self) -> _core.CompiledRenderer:
+        """The compiled configuration.
+
+        Raises:
+            TemplateError: If the configuration is wrong.
+
+        """
+        return self.configuration.core
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments of `Renderer`, but for tables, tokens and the chat template."""
+        return self.configuration.settings
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Other names of output columns, as `TableEngine.names`."""
+        return self.settings.get("names") or {}
+
+    @property
+    def required_columns(self) -> list[str]:
+        """The columns that a scan has to read, as `TableEngine.required_columns`."""
+        return self.configuration.required_columns()
+
+    @property
+    def writes_json(self) -> bool:
+        """True if requests are messages written as JSON, as `TableEngine.writes_json`."""
+        return self.configuration.writes_json
+
+    def changed(self, **settings: Any) -> ConfiguredEngine:
+        """Make another engine that differs in some settings.
+
+        Args:
+            settings: Arguments of `Renderer`.
+
+        """
+        return ConfiguredEngine(self.configuration.changed(**settings), self.chat)
+
+    def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the fields of requests, as `TableEngine.request_fields`."""
+        fields = list(self.core.output_fields(schema))
+        return fields if self.chat is None else [*fields[:-1], self.chat.field(fields[-1])]
+
+    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
+        """Return the type of a request's spans, as `TableEngine.spans_type`."""
+        if detail is None:
+            return None
+        if self.chat is not None:
+            return self.chat.spans_type(is_detailed=detail)
+        return self.core.spans_field(schema, detail).field(0).type
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """The labels of ppl that the configuration says, as `TableEngine.labels`."""
+        return self.core.labels
+
+    def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> ConfiguredRun:
+        """Begin a run, as `TableEngine.begin`."""
+        return ConfiguredRun(self.configuration, self.chat, labels, options, first, counts=self._counts_filled_values)
+
+    @property
+    def _counts_filled_values(self) -> bool:
+        """True if values may be filled in, and somebody is told so."""
+        return self.reports_runs and self.settings["substitution"] == "harness"
+
+    def ended(self, run: Run, *, is_batch: bool = False) -> None:
+        """Warn if values were filled in, of batches only once; and as `TableEngine.ended`."""
+        assert isinstance(run, ConfiguredRun)
+        super().ended(run, is_batch=is_batch)
+        self._report(LastRun.of(run.position, run.samples, run.errors, self.row_number), is_batch=is_batch)
+
+    def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
+        """Return placeholders that are near to a column's name, as `TableEngine.misspelt_columns`."""
+        return misspelt_in(find_notes(self.configuration, schema, None)) if self.reports_runs else []
+
+    def _report(self, run: LastRun, *, is_batch: bool = False) -> None:
+        self.last_run = run
+        if not (is_batch and self._has_warned):
+            self._has_warned = self._has_warned or run.rows > 0
+            warn_of_filled_values(run)
+
+    def labels_of_table(self, table: pa.Table) -> list[Any] | None:
+        """Return the labels of a table; no other column than theirs is looked at."""
+        core = self.core
+        name = core.label_column
+        if name is None:
+            return core.labels
+        column = table.select([name]) if name in table.column_names else table
+        return labels_of(core, column, for_core(column)[0])
+
+    def check_table(self) -> None:
+        """Refuse conversations whose requests depend on the model's replies."""
+        self.configuration.refuse_replies()
+
+    def check_stream(self) -> None:
+        """Refuse what a stream can't know: labels that are the values of a column."""
+        self.configuration.refuse_label_column("stream")
+        self.check_table()
+
+    def check_batch(self) -> None:
+        """Refuse what a batch can't know: the position of its samples, and labels of a column."""
+        self.configuration.refuse_position()
+        self.configuration.refuse_label_column("a batch")
+        self.check_table()
+
+    def refuse_chat(self, what: str) -> None:
+        """Refuse what isn't there for texts of a chat template.
+
+        Args:
+            what: What was asked for.
+
+        Raises:
+            TemplateError: If a chat template makes the texts.
+
+        """
+        if self.chat is not None:
+            message = f"{what} isn't available for what a chat template makes of messages; leave chat_template= out"
+            raise template_error("unsupported_mode", "chat_template", message)
+
+    def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
+        """Warn of what is probably a mistake, as `TableEngine.warn`."""
+        # Batch after batch has the schema of the one before, and so the same object as its output's.
+        if self._checked_output is not output:
+            self.warnings.warn(schema, lambda: warning_text(find_notes(self.configuration, schema, samples)))
+            self._checked_output = output
+
+    def lines(self, reader: pa.RecordBatchReader, frame: _core.LineLayout) -> Iterator[RenderedLines | pa.RecordBatch]:
+        """Render a stream into lines, without any column but the requests.
+
+        Args:
+            reader: The samples.
+            frame: What stands around each request.
+
+        Returns:
+            Lines, or batches of requests where lines take more than copying.
+
+        """
+        from promptpress._engine.lines import rendered_lines  # noqa: PLC0415 - for who writes files
+
+        schema = self.output_schema(reader.schema, RenderOptions.of(()))
+        self.warn(schema, reader.schema, None)
+        position = _core.StreamState(self._counts_filled_values)
+        yield from rendered_lines(self.configuration, reader, schema, frame, position)
+        if self.reports_runs:
+            warn_of_no_rows(position.rows)
+        self._report(LastRun.of(position, position.rows, row_number=self.row_number))
+
+    def prompts(self, part: _core.RenderedRows, times: int) -> pa.Array:
+        """Return the requests of a part, as they come out.
+
+        Args:
+            part: What the core has rendered.
+            times: The requests of a sample, where all have as many.
+
+        Raises:
+            RenderError: If the chat template has no text for a request, or one that passes a limit.
+
+        """
+        return part.prompts if self.chat is None else self.chat.finished(part, times, RenderOptions.of(())).prompts
+
+    def converse(self, samples: pa.Table) -> Conversation:
+        """Begin conversations, as `Renderer.converse`."""
+        self.refuse_chat("converse")
+        if not self.core.wants_replies:
+            message = (
+                'only "every" of MultiTurnGenInferencer or ChatInferencer takes replies; '
+                "render gives the requests of any other"
+            )
+            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
+        schema = self.output_schema(samples.schema, RenderOptions())
+        self.warn(schema, samples.schema, samples)
+        return Conversation(self.core, samples, schema)
+
+    def divergence(self, samples: pa.Table) -> pa.Table:
+        """Find the rows in which the rules of substitution differ, as `Renderer.divergence`."""
+        core_table, python_text = for_core(samples)
+        labels = labels_of(self.core, samples, core_table)
+        return pa.Table.from_batches([self.core.divergence(core_table, labels, python_text)])
+
+    def findings(self, samples: pa.Table) -> pa.Table:
+        """Find what a harness renders without a word, as `Renderer.findings`."""
+        return pa.Table.from_batches([self.core.findings(*for_core(samples))])
+
+    def retrieve(self, num_samples: int) -> pa.Array:
+        """Return the retriever's choice for the first samples, as `Renderer.retrieve`.
+
+        Args:
+            num_samples: How many samples there are.
+
+        """
+        if not 0 <= operator.index(num_samples) < _MOST_SAMPLES:
+            message = f"num_samples: expected a number from 0 to {_MOST_SAMPLES - 1}, found {num_samples}"
+            raise render_error("invalid_number", message)
+        chosen = self.core.retrieve(num_samples)
+        if chosen is None:
+            message = f"the samples' column {self.core.index_column!r} holds the choice itself"
+            raise template_error("unsupported_mode", "retriever", message)
+        return chosen
+
+    def fingerprint(self) -> str:
+        """Return what is the same for all that writes the same bytes; it is computed once."""
+        if self._fingerprint is None:
+            from promptpress._fingerprint.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
+
+            chat = None if self.chat is None else self.chat.chat_settings
+            self._fingerprint = of_configuration(self.configuration, chat)
+        return self._fingerprint
+
+    def state(self) -> dict[str, Any]:
+        """Return what a pickle holds."""
+        state = self.configuration.state()
+        return state if self.chat is None else {**state, "chat": self.chat.template}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> ConfiguredEngine:
+        """Make an engine from a pickle; its configuration isn't compiled yet."""
+        configuration, template = Configuration.of_state(state), state.get("chat")
+        if template is None:
+            return cls(configuration)
+        from promptpress._engine.chat_stage import ChatStage  # noqa: PLC0415 - it needs Jinja2
+
+        settings = configuration.settings
+        return cls(configuration, ChatStage(template, settings["strings"], settings["limits"]))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ConfiguredEngine):
+            return NotImplemented
+        ours, theirs = (None if engine.chat is None else engine.chat.template for engine in (self, other))
+        return self.configuration == other.configuration and ours == theirs
+
+    def __hash__(self) -> int:
+        return hash(self.configuration)
+
+    def __repr__(self) -> str:
+        """Return the arguments that were given, as in a call."""
+        chat = "" if self.chat is None else f", chat_template={self.chat.template!r}"
+        return f"{self.configuration!r}{chat}"
+
+
+ConfiguredRenderer = TableRenderer[ConfiguredEngine]
+"""A `Renderer`, as the rooms below the public classes know it."""
+
+AnyRenderer = TypeVar("AnyRenderer", bound=ConfiguredRenderer)
+
+
+def silent(renderer: AnyRenderer) -> AnyRenderer:
+    """Make a renderer warn of nothing.
+
+    Args:
+        renderer: A renderer that nobody else has yet.
+
+    Returns:
+        The same one. Its pickles and copies may warn.
+
+    """
+    engine = engine_of(renderer)
+    engine.warnings.silent = True
+    engine.reports_runs = False
+    return renderer

@@ -1,0 +1,55 @@
+"""Origins of the bytes of one request, as a table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from promptpress._arrow.core_tables import for_core
+from promptpress._config.label_values import label_or_text, labels_of
+from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.options import RenderOptions
+from promptpress._errors.errors import render_error
+
+__all__ = ["origin_spans"]
+
+
+def origin_spans(engine: ConfiguredEngine, table: pa.Table, row: int, label: object, turn: int | None) -> pa.Table:
+    """Make the table that `Renderer.explain` returns.
+
+    Args:
+        engine: What renders samples.
+        table: All samples.
+        row: The sample's row, from 0.
+        label: The request's label; None: the first.
+        turn: The request's turn; None: the first that is asked for.
+
+    Returns:
+        The spans.
+
+    Raises:
+        RenderError: If there is no such request, or it can't be rendered.
+
+    """
+    if turn is not None and turn < 0:
+        message = "turn: turns count from 0"
+        raise render_error("turn_out_of_range", message, row=row)
+    if not 0 <= row < len(table):
+        message = f"there is no such row: rows count from 0, and the table has {len(table)}"
+        raise render_error("row_out_of_range", message, row=row)
+    core, (core_table, python_text) = engine.core, for_core(table)
+    labels = labels_of(core, table, core_table)
+    batch = core.explain(core_table, row, labels, label_or_text(label), turn, python_text)
+    return pa.Table.from_batches([batch]) if engine.chat is None else _spans_of_text(engine, table, row, turn)
+
+
+def _spans_of_text(engine: ConfiguredEngine, table: pa.Table, row: int, turn: int | None) -> pa.Table:
+    """Return the spans of a text that a chat template has made of messages."""
+    engine.check_table()
+    run = engine.begin(RenderOptions.of((), spans="detailed"), None, row)
+    for part in run.parts(table.slice(row, 1), row):
+        turns = [None] * len(part.prompts) if part.turns is None else part.turns.to_pylist()
+        for number, spans in enumerate(part.spans or ()):
+            if turn in (None, turns[number]):
+                return pa.Table.from_batches([pa.RecordBatch.from_struct_array(spans.values)])
+    message = "the request has no text"
+    raise render_error("internal_error", message, row=row)

@@ -1,0 +1,323 @@
+"""The base of the engines of the public renderers: schemas, tables, streams and batches.
+
+An engine says which columns its requests have, and makes a run that renders samples part by part. Everything else is
+the same for configurations, Jinja templates and chat templates, and stands here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from promptpress._arrow.core_tables import column_names, core_schema
+from promptpress._engine.kept_columns import kept_schema
+from promptpress._engine.misspelt_columns import MisspeltColumn, with_misspelt_columns
+from promptpress._engine.no_rows import warn_of_no_rows
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.rendering import rendered_batch, rendered_batches, rendered_table
+from promptpress._engine.run import Run
+from promptpress._engine.sample_numbers import indexed_schema
+from promptpress._engine.schema_warnings import SchemaWarnings
+from promptpress._errors.errors import render_error
+from promptpress._fingerprint.request_hash import FINGERPRINT, with_requests_hash
+from promptpress._io.as_table import as_reader, as_table
+from promptpress.typing import StreamLike, TableLike
+
+if TYPE_CHECKING:
+    from promptpress._engine.filled_values import LastRun
+    from promptpress._jinja.run import JinjaRun
+
+__all__ = ["TableEngine"]
+
+
+class TableEngine(ABC):
+    """Renders tables, streams and batches of samples; safe to share between threads."""
+
+    row_number: Callable[[int], int] = int
+    """Returns the number of a row in messages, for its number among the samples; the command sets it."""
+
+    last_run: LastRun | JinjaRun | None = None
+    """The counts of the last run; None before one has ended."""
+
+    def __init__(self) -> None:
+        self._latest: tuple[pa.Schema, RenderOptions, pa.Schema] | None = None
+        self.warnings = SchemaWarnings()
+        self.reports_runs = True
+        """True if something is said when a run has ended, such as that nothing was rendered."""
+
+    # What a kind of renderer says of itself.
+
+    @property
+    @abstractmethod
+    def names(self) -> Mapping[str, str]:
+        """Other names of output columns, keyed by the usual ones."""
+
+    @property
+    @abstractmethod
+    def required_columns(self) -> list[str]:
+        """The columns that a scan has to read."""
+
+    @property
+    def writes_json(self) -> bool:
+        """True if requests are messages written as JSON."""
+        return False
+
+    @abstractmethod
+    def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the fields of the label, the turn and the prompt, as far as requests have them.
+
+        Args:
+            schema: The samples' schema, as the core has it.
+
+        """
+
+    @abstractmethod
+    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
+        """Return the type of a request's spans.
+
+        Args:
+            schema: The samples' schema, as the core has it.
+            detail: Whether detailed spans are asked for. None: no spans are, and the type is None.
+
+        Raises:
+            TemplateError: If there are no spans for these requests.
+
+        """
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return what is the same for all engines that write the same bytes: 64 hexadecimal digits."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Return what a pickle holds, for `of_state`."""
+
+    @classmethod
+    @abstractmethod
+    def of_state(cls, state: dict[str, Any]) -> TableEngine:
+        """Make an engine from what `state` returned.
+
+        Args:
+            state: The content of a pickle.
+
+        """
+
+    @abstractmethod
+    def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
+        """Begin a run over a table or a stream.
+
+        Args:
+            options: The columns next to the prompts.
+            labels: The labels of ppl; None if there are none.
+            first: How many samples an earlier run has rendered.
+
+        """
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """The labels of ppl that the configuration says; None if it says none."""
+        return None
+
+    def labels_of_table(self, table: pa.Table) -> list[Any] | None:  # noqa: ARG002 - most have none
+        """Return the labels that each sample of a table is rendered with; None if there are none.
+
+        Args:
+            table: All samples.
+
+        Raises:
+            RenderError: If the column that holds them isn't there, or its values are no labels.
+
+        """
+        return None
+
+    def check_table(self) -> None:  # noqa: B027 - most can be rendered
+        """Check that a whole table can be rendered.
+
+        Raises:
+            TemplateError: If it can't.
+
+        """
+
+    def check_stream(self) -> None:
+        """Check that a stream can be rendered, whose rows aren't known beforehand.
+
+        Raises:
+            TemplateError: If it can't.
+
+        """
+        self.check_table()
+
+    def check_batch(self) -> None:
+        """Check that a batch can be rendered by itself.
+
+        Raises:
+            TemplateError: If it can't.
+
+        """
+        self.check_stream()
+
+    def undefined_names(self, schema: pa.Schema) -> list[str]:  # noqa: ARG002 - most have none
+        """Say of each variable of a template that the samples don't give it, if the template doesn't provide for that.
+
+        Args:
+            schema: The samples' schema.
+
+        """
+        return []
+
+    def warn(  # noqa: B027 - most have nothing to warn about
+        self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None
+    ) -> None:
+        """Warn about what the schema of the samples shows, before they are rendered.
+
+        Args:
+            output: The output's schema.
+            schema: The samples' schema.
+            samples: The samples, where they are at hand.
+
+        """
+
+    # What is the same for all of them.
+
+    def output_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
+        """Return the output's schema: the same object as before, where the same is asked again.
+
+        Args:
+            schema: The samples' schema.
+            options: The columns next to the prompts.
+
+        Returns:
+            The index, the kept columns, label, turn and prompt, then what else is said of each request.
+
+        Raises:
+            RenderError: If a kept column is missing, or two columns would have one name.
+
+        """
+        latest = self._latest
+        if (
+            latest is None
+            or not (latest[1] is options or latest[1] == options)
+            or not latest[0].equals(schema, check_metadata=True)
+        ):
+            latest = self._latest = (schema, options, self._new_schema(schema, options))
+        return latest[2]
+
+    def _new_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
+        core = core_schema(schema)
+        fields = list(self.request_fields(core))
+        for field in options.fields(self.names, self.spans_type(core, options.span_detail)):
+            if any(field.name == other.name for other in fields):
+                message = f"two output columns would be called {field.name!r}; rename one by names="
+                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+            fields.append(field)
+        keep = options.of_schema(schema).kept
+        kept = kept_schema(schema, keep, fields)
+        if options.index is not None:
+            kept = indexed_schema(kept, options.index, keep)
+        kept = kept.with_metadata({FINGERPRINT: self.fingerprint()}) if options.hashes else kept
+        return with_misspelt_columns(kept, self.misspelt_columns(schema))
+
+    def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:  # noqa: ARG002 - some have no template
+        """Return the names in the template that no column of the samples has, and that resemble a column's name.
+
+        Args:
+            schema: The samples' schema.
+
+        """
+        return []
+
+    def ended(self, run: Run, *, is_batch: bool = False) -> None:
+        """Say what is to be said when a run has ended: here, that there was nothing to render.
+
+        Args:
+            run: The run.
+            is_batch: True if it was one batch of many, of which some may be empty.
+
+        """
+        if self.reports_runs and not is_batch:
+            warn_of_no_rows(run.first + run.samples)
+
+    def render(self, samples: TableLike, options: RenderOptions, *, is_batch: bool = False) -> pa.Table:
+        """Render all samples: what `Renderer.render` returns.
+
+        Args:
+            samples: Anything that holds a table.
+            options: The columns next to the prompts.
+            is_batch: True if the samples are one batch of many.
+
+        Raises:
+            TemplateError: If the configuration can't be rendered without more.
+            RenderError: If a row can't be rendered, or two columns would have one name.
+            TypeError: If the samples are no table.
+
+        """
+        table = as_table(samples)
+        options = options.of_schema(table.schema)
+        schema = self.output_schema(table.schema, options)
+        self.check_table()
+        self.warn(schema, table.schema, table)
+        run = self.begin(options, self.labels_of_table(table))
+        rendered = rendered_table(run, table, schema, options)
+        self.ended(run, is_batch=is_batch)
+        return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered
+
+    def stream(
+        self, batches: StreamLike, options: RenderOptions, *, labels: list[Any] | None = None, first: int = 0
+    ) -> pa.RecordBatchReader:
+        """Render a stream batch by batch, as it is read: what `Renderer.stream` returns.
+
+        Args:
+            batches: Anything that holds batches.
+            options: The columns next to the prompts.
+            labels: The labels of ppl, for who knows them of all samples. None: those of the configuration.
+            first: How many samples an earlier run has rendered.
+
+        Raises:
+            TemplateError: If the configuration depends on more than a stream knows.
+            RenderError: If two columns would have one name; when a batch is read, if a row can't be rendered.
+            TypeError: If the batches are none.
+
+        """
+        if labels is None:
+            self.check_stream()
+            labels = self.labels
+        reader = as_reader(batches)
+        options = options.of_schema(reader.schema)
+        schema = self.output_schema(reader.schema, options)
+        self.warn(schema, reader.schema, None)
+        run = self.begin(options, labels, first)
+        rendered = rendered_batches(run, reader, schema, options, first=first)
+        return pa.RecordBatchReader.from_batches(schema, self._to_end(run, rendered))
+
+    def _to_end(self, run: Run, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        self.ended(run)
+
+    def batch(self, batch: pa.RecordBatch | TableLike) -> pa.RecordBatch | pa.Table:
+        """Render a batch and keep all its columns: what calling a renderer returns.
+
+        Args:
+            batch: A record batch, or anything that holds a table.
+
+        Returns:
+            One record batch for a record batch, else a table.
+
+        Raises:
+            TemplateError: If the configuration depends on more than a batch knows.
+            RenderError: If a row can't be rendered, or a column passes what one array can hold.
+
+        """
+        self.check_batch()
+        if not isinstance(batch, pa.RecordBatch):
+            table = as_table(batch)
+            return self.render(table, RenderOptions.of(column_names(table.schema)), is_batch=True)
+        options = RenderOptions.of(column_names(batch.schema))
+        schema = self.output_schema(batch.schema, options)
+        self.warn(schema, batch.schema, batch)
+        run = self.begin(options, self.labels)
+        rendered = rendered_batch(run, batch, schema)
+        self.ended(run, is_batch=True)
+        return rendered

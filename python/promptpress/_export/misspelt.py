@@ -1,0 +1,36 @@
+"""The check that the template of prompts names no misspelt column, which all exports make before they write."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pyarrow as pa
+
+from promptpress._engine.misspelt_columns import misspelt_columns
+from promptpress._errors.errors import template_error
+
+__all__ = ["Unknown", "refuse_misspelt_columns"]
+
+Unknown = Literal["refuse", "keep"]
+"""The choice to refuse or to keep prompts whose template names a misspelt column."""
+
+
+def refuse_misspelt_columns(schema: pa.Schema, unknown: Unknown) -> None:
+    """Refuse prompts that were rendered from a template with a misspelt column: they may cost money.
+
+    Args:
+        schema: The schema of the rendered table, whose metadata have the misspelt columns.
+        unknown: `"keep"` refuses nothing.
+
+    Raises:
+        TemplateError: If there is a misspelt column, or `unknown` is another word.
+
+    """
+    if unknown not in ("refuse", "keep"):
+        raise template_error("unknown_name", "unknown", f"{unknown!r} is not one of 'refuse', 'keep'")
+    misspelt = [] if unknown == "keep" else misspelt_columns(schema)
+    if misspelt:
+        location, message = misspelt[0]
+        more = f"; and {len(misspelt) - 1} more" if len(misspelt) > 1 else ""
+        message = f'{message}{more} (unknown="keep" writes the prompts all the same)'
+        raise template_error("unknown_placeholder", location, message)

@@ -1,0 +1,1 @@
+"""AISBench: its single-sample classes, and the bulk backend of a running AISBench."""

@@ -1,0 +1,97 @@
+"""The switch of a bulk backend: what `enable`, `disable` and `backend` of a public module do."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from promptpress._harnesses.bulk import log, report
+from promptpress._harnesses.bulk.patches import Patches
+from promptpress._harnesses.registry import VARIABLE, Harness
+
+_enabled: set[Switch] = set()
+
+
+class Switch:
+    """The bulk backend of a harness, which can be on or off. Its methods are what users call.
+
+    Example:
+        >>> import json
+        >>> shout = {"JSONEncoder.encode": lambda encode: lambda self, o: encode(self, o).upper()}
+        >>> with Switch(Harness("JSON", "json", "json", "json"), Patches({"json": shout})).backend():
+        ...     json.JSONEncoder().encode("a")
+        '"A"'
+    """
+
+    def __init__(self, harness: Harness, patches: Patches) -> None:
+        self._harness = harness
+        self._patches = patches
+        self._is_on = False
+        self._lock = threading.Lock()
+
+    def enable(self) -> None:
+        """Have the harness's inferencers render their prompts in bulk, in this process, from now on.
+
+        What the model receives, what is written and what is raised stay as they are. What isn't covered is done by the
+        harness's own code. The log of `promptpress.backend` says for each call of an inferencer which way its prompts
+        go, and in the end how many went which way. The harness may be imported before or after.
+
+        Raises:
+            ImportError: If the harness isn't installed.
+        """
+        self._check_installed()
+        self._turn_on()
+
+    def disable(self) -> None:
+        """Have the harness make its prompts itself again; call it between runs, not within one."""
+        with self._lock:
+            if self._is_on:
+                self._patches.revert()
+                self._is_on = False
+                _enabled.discard(self)
+                if not _enabled:
+                    report.end()
+                    log.forget()
+
+    def backend(self) -> AbstractContextManager[None]:
+        """Have the backend on within a `with` block; afterwards it is on or off as before.
+
+        Returns:
+            What to give to `with`.
+
+        Raises:
+            ImportError: If the harness isn't installed.
+        """
+        self._check_installed()
+        return self._during()
+
+    def _check_installed(self) -> None:
+        package = self._harness.package
+        if importlib.util.find_spec(package) is None:
+            raise ImportError(f"{self._harness.name} isn't installed", name=package)
+
+    def _turn_on(self) -> bool:
+        """Switch the backend on, and return true if it was off."""
+        with self._lock:
+            was_off = not self._is_on
+            if was_off:
+                log.listen()
+                # If the environment has switched the backend on, it is on in all processes of the run.
+                has_children = bool(os.environ.get(VARIABLE))
+                report.start(has_children=has_children, follows=not self._harness.has_screen)
+                self._patches.apply()
+                self._is_on = True
+                _enabled.add(self)
+            return was_off
+
+    @contextmanager
+    def _during(self) -> Iterator[None]:
+        was_off = self._turn_on()
+        try:
+            yield
+        finally:
+            if was_off:
+                self.disable()

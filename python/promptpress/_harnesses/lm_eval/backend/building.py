@@ -1,0 +1,209 @@
+"""The replacement of `build_all_requests`: the harness's own loop, over requests made in bulk."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
+from promptpress._harnesses.lm_eval.backend.comparison import difference
+from promptpress._harnesses.lm_eval.backend.contexts import ContextBuilder, Parts
+from promptpress._harnesses.lm_eval.backend.coverage import check_task
+from promptpress._harnesses.lm_eval.backend.documents import BLOCK, Documents, documents_of
+from promptpress._harnesses.lm_eval.backend.instances import InstanceBuilder
+from promptpress._harnesses.lm_eval.backend.record import TaskRecord, record_task
+from promptpress._harnesses.lm_eval.backend.templates import TextCache, TextRequest, text_cache, text_requests
+from promptpress._harnesses.lm_eval.backend.texts import TextPrerenderer
+
+_CONTEXT_OPTIONS = {
+    *("num_fewshot", "system_instruction", "apply_chat_template"),
+    *("fewshot_as_multiturn", "chat_template", "gen_prefix"),
+}
+_REQUEST_OPTIONS = {"ctx", "metadata", "apply_chat_template", "chat_template"}
+_NEVER = 1 << 30
+
+
+def bulk_requests(harness: Callable[..., None]) -> Callable[..., None]:
+    """Return a replacement of the harness's method that leaves the same requests in the task."""
+
+    @functools.wraps(harness)
+    def build_all_requests(self: Any, *arguments: Any, **options: Any) -> None:
+        with record_task(self) as record:
+            try:
+                check_task(self)
+            except NotCoveredError as reason:
+                record.left(str(reason))
+                return harness(self, *arguments, **options)
+            building = Building(self, record)
+            with building.methods_replaced():
+                return harness(self, *arguments, **options)
+
+    return build_all_requests
+
+
+@contextmanager
+def _without_full_collections() -> Iterator[None]:
+    """Keep the garbage collector from full collections, which visit all objects.
+
+    A full collection starts whenever the objects have grown by a quarter. With documents and requests, none of which
+    can go, this takes half of the time. New objects are still collected.
+    """
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+    try:
+        yield
+    finally:
+        if gc.get_threshold() == (young, middle, _NEVER):
+            gc.set_threshold(young, middle, old)
+
+
+class Building:
+    """One call of `build_all_requests` for a task that is covered.
+
+    The harness's loop asks for the documents, and for the prefix, the context and the requests of each, in that order.
+    The harness's own methods build those of the first document, and they are compared. Until then, and whenever
+    something isn't as expected, everything is left to the harness, and its generator of random numbers has the state
+    that it would have without the backend.
+    """
+
+    def __init__(self, task: Any, record: TaskRecord) -> None:
+        self._task = task
+        self._record = record
+        self._documents: Documents | None = None
+        self._contexts: ContextBuilder | None = None
+        self._instances: InstanceBuilder | None = None
+        self._first_parts: Any = None
+        self._text_requests: list[TextRequest] = []
+        self._cache = TextCache()
+        self._prerenderer: TextPrerenderer | None = None
+        self._index = self._bulk_count = 0
+        self._parts: Parts = (None, None, None)
+        self._methods = {
+            "doc_iterator": self._doc_iterator,
+            "doc_to_prefix": self._doc_to_prefix,
+            "fewshot_context": self._fewshot_context,
+            "construct_requests": self._construct_requests,
+        }
+
+    @contextmanager
+    def methods_replaced(self) -> Iterator[None]:
+        """Replace the methods that the task's loop calls."""
+        vars(self._task).update(self._methods)
+        token = text_cache.set(self._cache)
+        try:
+            with _without_full_collections():
+                yield
+        finally:
+            if self._contexts is not None:
+                self._contexts.close()
+            if self._bulk_count:
+                self._record.rendered(self._bulk_count)
+            text_cache.reset(token)
+            self._restore_methods()
+
+    def _restore_methods(self) -> None:
+        for name in self._methods:
+            vars(self._task).pop(name, None)
+
+    def _leave(self, reason: str) -> None:
+        """Leave the rest to the harness."""
+        self._record.left(reason)
+        self._contexts = None
+        self._restore_methods()
+
+    def _by_harness(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call the harness's own method for the first document, with all methods that it calls restored as well."""
+        self._restore_methods()
+        token = text_requests.set(self._text_requests)
+        try:
+            return getattr(self._task, method)(*arguments, **options)
+        finally:
+            text_requests.reset(token)
+            vars(self._task).update(self._methods)
+
+    def _doc_iterator(self, **options: Any) -> list[tuple[int, Any]]:
+        pairs, self._documents, reason = documents_of(self._task, options)
+        if self._documents is None:
+            self._leave(reason)
+        elif pairs and (path := difference(pairs[0][1], self._documents.by_harness(0))):
+            self._leave(f"the first document is another{path}")
+            documents = self._documents
+            return [(doc_id, documents.by_harness(index)) for index, (doc_id, _) in enumerate(pairs)]
+        return pairs
+
+    def _doc_to_prefix(self, doc: dict[str, Any]) -> Any:
+        if self._instances is None:
+            return self._by_harness("doc_to_prefix", doc)
+        self._index += 1
+        if self._prerenderer is not None and self._index % BLOCK == 0:
+            self._prerenderer.render_block(self._index)
+        return type(self._task).doc_to_prefix(self._task, doc)
+
+    def _fewshot_context(self, doc: dict[str, Any], **options: Any) -> Any:
+        if self._contexts is not None:
+            self._parts = self._contexts.parts(doc, options["gen_prefix"])
+            return self._parts[0]
+        if unknown := sorted(options.keys() - _CONTEXT_OPTIONS):
+            self._leave(f"the arguments {', '.join(unknown)} of fewshot_context aren't known")
+            return self._task.fewshot_context(doc, **options)
+        generator = self._task.sampler.rnd if options.get("num_fewshot") else None
+        before = generator.getstate() if generator else None
+        context = self._by_harness("fewshot_context", doc, **options)
+        after = generator.getstate() if generator else None
+        if generator:
+            generator.setstate(before)
+        try:
+            assert self._documents is not None
+            count = len(self._documents.docs)
+            settings = {name: value for name, value in options.items() if name != "gen_prefix"}
+            self._contexts = ContextBuilder(self._task, count, **settings)
+            self._first_parts = self._contexts.parts(doc, options.get("gen_prefix"))
+            self._contexts.close()
+            reason = "" if not generator or generator.getstate() == after else "other examples are drawn"
+        except Exception as error:
+            reason = f"its objects are not as expected ({error!r})"
+        if reason:
+            self._leave(reason)
+        if generator:
+            generator.setstate(after)
+        return context
+
+    def _construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
+        if self._instances is not None:
+            requests = self._instances.build(doc, self._parts, options["metadata"])
+            self._count(requests, in_bulk=id(doc) not in self._cache.by_jinja2)
+            return requests
+        requests = self._by_harness("construct_requests", doc=doc, ctx=ctx, **options)
+        if unknown := sorted(options.keys() - _REQUEST_OPTIONS):
+            self._leave(f"the arguments {', '.join(unknown)} of construct_requests aren't known")
+            return requests
+        try:
+            instances = InstanceBuilder(self._task, apply_chat_template=options.get("apply_chat_template", False))
+            path = difference(requests, instances.build(doc, self._first_parts, options["metadata"]))
+            reason = f"the first document's requests differ{path}" if path else ""
+        except Exception as error:
+            reason = f"its objects are not as expected ({error!r})"
+        if reason:
+            self._leave(reason)
+            return requests
+        self._instances = instances
+        assert self._documents is not None
+        assert self._contexts is not None
+        self._prerenderer = TextPrerenderer(
+            self._cache, self._text_requests, self._documents, self._contexts, self._record
+        )
+        self._prerenderer.render_block(0)
+        sources = [source for source, identity in self._text_requests if identity == id(doc)]
+        self._count(requests, in_bulk=all(self._cache.text(source, id(doc)) is not None for source in sources))
+        return requests
+
+    def _count(self, requests: Any, *, in_bulk: bool) -> None:
+        """Count a document's requests."""
+        number = len(requests) if isinstance(requests, list) else 1
+        if in_bulk:
+            self._bulk_count += number
+        else:
+            self._record.by_jinja2 += number

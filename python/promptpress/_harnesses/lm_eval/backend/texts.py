@@ -1,0 +1,90 @@
+"""Texts of templates, rendered for a block of documents before the harness asks for them.
+
+The first document, which the harness builds itself, shows which templates are needed. Jinja2 renders any other text
+when the harness asks for it, so that it also raises where it would without the backend.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress._core import RenderError
+from promptpress._harnesses.lm_eval.backend.comparison import difference
+from promptpress._harnesses.lm_eval.backend.contexts import ContextBuilder
+from promptpress._harnesses.lm_eval.backend.documents import BLOCK, Documents
+from promptpress._harnesses.lm_eval.backend.pool import as_table
+from promptpress._harnesses.lm_eval.backend.record import TaskRecord
+from promptpress._harnesses.lm_eval.backend.templates import MODULE, TextCache, TextRequest, is_default_environment
+from promptpress._harnesses.lm_eval.rendering import renderer_of
+
+_MIN_ROWS = 8
+"""For fewer documents, Jinja2 is faster than compiling a template."""
+
+
+class TextPrerenderer:
+    """Fills the cache of texts ahead of the harness, for the templates that the first document requested."""
+
+    def __init__(
+        self,
+        cache: TextCache,
+        requests: Sequence[TextRequest],
+        documents: Documents,
+        contexts: ContextBuilder,
+        record: TaskRecord,
+    ) -> None:
+        self._cache = cache
+        self._documents = documents
+        self._record = record
+        if not is_default_environment(vars(sys.modules[MODULE])["env"]):
+            record.left("the environment of its templates was changed")
+            self._sources: list[str] = []
+            return
+        first = id(documents.docs[0])
+        self._sources = list(dict.fromkeys(source for source, doc in requests if doc == first))
+        pool = contexts.pool
+        if len(pool) > len(documents.docs) * contexts.shots:
+            return
+        table = as_table(pool) if len(pool) >= _MIN_ROWS else None
+        if table is not None and contexts.prepare_examples(table, record):
+            return
+        for source in dict.fromkeys(source for source, doc in requests if doc != first):
+            texts = self._texts(source, table, len(pool))
+            if texts is not None:
+                cache.pool[source] = dict(zip(map(id, pool), texts, strict=True))
+
+    def render_block(self, start: int) -> None:
+        """Render the block of documents from index `start` on."""
+        self._cache.block.clear()
+        docs = self._documents.docs[start : start + BLOCK]
+        table = self._documents.table(start) if any("{" in source for source in self._sources) else None
+        for source in list(self._sources):
+            texts = self._texts(source, table, len(docs))
+            if texts is not None and self._equals_jinja2(source, docs[0], texts[0]):
+                self._cache.block[source] = dict(zip(map(id, docs), texts, strict=True))
+
+    def _texts(self, source: str, table: pa.Table | None, count: int) -> list[str] | None:
+        """Return a template's texts for some documents; None if they can't be rendered ahead."""
+        if "{" not in source:
+            return [source.replace("\r\n", "\n").replace("\r", "\n")] * count
+        if table is None or count < _MIN_ROWS:
+            return None
+        render, reason = renderer_of(source)
+        if reason:
+            self._record.log_jinja2(f"Jinja2 renders what isn't compiled of a template: {reason}")
+        try:
+            return None if render is None else render(table)
+        except RenderError:
+            return None  # Jinja2 raises, or not, when the harness comes to that row
+
+    def _equals_jinja2(self, source: str, doc: dict[str, Any], text: str) -> bool:
+        """Compare the text of a block's first document; if it differs, leave the template to Jinja2 from now on."""
+        expected = vars(sys.modules[MODULE])["apply_template"](source, doc)
+        if expected == text:
+            return True
+        self._sources.remove(source)
+        self._record.left(f"a template's text is another{difference(expected, text)}")
+        return False

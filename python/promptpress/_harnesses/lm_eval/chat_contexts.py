@@ -1,0 +1,104 @@
+"""Contexts of chats in bulk: conversations laid out in Arrow and rendered by a compiled chat template."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import replace
+from itertools import accumulate
+
+import pyarrow as pa
+
+from promptpress._core import RenderError
+from promptpress._harnesses.lm_eval.chat_templates import ManyChats
+from promptpress._harnesses.lm_eval.columns import Column, Constant, Texts, values
+from promptpress._harnesses.lm_eval.plain_contexts import ContextColumns, plain_contexts
+from promptpress._harnesses.lm_eval.row_numbers import as_array, as_sequence
+from promptpress._harnesses.lm_eval.shots import shot_turns
+from promptpress._harnesses.lm_eval.task import Task
+from promptpress._utils import lazy_compute as pc
+
+__all__ = ["chat_contexts"]
+
+_ROLES = ("system", "user", "assistant")
+
+
+def chat_contexts(
+    task: Task, columns: ContextColumns, count: int, template: ManyChats, as_turns: bool
+) -> pa.ChunkedArray | None:
+    """Return the chats of documents, if all contents of messages are texts.
+
+    Args:
+        task: The task.
+        columns: The parts of the contexts.
+        count: Number of documents.
+        template: The chat template.
+        as_turns: Whether shots are messages of their own.
+
+    Returns:
+        The texts; None if they have to be made one by one, to see what they are or which error the harness raises.
+    """
+    systems, prefixes = _texts(columns.system), _texts(columns.prefix)
+    if systems is None or prefixes is None or not count:
+        return None
+    if as_turns:
+        questions = columns.text.array if isinstance(columns.text, Texts) else None
+    else:
+        empty = Constant(None, count)
+        questions = plain_contexts(task, replace(columns, system=empty, prefix=empty), count)
+    if questions is None:
+        return None
+    shots = columns.shots if as_turns else None
+    turns = [] if shots is None else shot_turns(task, shots.columns)
+    drawn = () if shots is None else as_sequence(shots.drawn)
+    # All contents are laid out one after the other: systems, the messages of shots, questions, prefixes.
+    shot_ends = list(accumulate(map(len, turns), initial=len(systems)))
+    first_prefix = shot_ends[-1] + count
+    conversations = []
+    shots_each = len(drawn) // count
+    for row in range(count):
+        conversation = [row % len(systems)] if systems[row % len(systems)] else []
+        for shot in drawn[row * shots_each : (row + 1) * shots_each]:
+            conversation += range(shot_ends[shot], shot_ends[shot + 1])
+        conversation.append(shot_ends[-1] + row)
+        if prefixes[row % len(prefixes)]:
+            conversation.append(first_prefix + row % len(prefixes))
+        conversations.append(conversation)
+    shot_messages = [message for shot in turns for message in shot]
+    shot_roles = [_ROLES.index(role) for role, _, _ in shot_messages]
+    roles = array("b", [0] * len(systems) + shot_roles + [1] * count + [2] * len(prefixes))
+    try:
+        before = pa.array([*systems, *(content for _, content, _ in shot_messages)], pa.large_string())
+        contents = [before, *questions.chunks, pa.array(prefixes, pa.large_string())]
+        return _rendered(template, _as_lists(conversations, contents, roles), prefixes)
+    except (RenderError, UnicodeEncodeError):
+        return None
+
+
+def _texts(column: Column) -> list[str] | None:
+    """Return a column's texts, a single one if all are the same; None if a value isn't a text."""
+    texts = [column.value] if isinstance(column, Constant) else values(column)
+    return [text or "" for text in texts] if all(text is None or isinstance(text, str) for text in texts) else None
+
+
+def _as_lists(conversations: list[list[int]], contents: list[pa.Array], roles: array[int]) -> pa.Array:
+    """Return conversations, given as the numbers of their contents, as lists of messages."""
+    lists = pa.array(conversations, pa.large_list(pa.int64()))
+    numbers = lists.flatten()
+    columns = [
+        pa.array(_ROLES).take(as_array(roles).take(numbers)),
+        pa.chunked_array(contents, pa.large_string()).take(numbers).combine_chunks(),
+    ]
+    return pa.LargeListArray.from_arrays(lists.offsets, pa.StructArray.from_arrays(columns, ["role", "content"]))
+
+
+def _rendered(template: ManyChats, conversations: pa.Array, prefixes: list[str]) -> pa.ChunkedArray:
+    """Render conversations; a conversation that ends with a prefix gets no generation prompt."""
+    prompted = [not prefix for prefix in prefixes]
+    if len(set(prompted)) == 1:
+        return template.texts(conversations, prompted[0])
+    chunks: list[pa.Array] = []
+    rows = []
+    for is_prompted in (True, False):
+        rows.append(pa.array([row for row, flag in enumerate(prompted) if flag is is_prompted], pa.int64()))
+        chunks += template.texts(conversations.take(rows[-1]), is_prompted).chunks
+    return pa.chunked_array(chunks, pa.large_string()).take(pc.array_sort_indices(pa.concat_arrays(rows)))

@@ -1,0 +1,1 @@
+"""OpenCompass: its single-sample classes, and the bulk backend of a running OpenCompass."""

@@ -1,0 +1,1 @@
+"""OpenICL: its single-sample prompt template."""

@@ -1,0 +1,129 @@
+"""The table of input formats: the suffixes of each format, and the class that reads it.
+
+A new format is a class with the attributes of `SampleFile`, and an entry of `FORMATS`. `Samples` opens files by this
+table, and the command takes the choices of `--data-format` from it. The classes are imported when they are needed,
+because every command reads the table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from promptpress._errors.file_errors import Choice, DataError
+from promptpress._io.paths import STDIN, split_codec
+
+if TYPE_CHECKING:
+    from promptpress._io.read.sources import Source
+
+__all__ = ["FORMATS", "SUFFIXES", "InputFormat", "SampleFile", "input_format"]
+
+
+class SampleFile(Protocol):
+    """A file of samples as record batches of one schema; the classes of all formats have these attributes."""
+
+    schema: pa.Schema
+    num_rows: int | None
+    """The number of rows; None if it isn't known before all rows are read."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows."""
+
+
+class InputFormat(NamedTuple):
+    """A format of samples.
+
+    Args:
+        suffixes: The suffixes of its files.
+        open: Opens a file, given the largest number of rows of a batch, and whether to leave out damaged parts (None if
+            the caller has no such option).
+
+    """
+
+    suffixes: tuple[str, ...]
+    open: Callable[[Source, int, bool | None], SampleFile]
+
+
+def _open_parquet(source: Source, batch_size: int, skip_corrupt: bool | None) -> SampleFile:
+    from promptpress._io.read.columnar_inputs import ParquetInput  # noqa: PLC0415 - see the head
+
+    return ParquetInput(source, batch_size, skip_corrupt=skip_corrupt)
+
+
+def _open_arrow(source: Source, batch_size: int, _: bool | None) -> SampleFile:
+    from promptpress._io.read.columnar_inputs import ArrowInput  # noqa: PLC0415 - see the head
+
+    return ArrowInput(source, batch_size)
+
+
+def _open_json(source: Source, batch_size: int, _: bool | None, *, is_array: bool) -> SampleFile:
+    from promptpress._io.read.jsonl_input import JsonLines  # noqa: PLC0415 - see the head
+
+    return JsonLines(source, batch_size, is_array=is_array)
+
+
+def _open_csv(source: Source, batch_size: int, _: bool | None, *, delimiter: str) -> SampleFile:
+    from promptpress._io.read.csv_input import SeparatedValues  # noqa: PLC0415 - see the head
+
+    return SeparatedValues(source, batch_size, delimiter)
+
+
+FORMATS = {
+    "parquet": InputFormat((".parquet",), _open_parquet),
+    "arrow": InputFormat((".arrow", ".feather", ".ipc", ".arrows"), _open_arrow),
+    "jsonl": InputFormat((".jsonl", ".ndjson"), partial(_open_json, is_array=False)),
+    "json": InputFormat((".json",), partial(_open_json, is_array=True)),
+    "csv": InputFormat((".csv",), partial(_open_csv, delimiter=",")),
+    "tsv": InputFormat((".tsv",), partial(_open_csv, delimiter="\t")),
+}
+"""The formats of samples by name, in the order in which help and errors list them."""
+
+SUFFIXES = {suffix: name for name, entry in FORMATS.items() for suffix in entry.suffixes}
+"""The names of the formats by the suffix of a file."""
+
+_CONVERSIONS = {
+    ".zip": "unpack it first",
+    ".7z": "unpack it first",
+    ".tar": "unpack it first, and name the folder",
+    ".lz4": "unpack it first; .gz, .zst, .bz2 and .xz are read as they are",
+    ".xlsx": "save it as CSV, or as Parquet by pandas",
+    ".xls": "save it as CSV, or as Parquet by pandas",
+    ".db": "export a table as Parquet or CSV",
+    ".sqlite": "export a table as Parquet or CSV",
+    ".pkl": "save it as Parquet by pandas",
+    ".orc": "pyarrow.orc.read_table and pyarrow.parquet.write_table make a Parquet file of it",
+    ".avro": "save it as Parquet",
+    ".txt": "jsonl is the format of one JSON object a line, csv that of commas and a header",
+}
+"""The ways to make files of other kinds readable, by their suffixes."""
+
+
+def input_format(path: str, data_format: str | None = None, otherwise: str | None = None) -> str:
+    """Return the name of a file's format.
+
+    Args:
+        path: The file, or its address.
+        data_format: The format if the user gives it, instead of the suffix's.
+        otherwise: The format if the suffix is of none.
+
+    Raises:
+        DataError: If the suffix is of no format.
+
+    Example:
+        >>> input_format("a.ndjson"), input_format("https://host/a.csv.gz?token=1")
+        ('jsonl', 'csv')
+
+    """
+    inner = split_codec(path)[0]
+    suffix = os.path.splitext(inner)[1].lower()
+    if (name := data_format or SUFFIXES.get(suffix) or otherwise) is not None:
+        return name
+    if path == STDIN:
+        raise DataError("standard input has no suffix", Choice("data_format", "says its format"))
+    what = f"the suffix {suffix!r} is none of" if suffix else "its name has none of the suffixes"
+    conversion = f"; {_CONVERSIONS[suffix]}" if suffix in _CONVERSIONS else ""
+    raise DataError(f"{path}: {what} {', '.join(SUFFIXES)}{conversion}", Choice("data_format", "says the format"))

@@ -1,0 +1,79 @@
+"""Streams of rows that are made one by one, as a generator of dicts makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress._arrow.python_rows import rows_table
+from promptpress._errors.errors import render_error
+
+__all__ = ["rows_reader"]
+
+_ROWS = 8192
+"""The number of rows of a batch."""
+
+_REMEDY = "types are those of the first 8,192 rows: make record batches of the rows, which have a schema"
+
+
+def rows_reader(rows: Iterable[Any]) -> pa.RecordBatchReader:
+    """Read rows batch by batch, with the columns and types of the first batch.
+
+    A key that a row lacks is null there.
+
+    Args:
+        rows: Dicts.
+
+    Raises:
+        RenderError: When a batch is read, if its columns don't fit the first one.
+        TypeError: When a batch is read, if a row is no dict.
+
+    >>> rows_reader({"n": n} for n in range(3)).read_all().to_pylist()
+    [{'n': 0}, {'n': 1}, {'n': 2}]
+
+    """
+    remaining = iter(rows)
+    first = _next_table(remaining, 0)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        start = 0
+        table = first
+        while table.num_rows:
+            yield from _with_schema(table, first.schema, start).to_batches()
+            start += table.num_rows
+            table = _next_table(remaining, start)
+
+    return pa.RecordBatchReader.from_batches(first.schema, batches())
+
+
+def _next_table(rows: Iterator[Any], start: int) -> pa.Table:
+    """Make a table of the next rows, the first of which has the number `start`."""
+    some = list(islice(rows, _ROWS))
+    for number, row in enumerate(some, start):
+        if not isinstance(row, Mapping):
+            message = f"row {number}: expected a dict, as the rows before it are, found {type(row).__name__}"
+            raise TypeError(message)
+    return rows_table(some, start)
+
+
+def _with_schema(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:
+    """Give a table the columns of the first one; only nulls fit another type."""
+    columns = dict(zip(table.schema.names, table.columns, strict=True))
+    for name in columns:
+        if name not in schema.names:
+            message = f"the rows before have no such key; {_REMEDY}"
+            raise render_error("schema_mismatch", message, start, name)
+    arrays = []
+    for field in schema:
+        column = columns.get(field.name)
+        if column is None or pa.types.is_null(column.type):
+            arrays.append(pa.nulls(table.num_rows, field.type))
+        elif column.type != field.type:
+            message = f"the next {table.num_rows:,} rows have {column.type}, and those before {field.type}; {_REMEDY}"
+            raise render_error("schema_mismatch", message, start, field.name)
+        else:
+            arrays.append(column)
+    return pa.Table.from_arrays(arrays, schema=schema)

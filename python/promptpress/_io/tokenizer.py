@@ -1,0 +1,154 @@
+"""Token counts of texts: a tokenizer is loaded from this machine, and counts in bulk.
+
+The package `tokenizers` is imported only when a tokenizer is loaded. Nothing is ever downloaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+__all__ = ["LOAD_ERRORS", "TokenCounter", "load_tokenizer", "text_parts"]
+
+LOAD_ERRORS = (ImportError, OSError, ValueError)
+"""The errors of `load_tokenizer` whose messages are complete for users."""
+
+_FILE = "tokenizer.json"
+# Encodings take some hundred bytes for each token, and this many characters are enough for all threads.
+_MAX_BATCH_CHARACTERS = 1 << 20
+_MAX_BATCH_TEXTS = 4096
+_TEXT_KEYS = ("prompt", "prompt_mm", "content", "parts", "text")
+
+
+class TokenCounter:
+    """Counts tokens; made by `load_tokenizer`.
+
+    Special tokens that a tokenizer adds around a text (BOS, EOS) aren't counted; special tokens within a text are.
+    Texts are neither truncated nor padded. All cores are used, unless the environment's `TOKENIZERS_PARALLELISM`
+    forbids it. `name` is the name that the tokenizer was loaded by.
+    """
+
+    __slots__ = ("name", "tokenizer")
+
+    def __init__(self, tokenizer: Any, name: str) -> None:
+        self.tokenizer = tokenizer
+        self.name = name
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text."""
+        counts: list[int] = []
+        for batch in _batches(texts):
+            counts.extend(map(len, self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)))
+        return counts
+
+    def __repr__(self) -> str:
+        return f"TokenCounter({self.name!r})"
+
+
+def load_tokenizer(source: Any) -> TokenCounter:
+    """Load a tokenizer from a file, a folder, the local Hugging Face cache or an object.
+
+    Args:
+        source: A Hugging Face tokenizer's file (`tokenizer.json`), a folder that holds one, or the name of a model in
+            the local Hugging Face cache; or a `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
+
+    Raises:
+        ImportError: If the package `tokenizers` isn't installed.
+        OSError: If the file can't be read; `FileNotFoundError` if there is no such file, folder or name.
+        ValueError: If the file holds no tokenizer.
+        TypeError: If `source` is none of these.
+
+    """
+    if isinstance(source, TokenCounter):
+        return source
+    try:
+        import tokenizers  # noqa: PLC0415 - counting tokens is an extra
+    except ImportError as error:
+        message = "counting tokens needs the package tokenizers: pip install 'promptpress[tokenizer]'"
+        raise ImportError(message, name=error.name) from error
+    if isinstance(source, (str, os.PathLike)):
+        name = os.fspath(source)
+        path = _find_file(name)
+        text, described = _read(path), str(path)
+    else:
+        tokenizer = getattr(source, "backend_tokenizer", source)  # transformers' fast tokenizers wrap one
+        if not isinstance(tokenizer, tokenizers.Tokenizer):
+            kind = type(source).__name__
+            message = f"tokenizer: expected a file, a folder, a name or a tokenizers.Tokenizer, found a {kind}"
+            raise TypeError(message)
+        name, text, described = "tokenizer", tokenizer.to_str(), repr(type(source))
+    try:
+        tokenizer = tokenizers.Tokenizer.from_str(text)
+    except Exception as error:  # the library has no exception class of its own
+        raise ValueError(f"{described}: no tokenizer of the package tokenizers: {error}") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return TokenCounter(tokenizer, name)
+
+
+def _find_file(name: str) -> Path:
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if (path / _FILE).is_file():
+            return path / _FILE
+        others = [file for file in ("tokenizer.model", "tiktoken.model", "vocab.json") if (path / file).exists()]
+        has = f"; it has {', '.join(others)}, which only its own library reads" if others else ""
+        raise FileNotFoundError(f"{name}: the folder has no {_FILE}{has}")
+    if path.exists():
+        return path
+    try:
+        from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - comes with tokenizers
+
+        cached = try_to_load_from_cache(name, _FILE)
+    except (ImportError, ValueError):  # a name that no model could have
+        cached = None
+    if not isinstance(cached, str):
+        message = f"{name}: no such file or folder, and no model of that name in the local Hugging Face cache"
+        raise FileNotFoundError(f"{message}; nothing is downloaded")
+    return Path(cached)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        hint = " (a sentencepiece model is not one)" if path.suffix == ".model" else ""
+        message = f"expected a JSON file as the package tokenizers writes it, found bytes that are no UTF-8{hint}"
+        raise ValueError(f"{path}: no tokenizer: {message}") from None
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        if batch and (characters + len(text) > _MAX_BATCH_CHARACTERS or len(batch) == _MAX_BATCH_TEXTS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(text)
+        characters += len(text)
+    if batch:
+        yield batch
+
+
+def text_parts(request: Any, *, is_json: bool = False) -> Iterator[str]:
+    """Yield the texts of a request that a model reads, without roles and payloads of media.
+
+    >>> list(text_parts([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]))
+    ['Hi']
+
+    """
+    if is_json:
+        with suppress(TypeError, ValueError):
+            request = json.loads(request)
+    if isinstance(request, str):
+        yield request
+    elif isinstance(request, list):
+        for item in request:
+            yield from text_parts(item)
+    elif isinstance(request, dict):
+        for key in _TEXT_KEYS:
+            yield from text_parts(request.get(key))

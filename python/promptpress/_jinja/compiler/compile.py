@@ -1,0 +1,264 @@
+"""The compiler: evaluates a template's tree with its row left open, and returns a program."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from jinja2.compiler import Frame, find_undeclared
+from jinja2.nodes import EvalContext
+from jinja2.runtime import new_context
+from pyarrow import types
+
+from promptpress._arrow.types import is_text
+from promptpress._jinja.compiler import filters, tests
+from promptpress._jinja.compiler.builder import Builder
+from promptpress._jinja.compiler.expressions import Expressions
+from promptpress._jinja.compiler.forks import Bail
+from promptpress._jinja.compiler.machine import Machine
+from promptpress._jinja.compiler.operands import Keys, Statement
+from promptpress._jinja.compiler.program import Program
+from promptpress._jinja.compiler.scope import Scope
+from promptpress._jinja.compiler.statements import Statements
+from promptpress._jinja.compiler.values import UNKNOWN, BailError, Kind, LoopControl, NeedsKeyError, is_opaque
+from promptpress._jinja.reference import Reference
+from promptpress._jinja.sandbox.bounds import BUDGET, LimitExceededError
+from promptpress._jinja.sandbox.guarded_filters import LazyWrappers
+
+__all__ = ["Compiled", "compile_columns", "compile_names", "outlook"]
+
+_LOCK = threading.RLock()
+
+MAX_REAL_STEPS = 1_000_000
+"""Steps that Jinja2's and Python's own code may take while a template is compiled, counted as in a rendering."""
+
+_UNFINISHED = {
+    RecursionError: "it is nested too deep",
+    LimitExceededError: f"it takes more than {MAX_REAL_STEPS:,} steps before there is a row",
+    MemoryError: "compiling it takes too much memory",
+}
+
+_LIST_TYPES = (
+    *(types.is_list, types.is_large_list, types.is_fixed_size_list),
+    *(types.is_list_view, types.is_large_list_view),
+)
+
+
+class Compiled:
+    """The result of compiling."""
+
+    def __init__(self, builder: Builder, machine: Machine) -> None:
+        self._builder = builder
+        self._block = machine.block
+        self.bails: list[Bail] = machine.bails
+        """The places where rows go to Jinja2."""
+        self.visited: list[tuple[int, str]] = list(machine.visited)
+        """The nodes of the template's tree that were evaluated: line and type."""
+        self.steps = machine.steps
+        """The cost of compiling, in visits of nodes of the template's tree."""
+        self.is_exhausted = machine.is_exhausted
+        """True if compiling has reached the limit of its cost."""
+        self.program: Program = builder.program(self._block)
+
+    def check_columns(self, columns: list[int]) -> None:
+        """Let rows bail if Python has no object for a value of these columns: then Jinja2's way reports the error."""
+        builder = self._builder
+        checks: list[Statement] = []
+        written = {statement[1] for statement in self._block if statement[0] == "emit"}
+        try:
+            for number in columns:
+                column = builder.column(number, UNKNOWN).node
+                text = builder.operation("text", column).node
+                if not written & {column, text}:
+                    checks.append(("check", text))
+        except BailError as bail:
+            checks = [("bail", builder.reason(bail.reason))]
+        self.program = builder.program([*checks, *self._block])
+
+    @property
+    def is_hopeless(self) -> bool:
+        """True if every row goes to Jinja2."""
+        return bool(self.program.block) and any(statement[0] == "bail" for statement in self.program.block)
+
+
+def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tuple[str, ...], keys: Keys) -> Compiled:
+    """Compile a template over a table's columns; without a schema, their types are unknown.
+
+    Raises:
+        NeedsKeyError: If the program depends on a key that isn't given.
+
+    """
+    builder = Builder(columns)
+    kinds = {name: UNKNOWN if schema is None else _kind_of(schema.field(name).type) for name in columns}
+    names = {name: builder.column(number, kinds[name]) for number, name in enumerate(columns)}
+    compiled = compile_names(reference, builder, names, keys)
+    if schema is None or compiled.is_hopeless:
+        return compiled
+    doubtful = [number for number, name in enumerate(columns) if _may_lack_value(schema.field(name).type)]
+    if doubtful:
+        compiled.check_columns(doubtful)
+    return compiled
+
+
+def outlook(reference: Reference, columns: tuple[str, ...]) -> Compiled:
+    """Compile a template for columns of any types and lists of any lengths, to show where rows would go to Jinja2."""
+    builder = Builder(columns)
+    names = {name: builder.column(number, UNKNOWN) for number, name in enumerate(columns)}
+    return compile_names(reference, builder, names, {}, assumed_key=2)
+
+
+def compile_names(
+    reference: Reference,
+    builder: Builder,
+    names: Mapping[str, Any],
+    keys: Keys | None,
+    *,
+    after: Callable[[Machine, Any], Any] | None = None,
+    assumed_key: int | None = None,
+) -> Compiled:
+    """Compile a template.
+
+    Args:
+        reference: The template.
+        builder: The builder of the row's values among `names`.
+        names: The variables that the template is rendered with.
+        keys: Values of expressions; None: the program must not depend on any.
+        after: Changes the text before it is written; None: the text is written unchanged.
+        assumed_key: The value of keys that aren't given, to see what would be compiled if there were rows.
+
+    Raises:
+        NeedsKeyError: If the program depends on a key that isn't given.
+
+    """
+    machine = Machine(builder, keys)
+    machine.assumed_key = assumed_key
+    BUDGET.start(steps=MAX_REAL_STEPS)
+    with _LOCK:
+        try:
+            if "self" in names:
+                raise BailError("a variable `self`", 1)
+            _evaluate(reference, machine, names, after)
+        except NeedsKeyError as missing:
+            missing.steps = machine.steps
+            raise
+        except BailError as bail:
+            machine.bail(bail, machine.block)
+        except Exception as error:
+            # The error may come from within a condition, whose statements aren't those of the whole program.
+            machine.block = []
+            reason = _UNFINISHED.get(type(error), f"raises {type(error).__name__}")
+            machine.bail(BailError(reason), machine.block)
+    return Compiled(builder, machine)
+
+
+def _evaluate(
+    reference: Reference, machine: Machine, names: Mapping[str, Any], after: Callable[[Machine, Any], Any] | None
+) -> None:
+    engine = _guarded(reference.environment)
+    context = new_context(engine, None, {}, vars=None, shared=False, globals=engine.globals)
+    scope = Scope(machine, names, engine)
+    tree = reference.ast()
+    # Most templates don't contain the word, and searching the tree takes long.
+    scope.has_template_self = "self" in reference.source and "self" in find_undeclared(tree.body, ("self",))
+    expressions = Expressions(machine, scope, engine, context)
+    engine.promptpress_expressions = expressions
+    frame = Frame(EvalContext(engine, None))
+    frame.symbols.analyze_node(tree)
+    frame.toplevel = frame.rootlevel = True
+    statements = Statements(expressions, may_continue="continue" in reference.source)
+    try:
+        if after is None:
+            statements.template(tree, frame)
+        else:
+            text = machine.captured(lambda: statements.template(tree, frame))
+            machine.write(after(machine, text))
+    except LoopControl as control:
+        raise BailError(f"a {control} outside of a loop", machine.lineno) from control
+    finally:
+        engine.promptpress_expressions = None
+
+
+@functools.lru_cache(maxsize=64)
+def _guarded(environment: Any) -> Any:
+    """Return an environment like another one, whose filters and tests handle values of the row."""
+    engine = environment.overlay()
+
+    def part(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def get(value: Any, key: Any) -> Any:
+            if is_opaque(value) or is_opaque(key):
+                return getattr(engine.promptpress_expressions, name)(value, key)
+            return real(value, key)
+
+        return get
+
+    engine.getitem, engine.getattr = part("item", engine.getitem), part("attribute", engine.getattr)
+    for name, apply in (("filters", filters.apply), ("tests", tests.apply)):
+        functions = getattr(environment, name)
+        setattr(engine, name, LazyWrappers(functions, functools.partial(_guard, engine, apply)))
+    return engine
+
+
+def _guard(engine: Any, symbolic: Callable[..., Any], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a filter or test so that it handles values of the row when Jinja's own code calls it, as `map` does."""
+    skipped = 1 if getattr(function, "jinja_pass_arg", None) is not None else 0
+
+    @functools.wraps(function)
+    def guarded(*arguments: Any, **named: Any) -> Any:
+        given = arguments[skipped:]
+        if given and (any(map(is_opaque, given)) or any(map(is_opaque, named.values()))):
+            return symbolic(engine.promptpress_expressions, name, given[0], list(given[1:]), named)
+        return function(*arguments, **named)
+
+    return guarded
+
+
+def _kind_of(data_type: pa.DataType) -> Kind:
+    """Return the kind of an Arrow type's values as `to_pylist` converts them; any may be None.
+
+    >>> sorted(_kind_of(pa.list_(pa.string())).names)
+    ['list', 'none']
+
+    """
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
+        return _kind_of(data_type.value_type)
+    names = {"none"}
+    if is_text(data_type):
+        names.add("str")
+    elif types.is_boolean(data_type):
+        names.add("bool")
+    elif types.is_integer(data_type):
+        names.add("int")
+    elif types.is_floating(data_type):
+        names.add("float")
+    elif _is_list(data_type):
+        return Kind(frozenset({"list", "none"}), item=_kind_of(data_type.value_type))
+    elif types.is_struct(data_type):
+        fields = [data_type.field(number) for number in range(data_type.num_fields)]
+        if len({field.name for field in fields}) != len(fields):
+            return UNKNOWN
+        return Kind(frozenset({"dict", "none"}), fields=tuple((field.name, _kind_of(field.type)) for field in fields))
+    elif not types.is_null(data_type):
+        names.add("other")
+    return Kind(frozenset(names))
+
+
+def _may_lack_value(data_type: pa.DataType) -> bool:
+    """Return true if Python may have no object for a value: nanoseconds, or a time after the year 9999.
+
+    >>> _may_lack_value(pa.timestamp("ns")), _may_lack_value(pa.list_(pa.string()))
+    (True, False)
+
+    """
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
+        return _may_lack_value(data_type.value_type)
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _may_lack_value(data_type.storage_type)
+    children = [data_type.field(number).type for number in range(data_type.num_fields)]
+    return bool(types.is_temporal(data_type)) or any(map(_may_lack_value, children))
+
+
+def _is_list(data_type: pa.DataType) -> bool:
+    return any(check(data_type) for check in _LIST_TYPES)

@@ -1,0 +1,266 @@
+"""Jinja's filters on values of the row."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from promptpress._jinja.compiler.calls import expanded
+from promptpress._jinja.compiler.evaluator import Evaluator
+from promptpress._jinja.compiler.texts import holds_opaque, json_text
+from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym, is_opaque
+from promptpress._jinja.sandbox.environments import plain_json
+
+__all__ = ["apply"]
+
+_OF_TEXTS = frozenset(["trim", "string", "upper", "lower", "capitalize", "replace"])
+"""Filters that convert any value to a text."""
+
+_MAX_JSON_INDENT = 64
+"""Each line has the indent, so wider ones are left to Jinja2, which counts their characters."""
+
+_OVER_ITEMS = frozenset(
+    {"map", "select", "reject", "selectattr", "rejectattr", "list", "batch", "slice", "items", "dictsort", "reverse"}
+    | {"first", "last", "join", "length", "count"}
+)
+"""Filters over a list's items: they get a list of the row as a list of its items."""
+
+
+def apply(expressions: Evaluator, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+    """Apply a filter to a value."""
+    machine = expressions.machine
+    opaque = is_opaque(value) or any(map(is_opaque, (*arguments, *named.values())))
+    if not opaque and name in _OF_TEXTS and type(value) in (list, tuple, dict) and holds_opaque(value):
+        value, opaque = machine.text(value), True
+    if name == "random":
+        raise machine.unsupported("`random` is chance")
+    if name == "tojson" and (opaque or holds_opaque(value)):
+        return _call(_tojson, expressions, name, value, *arguments, **named)
+    if name == "join" and not opaque and _has_opaque_items(value):
+        return _call(_join, expressions, name, value, *arguments, **named)
+    if name in ("min", "max") and not opaque and type(value) in (list, tuple) and any(map(is_opaque, value)):
+        opaque = True
+    if not opaque or name not in expressions.environment.filters:
+        return _real(expressions, name, value, arguments, named)
+    if type(value) is MarkedSafe and name != "safe":
+        raise machine.unsupported(f"the filter `{name}` on a safe text of the row")
+    compiled = _FILTERS.get(name)
+    if compiled is not None:
+        return _call(compiled, expressions, name, value, *arguments, **named)
+    if name in _OVER_ITEMS and type(value) is Sym and not any(map(is_opaque, (*arguments, *named.values()))):
+        return _real(expressions, name, expanded(expressions, value), arguments, named)
+    raise machine.unsupported(f"the filter `{name}` on a value of the row")
+
+
+def _call(compiled: Callable[..., Any], expressions: Evaluator, name: str, /, *given: Any, **named: Any) -> Any:
+    try:
+        return compiled(expressions, *given, **named)
+    except TypeError as error:
+        raise expressions.machine.unsupported(f"the filter `{name}` with these arguments") from error
+
+
+def _has_opaque_items(value: Any) -> bool:
+    """Return true for a list with values of the row among its items, and for a generator, which may have some."""
+    return type(value).__name__ == "Once" or (type(value) in (list, tuple) and any(map(is_opaque, value)))
+
+
+def _real(expressions: Evaluator, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+    context = expressions.context
+    return expressions.machine.real(
+        expressions.environment.call_filter, name, value, arguments, named, context, context.eval_ctx
+    )
+
+
+def _text_of(operation: str) -> Callable[..., Any]:
+    """Make a filter that converts its value to a text first."""
+
+    def apply(expressions: Evaluator, value: Any) -> Any:
+        machine = expressions.machine
+        return machine.operate(operation, machine.text(value))
+
+    return apply
+
+
+def _trim(expressions: Evaluator, value: Any, chars: Any = None) -> Any:
+    machine = expressions.machine
+    return machine.operate("strip", machine.text(value), chars)
+
+
+def _safe(expressions: Evaluator, value: Any) -> Any:
+    # It is a text already, so its truth is that of a text such as 'None' or '0', and not the value's.
+    return value if type(value) is MarkedSafe else MarkedSafe(expressions.machine.text(value))
+
+
+def _operation(operation: str) -> Callable[..., Any]:
+    return lambda expressions, value: expressions.machine.operate(operation, value)
+
+
+def _item(index: int, operation: str) -> Callable[..., Any]:
+    def apply(expressions: Evaluator, value: Any) -> Any:
+        machine = expressions.machine
+        if value.kind.only("str", "list"):
+            return machine.operate("item", value, index)
+        return machine.operate(operation, value)
+
+    return apply
+
+
+def _default(expressions: Evaluator, value: Any, default_value: Any = "", boolean: Any = False) -> Any:
+    machine = expressions.machine
+    if not is_opaque(value):
+        # Only the default is unknown, so the value decides between them.
+        undefined = machine.real(lambda: expressions.environment.tests["undefined"](value))
+        absent = undefined or (bool(machine.real(bool, boolean)) and not machine.real(bool, value))
+        return default_value if absent else value
+    if not _flag(expressions, boolean):
+        return value
+    return machine.branch(machine.condition(value), lambda: value, lambda: default_value)
+
+
+def _join(expressions: Evaluator, value: Any, d: Any = "", attribute: Any = None) -> Any:
+    machine = expressions.machine
+    if attribute is not None:
+        raise machine.unsupported("`join` of attributes of values of the row")
+    if type(value) is Sym:
+        return machine.operate("join_texts", machine.text(d), value)
+    if type(value) is Choice:
+        raise machine.unsupported("`join` of a list that a condition decides")
+    separator = machine.text(d)
+    parts: list[Any] = []
+    for number, item in enumerate(machine.real(list, value)):
+        if type(item) is Choice or type(item) is MarkedSafe:
+            raise machine.unsupported("`join` of values that a condition decides")
+        parts += [separator, machine.text(item)] if number else [machine.text(item)]
+    return machine.concat(parts)
+
+
+def _replace(expressions: Evaluator, value: Any, old: Any, new: Any, count: Any = None) -> Any:
+    machine = expressions.machine
+    texts = [machine.text(text) for text in (value, old, new)]
+    return machine.operate("replace", *texts, -1 if count is None else count)
+
+
+def _int(expressions: Evaluator, value: Any, default: Any = 0, base: Any = 10) -> Any:
+    return expressions.machine.operate("int", value, default, base)
+
+
+def _float(expressions: Evaluator, value: Any, default: Any = 0.0) -> Any:
+    return expressions.machine.operate("float", value, default)
+
+
+def _round(expressions: Evaluator, value: Any, precision: Any = 0, method: Any = "common") -> Any:
+    machine = expressions.machine
+    if type(method) is not str or method != "common":
+        raise machine.unsupported("`round` up or down")
+    return machine.operate("round", value, precision)
+
+
+def _extreme(operation: str) -> Callable[..., Any]:
+    def apply(expressions: Evaluator, value: Any) -> Any:
+        machine = expressions.machine
+        items = value if type(value) is Sym else list(value)
+        if type(items) is list and not all(map(_is_integer, items)):
+            raise machine.unsupported(f"`{operation}` of values of the row that may be no numbers")
+        return machine.operate(operation, items)
+
+    return apply
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int or (type(value) is Sym and value.kind.only("int", "bool"))
+
+
+def _list(expressions: Evaluator, value: Any) -> Any:
+    machine = expressions.machine
+    if value.kind.only("list"):
+        return value
+    if value.kind.only("str"):
+        return machine.operate("chars", value)
+    return machine.real(list, expanded(expressions, value))
+
+
+def _reverse(expressions: Evaluator, value: Any) -> Any:
+    machine = expressions.machine
+    if value.kind.only("str"):
+        return machine.operate("slice", value, None, None, -1)
+    return machine.real(reversed, expanded(expressions, value))
+
+
+def _tojson(  # noqa: PLR0917 - as Jinja's own
+    expressions: Evaluator,
+    x: Any,
+    ensure_ascii: Any = False,
+    indent: Any = None,
+    separators: Any = None,
+    sort_keys: Any = False,
+) -> Any:
+    machine = expressions.machine
+    if inspect.unwrap(expressions.environment.filters["tojson"]) is not plain_json:
+        raise machine.unsupported("`tojson` with escapes for HTML on a value of the row")
+    return json_text(
+        machine,
+        x,
+        ensure_ascii=_flag(expressions, ensure_ascii),
+        indent=_json_indent(expressions, indent),
+        separators=_json_separators(expressions, separators),
+        sort_keys=_flag(expressions, sort_keys),
+    )
+
+
+def _flag(expressions: Evaluator, value: Any) -> bool:
+    """Return the truth of an argument of which nothing else matters."""
+    truth = expressions.machine.condition(value)
+    if type(truth) is not bool:
+        raise expressions.machine.unsupported("an argument whose truth the row decides")
+    return truth
+
+
+def _json_indent(expressions: Evaluator, indent: Any) -> str | None:
+    """Return the text of an indent, as `json.dumps` derives it from a number."""
+    if indent is None or type(indent) is str:
+        return indent
+    if type(indent) in (int, bool) and indent <= _MAX_JSON_INDENT:
+        return " " * int(indent)
+    raise expressions.machine.unsupported("`tojson` with this `indent`")
+
+
+def _json_separators(expressions: Evaluator, separators: Any) -> tuple[str, str] | None:
+    """Return the two separators of `json.dumps`."""
+    if separators is None:
+        return None
+    if type(separators) in (list, tuple) and [type(separator) for separator in separators] == [str, str]:
+        return separators[0], separators[1]
+    raise expressions.machine.unsupported("`tojson` with these `separators`")
+
+
+def _items(expressions: Evaluator, value: Any) -> Any:
+    machine = expressions.machine
+    if value.kind.known_fields is None:
+        raise machine.unsupported("`items` of a value of the row whose keys aren't known")
+    machine.operate("length", value)  # None is no mapping
+    return [(name, machine.operate("item", value, name)) for name, _ in value.kind.known_fields]
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "trim": _trim,
+    **{name: _text_of(name) for name in ("upper", "lower", "capitalize")},
+    "title": _text_of("title_filter"),
+    "string": lambda expressions, value: expressions.machine.text(value),
+    "safe": _safe,
+    **dict.fromkeys(["length", "count"], _operation("length")),
+    "first": _item(0, "first"),
+    "last": _item(-1, "last"),
+    **dict.fromkeys(["default", "d"], _default),
+    "join": _join,
+    "replace": _replace,
+    "int": _int,
+    "float": _float,
+    "abs": _operation("abs"),
+    "round": _round,
+    "min": _extreme("min"),
+    "max": _extreme("max"),
+    "list": _list,
+    "reverse": _reverse,
+    "items": _items,
+}

@@ -1,0 +1,36 @@
+"""Programs that templates are compiled to and the core runs: expressions over columns, and statements that use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Block", "Node", "Program", "Statement"]
+
+Node = tuple[Any, ...]
+"""An operation's name and its operands; an int among them is the number of an earlier node, but for constants."""
+
+Statement = tuple[Any, ...]
+"""`("lit", text)`, `("emit", node)`, `("check", node)`, `("if", node, block, block)` or `("bail", reason)`."""
+
+Block = list[Statement]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A template, specialised for the rows of one kind.
+
+    The program writes a row's text exactly as Jinja2 does, or bails: then Jinja2 itself renders the row.
+
+    Args:
+        columns: Names of the columns that it reads.
+        nodes: Expressions; each is evaluated at most once per row, and only if it is needed.
+        block: The statements.
+        reasons: Why rows go to Jinja2, by the numbers of `bail` statements.
+
+    """
+
+    columns: tuple[str, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    block: tuple[Statement, ...] = ()
+    reasons: tuple[str, ...] = field(default=())

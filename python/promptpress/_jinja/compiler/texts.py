@@ -1,0 +1,137 @@
+"""Texts of lists and dicts that contain values of the row: Python's `repr`, and JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from promptpress._jinja.compiler.steps import Operations
+from promptpress._jinja.compiler.values import Choice, Sym, is_opaque
+from promptpress._jinja.sandbox.bounds import charge, charge_text
+
+__all__ = ["holds_opaque", "json_text", "plain_text"]
+
+_MAX_DEPTH = 50
+_STEPS_OF_PART = 4
+"""The cost of a part of a list's text; a visit of a node of the template's tree costs 1."""
+
+
+def holds_opaque(value: Any, depth: int = 0, seen: dict[int, int] | None = None) -> bool:
+    """Return true if a value contains a value of the row, or is nested very deep. Each list is searched once.
+
+    >>> holds_opaque({"a": [Sym(0)]}), holds_opaque([1])
+    (True, False)
+
+    """
+    if is_opaque(value):
+        return True
+    if type(value) not in (list, tuple, dict):
+        return False
+    if depth > _MAX_DEPTH:
+        return True
+    seen = {} if seen is None else seen
+    if seen.get(id(value), -1) >= depth:
+        return False
+    seen[id(value)] = depth
+    charge(len(value) >> 2)
+    parts = [*value, *value.values()] if type(value) is dict else value
+    return any(holds_opaque(part, depth + 1, seen) for part in parts)
+
+
+def plain_text(machine: Operations, value: Any) -> Any:
+    """Return `str` of a list, tuple or dict that contains values of the row."""
+    parts: list[Any] = []
+
+    def several(opening: str, closing: str, items: Any, depth: int) -> None:
+        parts.append(opening)
+        for number, item in enumerate(items):
+            if number:
+                parts.append(", ")
+            write(item, depth + 1)
+        parts.append(closing)
+
+    def write(item: Any, depth: int) -> None:
+        machine.spend(_STEPS_OF_PART)
+        if depth > _MAX_DEPTH:
+            raise machine.unsupported("a list that is nested very deep")
+        if type(item) is Sym:
+            parts.append(machine.operate("repr", item))
+        elif type(item) is dict:
+            parts.append("{")
+            for number, (key, inner) in enumerate(item.items()):
+                machine.weigh(key)
+                parts.append(f"{', ' if number else ''}{machine.real(repr, key)}: ")
+                write(inner, depth + 1)
+            parts.append("}")
+        elif type(item) is list:
+            several("[", "]", item, depth)
+        elif type(item) is tuple:
+            several("(", ",)" if len(item) == 1 else ")", item, depth)
+        else:
+            machine.weigh(item)
+            parts.append(machine.real(repr, item))
+
+    write(value, 0)
+    return machine.concat(parts)
+
+
+def json_text(
+    machine: Operations,
+    value: Any,
+    *,
+    ensure_ascii: bool,
+    indent: str | None,
+    separators: tuple[str, str] | None,
+    sort_keys: bool,
+) -> Any:
+    """Return `json.dumps` of a value that contains values of the row; the indent is the text for each level."""
+    item_separator, key_separator = separators or ((", ", ": ") if indent is None else (",", ": "))
+    listed_separators = None if separators is None else list(separators)
+    parts: list[Any] = []
+
+    def plain(item: Any) -> str:
+        machine.weigh(item)
+        return str(machine.real(json.dumps, item, ensure_ascii=ensure_ascii))
+
+    def line(depth: int) -> str:
+        if indent is None:
+            return ""
+        machine.real(charge_text, len(indent) * depth)
+        return "\n" + indent * depth
+
+    def several(opening: str, closing: str, members: list[tuple[str | None, Any]], depth: int) -> None:
+        if not members:
+            parts.append(opening + closing)
+            return
+        parts.append(opening)
+        for number, (key, member) in enumerate(members):
+            parts.append((item_separator if number else "") + line(depth + 1))
+            if key is not None:
+                parts.append(plain(key) + key_separator)
+            write(member, depth + 1)
+        parts.append(line(depth) + closing)
+
+    def write(item: Any, depth: int) -> None:
+        machine.spend(_STEPS_OF_PART)
+        if depth > _MAX_DEPTH:
+            raise machine.unsupported("JSON that is nested very deep")
+        if type(item) is Sym:
+            if indent is not None and not item.kind.only("str", "none", "bool", "int", "float"):
+                raise machine.unsupported("indented JSON of a value of the row that may be a list or a dict")
+            parts.append(machine.operate("tojson", item, None, sort_keys, ensure_ascii, listed_separators))
+        elif type(item) is dict:
+            keys = list(item)
+            if not all(type(key) is str for key in keys):
+                raise machine.unsupported("JSON of a dict whose keys are no texts")
+            several("{", "}", [(key, item[key]) for key in (sorted(keys) if sort_keys else keys)], depth)
+        elif type(item) in (list, tuple):
+            several("[", "]", [(None, member) for member in item], depth)
+        elif type(item) is Choice:
+            raise machine.unsupported("JSON of a value that a condition decides")
+        elif is_opaque(item):
+            raise machine.unsupported("JSON of a safe text of the row")
+        else:
+            parts.append(plain(item))
+
+    write(value, 0)
+    return machine.concat(parts)

@@ -1,0 +1,139 @@
+"""Spans of rendered texts: which bytes come from the template, from a column, or from a text of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+import promptpress._core as _core
+from promptpress._utils import lazy_compute as pc
+
+__all__ = ["Origin", "Origins", "spans_type"]
+
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+_FIELDS = {
+    "message": pa.int32(),
+    "start": pa.int64(),
+    "end": pa.int64(),
+    "source": pa.dictionary(pa.int8(), pa.string()),
+    "column": _NAMES,
+    "example": pa.int32(),
+    "role": _NAMES,
+    "path": _NAMES,
+}
+
+
+class Origin(NamedTuple):
+    """An origin of bytes.
+
+    Args:
+        source: `template`, `field`, `computed` (from several fields), or `jinja2` (not known: Jinja2 rendered the row).
+        column: The column.
+        message: The number of the message in its conversation.
+        role: The message's role.
+        path: The path of the text in the message, such as `content` or `tool_calls[0].function.arguments`.
+
+    """
+
+    source: str
+    column: str | None = None
+    message: int | None = None
+    role: str | None = None
+    path: str | None = None
+
+
+_FIXED = (Origin("template"), Origin("computed"), Origin("jinja2"))
+"""The origins whose numbers the core gives itself."""
+
+
+def spans_type(*, is_chat: bool, is_detailed: bool) -> pa.DataType:
+    """Return the type of a text's spans.
+
+    >>> spans_type(is_chat=False, is_detailed=False).value_type.names
+    ['start', 'end', 'source']
+
+    """
+    left_out = set() if is_chat else {"message", "path"}
+    left_out |= set() if is_detailed else {"column", "example", "role", "path"}
+    return pa.list_(pa.struct([(name, kind) for name, kind in _FIELDS.items() if name not in left_out]))
+
+
+class Origins:
+    """Numbers the origins of some texts.
+
+    Args:
+        data_type: The type of spans, as `spans_type` returns it.
+
+    """
+
+    def __init__(self, data_type: pa.DataType) -> None:
+        self.data_type = data_type
+        self._numbers: dict[Origin, int] = {origin: number for number, origin in enumerate(_FIXED)}
+
+    def number(self, origin: Origin) -> int:
+        """Return the number of an origin, which it gets when it is asked for first."""
+        return self._numbers.setdefault(origin, len(self._numbers))
+
+    def spans(
+        self,
+        programs: Sequence[Any],
+        origins: list[list[Origin]],
+        which: pa.Array | None,
+        table: pa.Table,
+        texts: Sequence[pa.Array],
+        *,
+        by_item: bool,
+    ) -> Iterator[pa.Array]:
+        """Yield the spans of each array of texts.
+
+        Args:
+            programs: The programs that rendered the rows.
+            origins: The origins of each program's columns, or of the texts of the only column's lists.
+            which: The number of each row's program; None: all rows take the first.
+            table: The rows.
+            texts: The texts, in several arrays.
+            by_item: True if the only column has lists of texts.
+
+        """
+        numbers = [[self.number(origin) for origin in program] for program in origins]
+        lengths = pa.chunked_array([_lengths(array) for array in texts], pa.int64()).combine_chunks()
+        lengths = lengths.combine_chunks() if isinstance(lengths, pa.ChunkedArray) else lengths
+        arrays = _core.jinja_spans(list(programs), numbers, by_item, which, table, lengths)
+        spans = pa.concat_arrays(arrays) if arrays else None
+        start = 0
+        for array in texts:
+            yield pa.array([], self.data_type) if spans is None else self._named(spans.slice(start, len(array)))
+            start += len(array)
+
+    def _named(self, spans: pa.Array) -> pa.Array:
+        """Return spans with the names of their origins in place of the numbers."""
+        # Offsets that begin at 0, over values of these rows alone.
+        values = spans.flatten()
+        offsets = pc.subtract(spans.offsets, spans.offsets[0])
+        numbers = values.field("origin")
+        columns = []
+        for name, kind in ((field.name, field.type) for field in self.data_type.value_type):
+            if name in {"start", "end"}:
+                columns.append(values.field(name))
+                continue
+            of_origins = pa.array([getattr(origin, name, None) for origin in self._numbers], _plain(kind))
+            if pa.types.is_dictionary(kind):
+                encoded = of_origins.dictionary_encode()
+                indices = encoded.indices.cast(kind.index_type).take(numbers)
+                columns.append(pa.DictionaryArray.from_arrays(indices, encoded.dictionary))
+            else:
+                columns.append(of_origins.take(numbers))
+        structs = pa.StructArray.from_arrays(columns, fields=list(self.data_type.value_type))
+        validity = None if not spans.null_count else spans.is_null()
+        return pa.ListArray.from_arrays(offsets, structs, type=self.data_type, mask=validity)
+
+
+def _plain(data_type: pa.DataType) -> pa.DataType:
+    return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+
+
+def _lengths(texts: pa.Array) -> pa.Array:
+    texts = texts.cast(pa.large_string()) if pa.types.is_string_view(texts.type) else texts
+    return pc.binary_length(texts).cast(pa.int64())

@@ -1,0 +1,244 @@
+"""The engines' environments by name: they render as the real ones do, but are sandboxed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from _string import formatter_field_name_split  # type: ignore[import-not-found]  # as Formatter does
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import update_wrapper
+from string import Formatter
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from jinja2 import BaseLoader, StrictUndefined, nodes, pass_eval_context
+from jinja2.exceptions import SecurityError
+from jinja2.exceptions import TemplateError as EngineError
+from jinja2.ext import Extension, loopcontrols
+from jinja2.sandbox import SandboxedEnvironment
+from jinja2.utils import Namespace
+
+from promptpress._errors.errors import template_error
+from promptpress._jinja.sandbox.bounded import BoundedEnvironment
+from promptpress._jinja.sandbox.bounded_regex import substituted
+from promptpress._jinja.sandbox.bounds import charge_text, weigh
+from promptpress._jinja.sandbox.guarded_calls import read
+
+if TYPE_CHECKING:
+    from jinja2.nodes import EvalContext
+    from jinja2.parser import Parser
+    from jinja2.runtime import Macro, Undefined
+
+__all__ = ["ENVIRONMENTS", "environment", "plain_json"]
+
+
+_Named = TypeVar("_Named", bound=Callable[..., Any])
+
+
+def _named(name: str) -> Callable[[_Named], _Named]:
+    """Give an object the name that it has in transformers, because templates and error messages can show it."""
+
+    def rename(thing: _Named) -> _Named:
+        thing.__module__, thing.__name__ = "transformers.utils.chat_template_utils", name
+        thing.__qualname__ = f"_cached_compile_jinja_template.<locals>.{name}"
+        return thing
+
+    return rename
+
+
+def _copy_as(function: _Named, module: str, name: str) -> _Named:
+    """Return a copy of a function with the name that Python's error messages contain."""
+    original = cast("FunctionType", function)
+    copy = FunctionType(
+        original.__code__, original.__globals__, original.__name__, original.__defaults__, original.__closure__
+    )
+    copy.__kwdefaults__ = original.__kwdefaults__
+    copy.__module__, copy.__qualname__ = module, name
+    return cast("_Named", copy)
+
+
+class Environment(BoundedEnvironment):
+    """An environment for engines that aren't sandboxed themselves: it refuses only what is unsafe.
+
+    A template may change its own lists and dicts, and `str.format` looks names up as Python does.
+    """
+
+    call = _copy_as(BoundedEnvironment.call, "jinja2.runtime", "Context.call")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.globals["range"] = range
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return SandboxedEnvironment.is_safe_attribute(self, obj, attr, value)
+
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
+        # The engine would return the attribute, so it isn't undefined.
+        message = f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe."
+        raise SecurityError(message)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        if super().wrap_str_format(value) is None:
+            return None
+
+        def formatted(*args: Any, **kwargs: Any) -> str:
+            names = args[0] if value.__name__ == "format_map" and args else kwargs
+            for template in _nested_templates(value.__self__):
+                self._refuse_unsafe_fields(template, args, names)
+            out: str = value(*args, **kwargs)
+            return out
+
+        return update_wrapper(formatted, value)
+
+    def _refuse_unsafe_fields(self, template: str, args: tuple[Any, ...], names: Any) -> None:
+        numbers = itertools.count()
+        for _, field, _, _ in Formatter().parse(template):
+            if field is None:
+                continue
+            first, rest = formatter_field_name_split(field)
+            if first == "":
+                first = next(numbers)
+            try:
+                value = args[first] if isinstance(first, int) else names[first]
+                for is_attribute, name in rest:
+                    value = self._attribute(value, name) if is_attribute else value[name]
+            except (AttributeError, LookupError, TypeError):
+                return  # str.format raises the error
+
+    def _attribute(self, owner: Any, name: str) -> Any:
+        value = None if name.startswith("_") else getattr(owner, name)
+        if not self.is_safe_attribute(owner, name, value):
+            self.unsafe_undefined(owner, name)
+        return value
+
+
+def _nested_templates(template: str) -> Iterator[str]:
+    """Yield a format and the formats in its fields' specifications."""
+    yield template
+    try:
+        inner = [spec for _, _, spec, _ in Formatter().parse(template) if spec and "{" in spec]
+    except ValueError:
+        return  # str.format raises the error
+    for spec in inner:
+        yield from _nested_templates(spec)
+
+
+def environment(name: str, now: datetime | None = None) -> BoundedEnvironment:
+    r"""Make the environment in which an engine compiles and renders templates.
+
+    Args:
+        name: "jinja2": `jinja2.Environment()`. "transformers": that of `apply_chat_template`. "lm_eval": that of
+            `lm_eval.utils.apply_template`.
+        now: The clock of `strftime_now`; None: the time of this call.
+
+    Raises:
+        TemplateError: If there is no engine of that name.
+
+    >>> environment("lm_eval").from_string("{{ x|regex_replace('a+', 'b') }}\n").render(x="caat")
+    'cbt\n'
+
+    """
+    make = ENVIRONMENTS.get(name)
+    if make is None:
+        message = f"expected one of {', '.join(map(repr, ENVIRONMENTS))}, found {name!r}"
+        raise template_error("unknown_name", "environment", message)
+    made = make(datetime.now() if now is None else now)
+    made.guard()
+    return made
+
+
+def _lm_eval(_now: datetime) -> BoundedEnvironment:
+    made = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+    # The harness passes the class itself, so loading another template fails with a message that depends on it.
+    made.loader = cast("BaseLoader", BaseLoader)
+    made.filters["regex_replace"] = regex_replace
+    return made
+
+
+def _transformers(now: datetime) -> BoundedEnvironment:
+    @_named("strftime_now")
+    def strftime_now(format: str) -> str:  # noqa: A002 - a template may give it by name
+        return now.strftime(format)
+
+    made = BoundedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
+    made.filters["tojson"] = plain_json
+    made.globals.update(
+        raise_exception=_raise_exception, strftime_now=strftime_now, dict=_DictMaker(), namespace=_GuardedNamespace
+    )
+    return made
+
+
+ENVIRONMENTS: dict[str, Callable[[datetime], BoundedEnvironment]] = {
+    "jinja2": lambda _now: Environment(),
+    "transformers": _transformers,
+    "lm_eval": _lm_eval,
+}
+
+
+def regex_replace(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
+    return substituted(string, pattern, repl, count)
+
+
+@_named("raise_exception")
+def _raise_exception(message: Any) -> None:
+    charge_text(weigh(message))
+    raise EngineError(message)
+
+
+@_named("tojson")
+def plain_json(
+    x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
+) -> str:
+    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+@_named("TemplateDict")
+class _DictMaker:
+    """Replaces the type `dict`, so that a template can't reach its other attributes."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*read(args), **kwargs)
+
+    def fromkeys(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*args, **kwargs)
+
+
+@_named("TemplateNamespace")
+class _GuardedNamespace(Namespace):
+    """A namespace without names that begin with an underscore."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        self, *given = args
+        attributes = dict(*given, **kwargs)
+        for name in attributes:
+            _refuse_underscore(name)
+        Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_underscore(name)
+        super().__setitem__(name, value)
+
+
+def _refuse_underscore(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        message = (
+            f"Chat templates cannot store underscore-prefixed attributes on a namespace, but got {name!r}. "
+            "Please rename the attribute."
+        )
+        raise SecurityError(message)
+
+
+class _Generation(Extension):
+    """`{% generation %}`: the text of its body. Transformers also records the span, which doesn't change the text."""
+
+    tags = {"generation"}  # noqa: RUF012 - as Extension has it
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.CallBlock(self.call_method("_text"), [], [], body).set_lineno(line)
+
+    @pass_eval_context
+    def _text(self, _context: EvalContext, caller: Macro) -> Any:
+        return caller()

@@ -1,0 +1,327 @@
+"""Guards of Jinja2's filters and tests: they count what the functions are about to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Mapping, ValuesView
+from functools import wraps
+from inspect import signature
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any
+
+from jinja2.filters import make_attrgetter
+from jinja2.runtime import Undefined
+
+from promptpress._jinja.sandbox.bounds import WEIGHTLESS, charge, charge_text, counted, refuse, weigh
+from promptpress._jinja.sandbox.guarded_calls import guard_integer, printf_size, replaced_size
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["LazyWrappers", "guard_filters", "guard_tests"]
+
+Function = Callable[..., Any]
+
+_CHEAP = frozenset({"abs", "attr", "count", "d", "default", "first", "last", "length", "random"})
+_DEEP_TESTS = frozenset(
+    {"!=", "<", "<=", "==", ">", ">=", "eq", "equalto", "ge", "greaterthan", "gt", "in", "le", "lessthan", "lower"}
+    | {"divisibleby", "lt", "ne", "upper"}
+)
+_COST = 8
+_COST_OF_ITEM = 12
+_MAX_PRECISION = 20_000
+
+
+class LazyWrappers(dict[str, Any]):
+    """Functions by name, each wrapped when it is first needed: a template uses few of the ninety filters and tests.
+
+    Args:
+        functions: The functions to wrap; they must not change.
+        wrap: Wraps a function, given its name and itself.
+
+    >>> filters = LazyWrappers({"upper": str.upper}, lambda name, function: lambda text: function(text) + name)
+    >>> filters["upper"]("a"), filters["upper"] is filters.get("upper"), "lower" in filters
+    ('Aupper', True, False)
+
+    """
+
+    def __init__(self, functions: Mapping[str, Function], wrap: Callable[[str, Function], Function]) -> None:
+        # Code that bypasses the methods of a dict gets None, and so can't call an unwrapped function.
+        super().__init__(dict.fromkeys(functions))
+        self._functions = functions
+        self._wrap = wrap
+
+    def __getitem__(self, name: str) -> Function:
+        function: Function | None = super().__getitem__(name)
+        if function is None:
+            # Two threads may wrap it twice, and both results are equally good.
+            self[name] = function = self._wrap(name, self._functions[name])
+        return function
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401 - this is `get` itself
+
+    def copy(self) -> dict[str, Function]:
+        return {name: self[name] for name in self}
+
+    def values(self) -> ValuesView[Function]:  # type: ignore[override]  # dict's own type of a view can't be made
+        return self.copy().values()
+
+    def items(self) -> ItemsView[str, Function]:  # type: ignore[override]
+        return self.copy().items()
+
+
+def guard_filters(environment: Environment) -> None:
+    """Wrap the filters of an environment, in place."""
+
+    def guarded(name: str, function: Function) -> Function:
+        return function if name in _CHEAP else _guarded(function, _ESTIMATES.get(name), environment)
+
+    environment.filters = LazyWrappers(environment.filters, guarded)
+
+
+def guard_tests(environment: Environment) -> None:
+    """Wrap the tests of an environment that look at all parts of their values, in place."""
+
+    def guarded(name: str, function: Function) -> Function:
+        return _deep_test(function) if name in _DEEP_TESTS else function
+
+    tests: Any = environment.tests
+    environment.tests = LazyWrappers(tests, guarded)
+
+
+def _deep_test(function: Function) -> Function:
+    @wraps(function)
+    def test(*values: Any, **named: Any) -> bool:
+        for value in (*values, *named.values()):
+            charge(weigh(value) >> 4)
+        out: bool = function(*values, **named)
+        return out
+
+    return test
+
+
+def _guarded(function: Function, estimate: Estimate | None, environment: Environment) -> Function:
+    skipped = 1 if hasattr(function, "jinja_pass_arg") else 0
+
+    @wraps(function)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        size = 0
+        for value in arguments[skipped:]:
+            if type(value) is str:
+                size += len(value)
+            elif type(value) is GeneratorType:
+                arguments = tuple(counted(argument) for argument in arguments)
+            else:
+                size += len(value) * 2 if type(value) is range else weigh(value)
+        for value in keywords.values():
+            size += weigh(value)
+        charge(_COST + (size >> 4))
+        if estimate is not None:
+            call = _Call(environment, arguments[:skipped], arguments[skipped:], keywords)
+            try:
+                charge_text(estimate(call, size))
+            except (TypeError, ValueError, LookupError, ArithmeticError):
+                try:
+                    signature(function).bind(*arguments, **keywords)
+                except TypeError:
+                    function(*arguments, **keywords)  # raises the engine's error
+                raise
+            arguments, keywords = (*call.passed, *call.arguments), call.keywords
+        result = function(*arguments, **keywords)
+        if type(result) not in WEIGHTLESS and isinstance(result, str):
+            charge_text(len(result))
+        return guard_integer(result)
+
+    return run
+
+
+class _Call:
+    """A call of a filter. An estimate may replace the arguments, after it has read a generator.
+
+    Args:
+        environment: The environment of the filter.
+        passed: The argument that Jinja2 itself passes first, if any.
+        arguments: The other positional arguments.
+        keywords: The keyword arguments.
+
+    """
+
+    def __init__(
+        self, environment: Environment, passed: tuple[Any, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> None:
+        self.environment, self.passed, self.arguments, self.keywords = environment, passed, arguments, keywords
+
+    def __call__(self, position: int, name: str, default: Any = None) -> Any:
+        """Return an argument by its position or name."""
+        return self.arguments[position] if len(self.arguments) > position else self.keywords.get(name, default)
+
+
+Estimate = Callable[[_Call, int], int]
+"""Charges for a call, given the size of its arguments; returns the largest size of the text that it makes."""
+
+
+def _text(value: Any) -> str:
+    return "" if isinstance(value, Undefined) else str(value)
+
+
+def _number(value: Any) -> int:
+    return abs(int(value)) if isinstance(value, (int, float)) and abs(value) < 1e18 else 0
+
+
+def _center(call: _Call, size: int) -> int:
+    return max(size, _number(call(1, "width", 80)))
+
+
+def _indent(call: _Call, size: int) -> int:
+    width = call(1, "width", 4)
+    width = len(width) if isinstance(width, str) else _number(width)
+    return size + width * (_text(call(0, "s")).count("\n") + 2)
+
+
+def _format(call: _Call, _size: int) -> int:
+    values: Any = call.keywords or call.arguments[1:]
+    return printf_size(_text(call(0, "value")), values)
+
+
+def _replace(call: _Call, _size: int) -> int:
+    text, old, new = (_text(call(k, name)) for k, name in enumerate(("s", "old", "new")))
+    count = call(3, "count")
+    return replaced_size(text, old, new, -1 if count is None else _number(count))
+
+
+def _batch(call: _Call, size: int) -> int:
+    charge(0 if call(2, "fill_with") is None else _number(call(1, "linecount", 0)))
+    return size
+
+
+def _slice(call: _Call, size: int) -> int:
+    charge(2 * _number(call(1, "slices", 0)))
+    return size
+
+
+def _round(call: _Call, size: int) -> int:
+    digits = _number(call(1, "precision", 0))
+    charge(digits)
+    if digits > _MAX_PRECISION:
+        refuse(f"a precision of more than {_MAX_PRECISION:,} digits")
+    return size
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
+def _wordwrap(call: _Call, size: int) -> int:
+    text = _text(call(0, "s"))
+    width = max(1, _number(call(1, "width", 79)))
+    charge(size // 4)
+    charge(_longest_word(text) ** 2 // width >> 10)
+    wrap = call(3, "wrapstring")
+    return size + (len(text) // width + text.count("\n") + text.count(" ")) * (
+        len(wrap) if isinstance(wrap, str) else 1
+    )
+
+
+def _urlize(call: _Call, size: int) -> int:
+    charge(size // 2)
+    charge(_longest_word(_text(call(0, "value"))) ** 2 >> 10)
+    return 8 * size
+
+
+def _striptags(call: _Call, size: int) -> int:
+    charge(_text(call(0, "value")).count("<") * size >> 10)
+    return size
+
+
+def _urlencode(_call: _Call, size: int) -> int:
+    charge(size)
+    return size
+
+
+def _slow(_call: _Call, size: int) -> int:
+    charge(size // 2)
+    return size
+
+
+def _pprint(_call: _Call, size: int) -> int:
+    charge(2 * size)
+    return 8 * size
+
+
+def _tojson(call: _Call, size: int) -> int:
+    indent = call.keywords.get("indent", call(1, "indent") if len(call.arguments) < 3 else call.arguments[2])
+    step = len(indent) if isinstance(indent, str) else _number(indent)
+    between = call(3, "separators")
+    step += sum(len(part) for part in between if isinstance(part, str)) if isinstance(between, (list, tuple)) else 0
+    value = call(0, "value" if "value" in call.keywords else "x")
+    return size + (step * _depth(value) * size // 8 if step > 8 else 0)
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return 1
+    return 1 + max(map(_depth, value), default=0)
+
+
+def _lazy(call: _Call, size: int) -> int:
+    charge(_COST_OF_ITEM * _count(call.arguments[0] if call.arguments else None))
+    return size
+
+
+def _sum(call: _Call, size: int) -> int:
+    start = call(2, "start", 0)
+    if not isinstance(start, (int, float)):
+        # Lists are copied for each one that is added.
+        items = list(call.arguments[0]) if call.arguments else []
+        call.arguments = (items, *call.arguments[1:])
+        charge(len(items) * (size + weigh(items)) >> 8)
+    return 0
+
+
+def _join(call: _Call, size: int) -> int:
+    if (
+        not call.arguments
+        or len(call.arguments) + len(call.keywords) > 3
+        or not call.keywords.keys() <= {"d", "attribute"}
+    ):
+        return 0  # the filter refuses the arguments
+    attribute, value = call(2, "attribute"), call(0, "value")
+    # Jinja2 converts the separator before the items, except for attributes of items.
+    between = str(call(1, "d", "")) if attribute is None else ""
+    if isinstance(value, (str, Undefined)) and attribute is None:
+        items: Any = value
+    else:
+        items = value if type(value) is list and attribute is None else list(value)
+        if attribute is not None:
+            items = list(map(make_attrgetter(call.environment, attribute), items))
+            between = str(call(1, "d", ""))
+    call.keywords = {name: item for name, item in call.keywords.items() if name != "attribute"}
+    call.arguments = (items, *call.arguments[1:2])
+    return (size if items is value else weigh(items)) + len(between) * _count(items)
+
+
+def _count(items: Any) -> int:
+    return len(items) if isinstance(items, (str, bytes, list, tuple, dict, set, range)) else 0
+
+
+_ESTIMATES: dict[str, Estimate] = {
+    "batch": _batch,
+    "center": _center,
+    "format": _format,
+    "indent": _indent,
+    "join": _join,
+    **dict.fromkeys(["map", "reject", "rejectattr", "select", "selectattr", "unique"], _lazy),
+    "pprint": _pprint,
+    "replace": _replace,
+    "round": _round,
+    "slice": _slice,
+    "striptags": _striptags,
+    "sum": _sum,
+    "tojson": _tojson,
+    **dict.fromkeys(["title", "wordcount"], _slow),
+    "urlencode": _urlencode,
+    "urlize": _urlize,
+    "wordwrap": _wordwrap,
+}

@@ -1,0 +1,29 @@
+"""The source of the prompts of any renderer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._prompts.renderer_source import RendererSource
+from promptpress._prompts.sample_rows import SampleRows
+from promptpress._prompts.template_source import TemplateSource
+
+__all__ = ["source_of"]
+
+
+def source_of(renderer: TableRenderer[Any], rows: SampleRows) -> RendererSource | TemplateSource:
+    """Return the prompts of a `Renderer`, a `JinjaTemplate` or a `ChatTemplate`.
+
+    Args:
+        renderer: The renderer.
+        rows: Its samples.
+
+    Raises:
+        RenderError: If a column that the renderer needs is missing.
+
+    """
+    if isinstance(engine_of(renderer), ConfiguredEngine):
+        return RendererSource(renderer, rows)
+    return TemplateSource(renderer, rows)

@@ -1,0 +1,258 @@
+"""The chat template: any number of conversations, each as `apply_chat_template` renders it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from promptpress._engine.chat_engine import ChatEngine
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.template_engine import checked_output
+from promptpress._errors.errors import PromptWarning, template_error
+from promptpress._jinja.chat.chat_renderer import ChatRenderer
+from promptpress._jinja.chat.messages import plain
+from promptpress._jinja.chat.report import compiled_table, misspelt, starts_with_bos
+from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
+from promptpress._jinja.chat.sources import templates_of
+from promptpress._renderers.template_renderer import TemplateRenderer
+from promptpress._utils.callers import callers_level
+from promptpress.typing import KeptColumns, RowPolicy, SpanDetail, StringLayout, TableLike
+
+__all__ = ["ChatTemplate"]
+
+
+class ChatTemplate(TemplateRenderer[ChatEngine]):
+    r"""Renders conversations into the texts that a model's chat template makes of them.
+
+    They are those of transformers' `apply_chat_template(..., tokenize=False)`, byte for byte. The template is compiled
+    for each shape of conversations, which is all of them but what is said; what can't be compiled with certainty is
+    rendered by Jinja2, in a sandbox, row by row. Some rows are rendered both ways, and a difference is an error.
+
+    A column of conversations holds lists of messages, which are structs: `role` and `content`, and whatever else
+    the template reads, or ShareGPT's `from` and `value` (`human` is the user, `gpt` the assistant; any other name is a
+    role's). Or it holds texts: such a list as JSON, or an object that has it under `messages` or `conversations`. A
+    message's key whose value is null is no key; within what a message holds, a null stays one.
+
+    Immutable, and safe to share between threads. It can be pickled, and equals another of the same arguments.
+
+    Args:
+        source: The template's text.
+        environment: Whose environment it is rendered in: `"transformers"`, `"jinja2"` or `"lm_eval"`.
+        column: The column of conversations.
+        fallback: What becomes of rows that no program renders: `"jinja2"` renders them, `"refuse"` makes them an error.
+        add_generation_prompt: Whether the text ends where the assistant is to speak.
+        continue_final_message: Whether the text ends with the last message, for the model to go on with it; or the name
+            of the field to go on with, such as `"reasoning_content"`.
+        tools: Schemas of tools, as dicts; or functions, of which transformers makes such dicts.
+        documents: Documents, as dicts.
+        now: The clock that `strftime_now` reads; None: the time at which this is made.
+        strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
+        names: Another name for the output column `prompt`.
+        variables: What else the template may read: special tokens such as `bos_token`, `enable_thinking` and the like.
+            A special token that isn't given is undefined.
+
+    Raises:
+        TemplateError: If an argument is wrong, or Jinja2 can't compile the template.
+
+    Warns:
+        PromptWarning: Of a variable that the template doesn't read, and whose name is nearly that of another.
+
+    >>> import pyarrow as pa
+    >>> source = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}\n{% endfor %}"
+    >>> chat = ChatTemplate(source)
+    >>> messages = [{"role": "user", "content": " Hi. "}, {"role": "assistant", "content": "Hello!"}]
+    >>> chat.render(pa.table({"messages": [messages]}))["prompt"].to_pylist()
+    ['<user>Hi.\n<assistant>Hello!\n']
+
+    """
+
+    __slots__ = ("_starts_with_bos",)
+
+    _engine_class = ChatEngine
+    _starts_with_bos: list[bool | None]
+
+    def __init__(
+        self,
+        source: str,
+        /,
+        *,
+        environment: Literal["transformers", "jinja2", "lm_eval"] = "transformers",
+        column: str = "messages",
+        fallback: Literal["jinja2", "refuse"] = "jinja2",
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        tools: Sequence[Any] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        now: datetime | None = None,
+        strings: StringLayout = "string",
+        names: Mapping[str, str] | None = None,
+        **variables: Any,
+    ) -> None:
+        continued = continue_final_message if isinstance(continue_final_message, str) else "content"
+        # What never asks for the clock is the same at any time.
+        reads_clock = isinstance(source, str) and "strftime_now" in source
+        settings = ChatSettings(
+            source=source,
+            environment=environment,
+            fallback=fallback,
+            add_generation_prompt=add_generation_prompt,
+            continued=continued if continue_final_message else None,
+            tools=tool_schemas(tools),
+            documents=document_list(documents),
+            now=(datetime.now() if now is None else now) if reads_clock else None,
+            variables=plain(variables),
+        )
+        if not isinstance(column, str):
+            message = f"expected the name of a column, found a {type(column).__name__}"
+            raise template_error("wrong_type", "column", message)
+        output = checked_output(names, strings)
+        renderer = ChatRenderer(settings)
+        warning = misspelt(renderer.reference, variables)
+        if warning:
+            warnings.warn(warning, PromptWarning, stacklevel=callers_level())
+        self._set(ChatEngine(renderer, column, strings, output["names"]))
+
+    def _set(self, engine: ChatEngine) -> None:
+        super()._set(engine)
+        object.__setattr__(self, "_starts_with_bos", [])
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Any, /, *, template: str | None = None, **arguments: Any) -> ChatTemplate:
+        """Make a chat template of what a model's tokenizer has.
+
+        Args:
+            tokenizer: The folder of a model, with `tokenizer_config.json`, `chat_template.jinja` and so on; one of
+                these files; the configuration as a dict; or a tokenizer in memory.
+            template: Which template, where there are several; None: "tool_use" where there are tools, else "default".
+            arguments: Those of `ChatTemplate`. They win over the tokenizer's special tokens.
+
+        Returns:
+            The template.
+
+        Raises:
+            TemplateError: As the constructor; if nothing can be read, or there is no such template.
+
+        >>> config = {"chat_template": "{{ bos_token }}{{ messages[0].content }}", "bos_token": "<s>"}
+        >>> chat = ChatTemplate.from_tokenizer(config)
+        >>> chat.render([{"messages": [{"role": "user", "content": "Hi."}]}])["prompt"].to_pylist()
+        ['<s>Hi.']
+
+        """
+        templates = templates_of(tokenizer)
+        source = templates.chosen(template, with_tools=arguments.get("tools") is not None)
+        return cls(source, **{**templates.tokens, **arguments})
+
+    def render(
+        self,
+        conversations: TableLike,
+        keep: KeptColumns = (),
+        *,
+        index: str | None = None,
+        hashes: bool = False,
+        spans: SpanDetail = False,
+        errors: RowPolicy = "raise",
+    ) -> pa.Table:
+        """Render all conversations.
+
+        Args:
+            conversations: A table with the column of conversations, in any form that `Renderer.render` takes.
+            keep: Columns to keep next to the texts; `"all"` keeps all of them.
+            index: The name of a column for the number of each row, from 0.
+            hashes: As `Renderer.render`.
+            spans: Whether to say where the bytes of each text come from: spans without gaps. `source` is `template`
+                (control tokens, names of roles and all that the template writes), `field` (a text of a message,
+                whose number is `message`), `computed` (from several texts) or `jinja2` (Jinja2 rendered the
+                conversation, so its origins aren't known). `"detailed"` adds the `column` of conversations, the
+                message's `role` and the `path` of the text in it, such as `content` or
+                `tool_calls[0].function.arguments`; `example` is null.
+            errors: As `Renderer.render`: `"column"` puts the error of a row into a column `error`, `"skip"` leaves the
+                row out.
+
+        Returns:
+            One row a conversation: the index (int64), the kept columns, then `prompt`, `spans`, `hash`
+                and `error`.
+
+        Raises:
+            RenderError: If a conversation can't be rendered, with what the template or transformers raised for it;
+                nothing is returned then.
+            TypeError: As `Renderer.render`.
+
+        >>> chat = ChatTemplate("{{ messages[-1].content }}")
+        >>> rows = [{"id": 7, "messages": [{"role": "user", "content": "Hi."}]}]
+        >>> chat.render(rows, keep=["id"]).to_pylist()
+        [{'id': 7, 'prompt': 'Hi.'}]
+        >>> chat = ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")
+        >>> table = chat.render(rows * 3, spans="detailed")
+        >>> [(span["message"], span["role"], span["path"]) for span in table["spans"][2].as_py()]
+        [(None, None, None), (0, 'user', 'content')]
+
+        """
+        return self._engine.render(
+            conversations, RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
+        )
+
+    @property
+    def required_columns(self) -> list[str]:
+        """The columns that a scan has to read: that of the conversations.
+
+        >>> ChatTemplate("").required_columns
+        ['messages']
+
+        """
+        return self._engine.required_columns
+
+    def fingerprint(self) -> str:
+        """Say in one short text what decides the bytes of the texts: as `Renderer.fingerprint`.
+
+        It is made of the source and its environment, of what the template is given, of the column of conversations, and
+        of the number of the rules. The clock counts where the template asks for it.
+
+        Returns:
+            64 hexadecimal digits.
+
+        >>> ChatTemplate("{{ bos_token }}").fingerprint() == ChatTemplate("{{ bos_token }}", bos_token="").fingerprint()
+        False
+
+        """
+        return self._engine.fingerprint()
+
+    @property
+    def source(self) -> str:
+        """The template's text.
+
+        >>> ChatTemplate("{{ messages }}").source
+        '{{ messages }}'
+
+        """
+        return self._engine.renderer.settings.source
+
+    @property
+    def compiled(self) -> pa.Table:
+        """The shapes of conversations that are compiled or left to Jinja2: usual ones, and those that were rendered.
+
+        A row for each shape and each reason: `shape` (roles, with what else a message has), `rows` that were rendered
+        of it so far, `compiled` (whether there is a program), and where rows leave it, the `line` and the `reason`.
+
+        >>> ChatTemplate("{{ messages[0].content }}").compiled.to_pylist()[0]
+        {'shape': 'user', 'rows': 0, 'compiled': True, 'line': None, 'reason': None}
+
+        """
+        return compiled_table(self._engine.renderer)
+
+    @property
+    def starts_with_bos(self) -> bool | None:
+        """True if the texts begin with the `bos_token`, so that no tokenizer should put another one before.
+
+        None where that depends on the conversation, or isn't certain: usual conversations are rendered to see.
+
+        >>> ChatTemplate("{{ bos_token }}{{ messages[0].content }}", bos_token="<s>").starts_with_bos
+        True
+
+        """
+        if not self._starts_with_bos:
+            self._starts_with_bos.append(starts_with_bos(self._engine.renderer))
+        return self._starts_with_bos[0]

@@ -1,0 +1,195 @@
+"""A Jinja template over tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+
+import pyarrow as pa
+
+from promptpress._engine.jinja_engine import JinjaEngine
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.template_engine import checked_output
+from promptpress._errors.errors import template_error
+from promptpress._jinja.compiler.compile import outlook
+from promptpress._jinja.sandbox.environments import ENVIRONMENTS
+from promptpress._renderers.template_renderer import TemplateRenderer
+from promptpress.typing import KeptColumns, RowPolicy, SpanDetail, StringLayout, TableLike
+
+__all__ = ["JinjaTemplate"]
+
+EnvironmentName = Literal["jinja2", "transformers", "lm_eval"]
+Fallback = Literal["jinja2", "refuse"]
+
+_FALLBACKS = ("jinja2", "refuse")
+_COMPILED_SCHEMA = pa.schema(
+    [("line", pa.int64()), ("node", pa.string()), ("compiled", pa.bool_()), ("reason", pa.string())]
+)
+
+
+class JinjaTemplate(TemplateRenderer[JinjaEngine]):
+    r"""Renders the rows of tables by a Jinja template, as Jinja2 itself does, but compiled to what the core runs.
+
+    A row's columns are the template's variables, with the values that `to_pylist` gives. Rows that can't be compiled
+    with certainty are rendered by Jinja2 itself, in a sandbox and within limits of time and memory.
+
+    Immutable, and safe to share between threads. It can be pickled, and equals another that is made of the same.
+
+    Args:
+        source: The template.
+        environment: Whose rules hold: `"jinja2"` (`jinja2.Environment()`), `"transformers"` (those of
+            `apply_chat_template`), or `"lm_eval"` (those of `lm_eval.utils.apply_template`).
+        fallback: What becomes of a row that isn't compiled: `"jinja2"` renders it, `"refuse"` raises.
+        names: Another name for the output column `prompt`: `{"prompt": ...}`.
+        strings: Arrow layout of the texts: `"string"`, `"large_string"` or `"string_view"`.
+        now: The clock that `strftime_now` reads. None: the time when the template is made.
+
+    Raises:
+        TemplateError: If Jinja2 can't compile the template, an argument isn't one of those above, or `"refuse"` would
+            refuse each row.
+
+    >>> import pyarrow as pa
+    >>> template = JinjaTemplate("Q: {{ question.strip() }}\nA:")
+    >>> template.render(pa.table({"question": [" 1+1=? ", "2+2=?"]}))["prompt"].to_pylist()
+    ['Q: 1+1=?\nA:', 'Q: 2+2=?\nA:']
+
+    """
+
+    __slots__ = ()
+
+    _engine_class = JinjaEngine
+
+    def __init__(  # noqa: PLR0917 - in the order of the contract
+        self,
+        source: str,
+        environment: EnvironmentName = "jinja2",
+        fallback: Fallback = "jinja2",
+        names: Mapping[str, str] | None = None,
+        strings: StringLayout = "string",
+        now: datetime | None = None,
+    ) -> None:
+        _check("source", source, str)
+        _one_of("environment", environment, tuple(ENVIRONMENTS))
+        _one_of("fallback", fallback, _FALLBACKS)
+        if now is not None:
+            _check("now", now, datetime)
+        arguments = {
+            "source": source,
+            "environment": environment,
+            "fallback": fallback,
+            **checked_output(names, strings),
+            "now": datetime.now() if now is None else now,
+        }
+        self._set(JinjaEngine(arguments))
+        if fallback == "refuse":
+            self._refuse_hopeless()
+
+    def _refuse_hopeless(self) -> None:
+        program = outlook(self._engine.reference, tuple(self.required_columns)).program
+        reason = next((program.reasons[statement[1]] for statement in program.block if statement[0] == "bail"), None)
+        if reason is not None:
+            message = f'{reason}: that can\'t be compiled; fallback="jinja2" has Jinja2 render it'
+            raise template_error("not_compiled", "source", message)
+
+    def render(
+        self,
+        table: TableLike,
+        keep: KeptColumns = (),
+        *,
+        index: str | None = None,
+        hashes: bool = False,
+        spans: SpanDetail = False,
+        errors: RowPolicy = "raise",
+    ) -> pa.Table:
+        """Render all rows.
+
+        Args:
+            table: Whatever `Renderer.render` takes.
+            keep: Columns to keep next to the texts; `"all"` keeps all of them.
+            index: The name of a column for the number of each row, from 0.
+            hashes: As `Renderer.render`.
+            spans: Whether to say where the bytes of each text come from: spans without gaps, whose `source` is
+                `template`, `field` (a column), `computed` (from several columns) or `jinja2` (Jinja2 rendered the row,
+                so its origins aren't known). `"detailed"` adds the `column`, and `example` and `role`, which are null.
+            errors: As `Renderer.render`: `"column"` puts the error of a row into a column `error`, `"skip"` leaves the
+                row out.
+
+        Returns:
+            One row a row of the table: the index (int64), the kept columns, then `prompt`, `spans`, `hash` and
+                `error`.
+
+        Raises:
+            RenderError: If Jinja2 raises for a row: the message has its exception's type and message. If a row takes
+                too long or makes too large a text. If a row isn't compiled under `fallback="refuse"`. As
+                `Renderer.render`, for the table.
+            TypeError: As `Renderer.render`.
+
+        >>> import pyarrow as pa
+        >>> template = JinjaTemplate("{{ 'yes' if ok else 'no' }}")
+        >>> template.render(pa.table({"id": [7], "ok": [True]}), keep=["id"]).to_pylist()
+        [{'id': 7, 'prompt': 'yes'}]
+        >>> template = JinjaTemplate("Q: {{ q | trim }}")
+        >>> template.render(pa.table({"q": [" 1+1 "]}), spans="detailed")["spans"][0].as_py()[1]
+        {'start': 3, 'end': 6, 'source': 'field', 'column': 'q', 'example': None, 'role': None}
+
+        """
+        return self._engine.render(table, RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors))
+
+    @property
+    def required_columns(self) -> list[str]:
+        """The columns that a scan has to read: all variables that the template doesn't set itself.
+
+        A variable that no table has is undefined, so leave it out of the scan.
+
+        >>> JinjaTemplate("{% set x = a %}{{ x ~ b }}{{ range(3) }}").required_columns
+        ['a', 'b']
+
+        """
+        return self._engine.required_columns
+
+    @property
+    def compiled(self) -> pa.Table:
+        """The parts of the template that are compiled, whatever a table's columns hold: line by line.
+
+        `line`, `node` (the kind of a node of the template's tree), `compiled`, and for what isn't, the `reason` why
+        rows that come there are Jinja2's.
+
+        >>> JinjaTemplate("{{ a.strip() }}").compiled.to_pylist()[-1]
+        {'line': 1, 'node': 'Name', 'compiled': True, 'reason': None}
+
+        """
+        forecast = outlook(self._engine.reference, tuple(self.required_columns))
+        refused = {(bail.line, bail.node): bail.reason for bail in forecast.bails}
+        rows = [
+            {"line": line, "node": node, "compiled": (line, node) not in refused, "reason": refused.get((line, node))}
+            for line, node in dict.fromkeys([*forecast.visited, *refused])
+        ]
+        return pa.Table.from_pylist(rows, schema=_COMPILED_SCHEMA)
+
+    def fingerprint(self) -> str:
+        """Say in one short text what decides the bytes of the prompts: as `Renderer.fingerprint`.
+
+        It is made of the source and its environment, of the clock where it is read, and of the number of the rules.
+
+        Returns:
+            64 hexadecimal digits.
+
+        >>> JinjaTemplate("{{ q }}").fingerprint() == JinjaTemplate("{{ q }}", strings="large_string").fingerprint()
+        True
+
+        """
+        return self._engine.fingerprint()
+
+
+def _check(name: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        message = f"expected a {kind.__name__}, found a {type(value).__name__}"
+        raise template_error("wrong_type", name, message)
+
+
+def _one_of(name: str, value: object, choices: Sequence[str]) -> None:
+    _check(name, value, str)
+    if value not in choices:
+        message = f"{value!r} is not one of {', '.join(map(repr, choices))}"
+        raise template_error("unknown_name", name, message)

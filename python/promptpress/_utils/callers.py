@@ -1,0 +1,21 @@
+"""The stack level of the caller outside the package, for warnings that name the user's line."""
+
+from __future__ import annotations
+
+import inspect
+import os
+
+__all__ = ["callers_level"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def callers_level() -> int:
+    """Return the `stacklevel` with which a warning names the first caller outside the package."""
+    here = inspect.currentframe()
+    frame = None if here is None else here.f_back
+    level = 1
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    return level - 1 if frame is None else level

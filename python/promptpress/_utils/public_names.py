@@ -1,0 +1,52 @@
+"""Public names for classes and functions of private modules; the public modules call it for what they export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+__all__ = ["name_publicly"]
+
+
+def name_publicly(module: str, public: Mapping[str, Any]) -> None:
+    """Set `__module__` and `__qualname__` of classes and functions to their public names.
+
+    Reprs, tracebacks and pickles then stay the same if a private module moves. Methods are renamed too, because doctest
+    skips methods of other modules.
+
+    Args:
+        module: The public module's name.
+        public: The module's exports, by name. Exports from outside the package's private modules are skipped.
+
+    >>> class Written:
+    ...     def method(self): ...
+    >>> Written.__module__ = Written.method.__module__ = "promptpress._written"
+    >>> name_publicly("promptpress", {"Shown": Written})
+    >>> Written, Written.method.__module__
+    (<class 'promptpress.Shown'>, 'promptpress')
+
+    """
+    private = module.partition(".")[0] + "._"
+    for name, value in public.items():
+        if not isinstance(value, (type, FunctionType, BuiltinFunctionType)):
+            continue
+        defined_in = value.__module__
+        if not defined_in.startswith(private):
+            continue
+        value.__module__ = module
+        if value.__qualname__ != name:
+            value.__qualname__ = name  # type: ignore[misc]  # a builtin's is right already
+        for member in vars(value).values() if isinstance(value, type) else ():
+            for function in _functions(member):
+                if function.__module__ == defined_in:
+                    function.__module__ = module
+
+
+def _functions(member: Any) -> list[FunctionType]:
+    """Return the functions in a member of a class."""
+    if isinstance(member, property):
+        functions = [member.fget, member.fset, member.fdel]
+    else:
+        functions = [member.__func__ if isinstance(member, (staticmethod, classmethod)) else member]
+    return [function for function in functions if isinstance(function, FunctionType)]

@@ -1,0 +1,70 @@
+"""AISBench's templates and parsers, for one sample at a time, and its bulk backend.
+
+Names, arguments, results and exception types are the harness's, which needn't be installed. With `documented=True` a
+class follows the harness's documents where its code fails; see docs/fidelity.md.
+
+A configuration may name the classes, `type="promptpress.aisbench.PromptTemplate"`. If the harness is loaded, prompt
+lists that are made here are instances of its class too, and its prompt lists are accepted here. If the harness can be
+imported, exceptions are its own classes; the names here stand for the classes that are raised.
+
+Example:
+    >>> template = PromptTemplate("Q: {q}")
+    >>> template.generate_item({"q": "1+1?"})
+    'Q: 1+1?'
+"""
+
+from typing import Any as _Any
+
+from promptpress._harnesses.aisbench import exceptions as _exceptions
+from promptpress._harnesses.aisbench.bulk import backend, disable, enable
+from promptpress._harnesses.aisbench.mm_prompt_template import MMPromptTemplate
+from promptpress._harnesses.aisbench.parsers import APITemplateParser, LMTemplateParser, request_messages
+from promptpress._harnesses.aisbench.prompt_list import PromptList, get_round_index, is_mm_prompt
+from promptpress._harnesses.aisbench.prompt_template import BasePromptTemplate, MultiTurnPromptTemplate, PromptTemplate
+from promptpress._harnesses.single import harness as _harness
+from promptpress._harnesses.single.text import safe_format
+from promptpress._utils.public_names import name_publicly as _name_publicly
+
+__all__ = [
+    "APITemplateParser",
+    "BasePromptTemplate",
+    "LMTemplateParser",
+    "MMPromptTemplate",
+    "MultiTurnPromptTemplate",
+    "PromptList",
+    "PromptTemplate",
+    "backend",
+    "disable",
+    "enable",
+    "get_round_index",
+    "is_mm_prompt",
+    "register",
+    "request_messages",
+    "safe_format",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    # The class that is raised is known only after the harness was looked for.
+    if name in _exceptions.NAMES:
+        return _exceptions.exception_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def register() -> None:
+    """Enter the templates into AISBench's registry, under their dotted names.
+
+    It is done on import if the registry is loaded already, as it is when a configuration names a class.
+
+    Raises:
+        ImportError: If AISBench can't be imported.
+    """
+    from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES  # noqa: PLC0415 - imported when it is needed
+
+    classes = (BasePromptTemplate, PromptTemplate, MultiTurnPromptTemplate, MMPromptTemplate)
+    _harness.register(ICL_PROMPT_TEMPLATES, classes)
+
+
+_name_publicly(__name__, {name: globals()[name] for name in __all__} | _exceptions.OWN_CLASSES)
+if _harness.loaded("ais_bench.benchmark.registry", "ICL_PROMPT_TEMPLATES") is not None:
+    register()

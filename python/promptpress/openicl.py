@@ -1,0 +1,15 @@
+"""OpenICL's template, for one sample at a time.
+
+Names, arguments, results and exception types are the harness's, which needn't be installed.
+
+Example:
+    >>> PromptTemplate("Q: </Q>", {"q": "</Q>"}).generate_item({"q": "1+1?"})
+    'Q: 1+1?'
+"""
+
+from promptpress._harnesses.openicl.prompt_template import PromptTemplate
+from promptpress._utils.public_names import name_publicly as _name_publicly
+
+__all__ = ["PromptTemplate"]
+
+_name_publicly(__name__, {name: globals()[name] for name in __all__})

@@ -1,0 +1,72 @@
+//! The values of a column as JSON.
+
+use arrow_array::Array;
+
+use super::conversion::Conversion;
+use super::printer::{Printer, printer};
+use crate::error::Result;
+
+/// A column whose values are written as JSON, as `json.dumps(value, ensure_ascii=False, default=str)` writes the values
+/// of pyarrow's `to_pylist()`. A number that JSON doesn't have is null.
+///
+/// ```
+/// # use arrow_array::Float64Array;
+/// let array = Float64Array::from(vec![0.5, f64::NAN]);
+/// let (column, mut out) = (promptpress::python_text::JsonColumn::new(&array).unwrap(), Vec::new());
+/// column.write(0, &mut out).unwrap();
+/// column.write(1, &mut out).unwrap();
+/// assert_eq!(out, b"0.5null");
+/// ```
+pub struct JsonColumn<'a>(Box<dyn Printer + 'a>);
+
+impl<'a> JsonColumn<'a> {
+    /// Open the column of `array`.
+    ///
+    /// # Errors
+    ///
+    /// An error if the type isn't [`is_native`](super::is_native), or if the array contradicts its type.
+    pub fn new(array: &'a dyn Array) -> Result<Self> {
+        printer(array).map(Self)
+    }
+
+    /// Return true if row `row` is null.
+    pub fn is_null(&self, row: usize) -> bool {
+        self.0.is_null(row)
+    }
+
+    /// Append the value of row `row`.
+    ///
+    /// # Errors
+    ///
+    /// An error that explains why Python has no such value. The bytes that were appended are undefined then.
+    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.0.print(row, Conversion::Json, out)
+    }
+
+    /// Do the same as [`Self::write`], with dicts that lack the keys whose values are null.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`Self::write`].
+    pub fn write_without_nulls(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.0.print(row, Conversion::JsonWithoutNulls, out)
+    }
+
+    /// Append the value's `str`.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`Self::write`].
+    pub fn write_text(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.0.print(row, Conversion::Str, out)
+    }
+
+    /// Append the value's `repr`.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`Self::write`].
+    pub fn write_repr(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.0.print(row, Conversion::Repr, out)
+    }
+}

@@ -1,0 +1,18 @@
+//! Checks Arrow's offsets.
+
+use arrow_array::OffsetSizeTrait;
+
+/// Return true if offsets ascend within 0 and `end`. The check uses vector code. It is true if there are no offsets.
+///
+/// ```
+/// use promptpress::python_text::lead_inside;
+///
+/// assert!(lead_inside::<i32>(&[0, 2, 2], 2));
+/// assert!(!lead_inside::<i32>(&[0, 2, 1], 2) && !lead_inside::<i64>(&[-1, 2], 2) && !lead_inside::<i64>(&[0, 3], 2));
+/// ```
+pub fn lead_inside<O: OffsetSizeTrait>(offsets: &[O], end: usize) -> bool {
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return true };
+    // All are counted: without an early exit, the compiler compares several at once.
+    let falls = offsets.iter().zip(&offsets[1..]).filter(|(current, next)| current > next).count();
+    falls == 0 && *first >= O::zero() && last.to_usize().is_some_and(|last| last <= end)
+}

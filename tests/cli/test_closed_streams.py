@@ -1,0 +1,65 @@
+"""The command where standard output or standard error is closed, and what it writes to a terminal beside prompts."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from parts.pseudo_terminal import in_terminal
+from promptpress._cli import main
+from promptpress._cli.shell.errors import ExitCode
+
+COMMAND = f"{sys.executable} -m promptpress"
+HOSTILE = "a\x1b]0;title\x07\x9b2J\u202e\u3164"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"q": ["1+1=?", "2+2=?"]}), "d.parquet")
+    for name, template in (("a.json", "Q: {q}"), ("b.json", "Q {q}")):
+        Path(name).write_text(json.dumps({"prompt_template": template}))
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(f"{COMMAND} {line}", shell=True, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")
+@pytest.mark.parametrize("command", ["show a.json", "stats a.json", "diff a.json b.json", "render a.json --out -"])
+def test_standard_output_is_closed(command: str) -> None:
+    done = shell(f"{command} --data d.parquet --quiet >&-")
+    assert done.returncode == ExitCode.OUTPUT
+    assert done.stderr == "promptpress: error: standard output: it is closed\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")
+def test_standard_error_is_closed() -> None:
+    done = shell("show nothing.json --data d.parquet 2>&-")
+    assert (done.returncode, done.stdout) == (ExitCode.CONFIGURATION, "")
+    done = shell("render a.json --data d.parquet --out - 2>&-")
+    assert (done.returncode, done.stdout.count("\n")) == (0, 2)  # the summary is no prompt
+
+
+@pytest.mark.parametrize("traceback", [[], ["--traceback"]])
+def test_an_error_never_steers_the_terminal(capsys: pytest.CaptureFixture[str], traceback: list[str]) -> None:
+    assert main(["show", f"{HOSTILE}.json", "--data", "d.parquet", *traceback]) == ExitCode.CONFIGURATION
+    error = capsys.readouterr().err
+    assert r"a\x1b]0;title\x07\x9b2J\u202e\u3164.json" in error
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u3164]", error)
+    assert ("Traceback" in error) == bool(traceback)
+
+
+def test_the_first_prompt_never_steers_the_terminal() -> None:
+    pq.write_table(pa.table({"q": [f"{HOSTILE}\n\ttext"]}), "d.parquet")
+    arguments = ["render", "a.json", "--data", "d.parquet", "--out", "out.jsonl", "--quiet", "--print-first"]
+    screen = in_terminal([sys.executable, "-m", "promptpress", *arguments])
+    assert screen.split("\n")[0] == r"Q: a\x1b]0;title\x07\x9b2J\u202e\u3164"
+    piped = subprocess.run([sys.executable, "-m", "promptpress", *arguments], capture_output=True, check=True)
+    assert piped.stdout.decode() == f"Q: {HOSTILE}\n\ttext\n"  # as it is, for programs

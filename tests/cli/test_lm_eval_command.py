@@ -1,0 +1,176 @@
+"""Tasks of lm-evaluation-harness on the command line, without the harness."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from promptpress import lm_eval
+from promptpress._cli import main
+
+pytest.importorskip("jinja2")
+pytest.importorskip("yaml")
+
+BASE = """\
+test_split: test
+output_type: multiple_choice
+doc_to_choice: ["2", "4"]
+doc_to_target: a
+doc_to_text: "no {{ q }}"
+process_results: !function utils.results
+metadata: {version: 1.0}
+"""
+TASK = """\
+task: sums
+include: base_yaml
+doc_to_text: "{{ q.strip() }}\\nAnswer:"
+fewshot_split: train
+"""
+DOCS = [{"q": " 1+1=?", "a": "2"}, {"q": "2+2=?", "a": "4"}, {"q": "0+2=?", "a": "2"}]
+SHOTS = [{"q": f"{n}+0=?", "a": str(n)} for n in (2, 4, 2)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, rows in (("test", DOCS), ("train", SHOTS)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "base_yaml").write_text(BASE)
+    (tmp_path / "task.yaml").write_text(TASK)
+    (tmp_path / "chat_template.jinja").write_text(
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    return tmp_path
+
+
+def render(*arguments: str, out: str = "out.jsonl", data: str = "test.jsonl") -> int:
+    return main(["render", "--data", data, "--out", out, *arguments])
+
+
+def rows() -> list[Any]:
+    return [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+
+
+def config(**more: Any) -> dict[str, Any]:
+    return {
+        "task": "sums", "test_split": "test", "output_type": "multiple_choice", "doc_to_choice": ["2", "4"],
+        "doc_to_target": "a", "doc_to_text": "{{ q.strip() }}\nAnswer:", "fewshot_split": "train", **more,
+    }  # fmt: skip
+
+
+def test_requests_as_in_python() -> None:
+    arguments = ["--num-fewshot", "2", "--seed", "7", "--limit", "2", "--examples", "train.jsonl", "--quiet"]
+    assert render("task.yaml", *arguments) == 0
+    table = lm_eval.requests(
+        config(), pa.Table.from_pylist(DOCS), pa.Table.from_pylist(SHOTS), num_fewshot=2, seed=7, limit=2
+    )
+    expected = table.to_pylist()
+    assert [tuple(row["arguments"].values()) for row in rows()] == [row["arguments"] for row in expected]
+    assert [tuple(row["metadata"].values()) for row in rows()] == [row["metadata"] for row in expected]
+    assert [row["idx"] for row in rows()] == [0, 1, 0, 1]
+    assert rows()[0]["arguments"]["context"].count("Answer:") == 3
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out.arrow"])
+def test_columnar_files_have_plain_types(out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert render("task.yaml", "--print-first", out=out) == 0
+    table = pq.read_table(out) if out.endswith("parquet") else pa.ipc.open_file(out).read_all()
+    assert table.column_names == ["request_type", "arguments", "idx", "doc_id", "metadata"]
+    assert table["arguments"].to_pylist()[0] == {"context": "1+1=?\nAnswer:", "continuation": " 2"}
+    assert not any(isinstance(field.type, pa.ExtensionType) for field in table.schema)
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"context": "1+1=?\nAnswer:", "continuation": " 2"}
+    assert "6 rows, " in printed.err
+
+
+def test_parameters_of_generation_are_json(folder: Path) -> None:
+    (folder / "task.yaml").write_text("test_split: test\ndoc_to_text: '{{ q }}'\ndoc_to_target: a\n")
+    assert render("task.yaml", "--quiet") == 0
+    assert json.loads(rows()[0]["arguments"]["generation_kwargs"])["max_gen_toks"] == 256
+
+
+def test_chats() -> None:
+    chat = ["--chat-template", "chat_template.jinja", "--system-instruction", "Short.", "--quiet"]
+    assert render("task.yaml", *chat, "--num-fewshot", "1", "--examples", "train.jsonl") == 0
+    context = rows()[0]["arguments"]["context"]
+    assert context.startswith("<system>Short.<user>")
+    assert context.endswith("1+1=?\nAnswer:<assistant>")
+    assert context.count("<user>") == 1
+    more = ["--num-fewshot", "1", "--examples", "train.jsonl", "--fewshot-as-multiturn"]
+    assert render("task.yaml", *chat, *more) == 0
+    assert rows()[0]["arguments"]["context"].count("<user>") == 2
+
+
+def test_documents_that_a_function_returns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "task.yaml").write_text(TASK + "process_docs: !function utils.process\n")
+    assert render("task.yaml") == 3
+    assert (
+        "process_docs: it is a function, which is never called here; --processed-docs says" in capsys.readouterr().err
+    )
+    assert render("task.yaml", "--processed-docs", "--quiet") == 0
+    assert len(rows()) == 6
+    (folder / "task.yaml").write_text(TASK.replace('"{{ q.strip() }}\\nAnswer:"', "!function utils.text"))
+    assert render("task.yaml", "--processed-docs") == 3
+    assert "doc_to_text: it is a function" in capsys.readouterr().err
+
+
+def test_includes(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "one.yaml").write_text("include: [../base_yaml, two.yaml]\ntask: one\n")
+    (folder / "sub" / "two.yaml").write_text("doc_to_text: 'two {{ q }}'\ntask_list: [a]\ntask: two\n")
+    assert render("sub/one.yaml", "--quiet") == 0
+    assert rows()[0]["arguments"]["context"] == "two  1+1=?"
+    assert rows()[0]["metadata"]["task"] == "one"
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "text", "arguments"),
+    [
+        (3, "task.yaml: includes itself", "include: task.yaml\ntask: a\n", []),
+        (3, "no.yaml: No such file", "include: no.yaml\ntask: a\n", []),
+        (3, "group: this is a group of tasks", "group: a\ndoc_to_text: a\ntask: [b]\n", []),
+        (3, "it has 'group', 'task'; this is a group of lm-eval", "group: a\ntask: [b]\n", []),
+        (3, "class: this is a task with a class of its own", "class: a\ninclude: base_yaml\ntask: a\n", []),
+        (3, "task.yaml:2: not valid YAML", "doc_to_text: a\n]", []),
+        (3, "doc_to_txt: TypeError: no task has this key; did you mean doc_to_text?", "doc_to_txt: a\n" + TASK, []),
+        (2, "--keep: task.yaml is a task of lm-evaluation-harness", TASK, ["--keep", "q"]),
+        (2, "--system-instruction says what stands first", TASK, ["--system", "q"]),
+        (2, "--fewshot-as-multiturn: examples are messages in a chat", TASK, ["--fewshot-as-multiturn"]),
+        (2, "write Parquet, Arrow or JSONL", TASK, ["--out-format", "csv"]),
+        (3, "--examples: shots are drawn from the split 'train'", TASK, ["--num-fewshot", "1"]),
+        (4, "row 0: ", TASK + "doc_to_target: '{{ a.b.c }}'\n", []),
+    ],
+)  # fmt: skip
+def test_errors(code: int, message: str, text: str, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("task.yaml").write_text(text)
+    assert render("task.yaml", *arguments) == code
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert not Path("out.jsonl").exists()
+
+
+def test_keys_may_be_quoted(folder: Path) -> None:
+    (folder / "task.yaml").write_text('"include": "base_yaml"\n"task": "quoted"\n')
+    assert render("task.yaml", "--quiet") == 0
+    assert rows()[0]["metadata"]["task"] == "quoted"
+
+
+def test_samples_of_a_run_are_no_task(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "samples_sums_2026-01-31T09-00-00.000001.jsonl"
+    (folder / name).write_text("{}\n{}\n")
+    assert render(name) == 2
+    assert "a configuration is a .json" in capsys.readouterr().err
+
+
+def test_a_yaml_of_another_kind_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "other.yaml").write_text("prompt_template: '{q}'\n")
+    assert render("other.yaml", "--quiet") == 0
+    assert rows()[1] == {"prompt": "2+2=?"}
+    assert render("other.yaml", "--num-fewshot", "1") == 2
+    assert "--num-fewshot is for tasks of lm-evaluation-harness" in capsys.readouterr().err

@@ -1,0 +1,244 @@
+"""`--where`, `--sample` and `--seed`: which rows are rendered, and which numbers they have."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from promptpress._cli import main
+from promptpress._errors.file_errors import DataError, UsageError
+from promptpress._io.read.chosen_rows import ChosenRows, RowChoice, sampled_rows
+from promptpress._io.read.row_filter import RowFilter
+
+ROWS = 300
+LEVELS = [None if n % 11 == 0 else n % 7 for n in range(ROWS)]
+SAMPLES = pa.table({"q": [f"number {n}" for n in range(ROWS)], "level": LEVELS, "a": [str(n % 3) for n in range(ROWS)]})
+TEMPLATE = ("--template", "Q: {q}", "--quiet")
+
+CONDITIONS: dict[str, Callable[[int], bool]] = {
+    "level > 3": lambda n: (LEVELS[n] or 0) > 3,
+    "level IS NULL OR a = '2'": lambda n: LEVELS[n] is None or n % 3 == 2,
+    "NOT level BETWEEN 1 AND 5": lambda n: LEVELS[n] in (0, 6),
+    "Q LIKE '%7' AND level IN (1, 2)": lambda n: n % 10 == 7 and LEVELS[n] in (1, 2),
+    "len(q) = 8": lambda n: n < 10,
+    "level = 100": lambda _: False,
+    "true": lambda _: True,
+    "level": lambda n: bool(LEVELS[n]),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(SAMPLES, "data.parquet", row_group_size=70)
+    with Path("data.jsonl").open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in SAMPLES.to_pylist())
+    return tmp_path
+
+
+def rendered(*arguments: str, code: int = 0) -> list[dict[str, Any]]:
+    assert main(["render", *TEMPLATE, "--out", "out.jsonl", "--index", "row", *arguments]) == code
+    return [json.loads(line) for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def output(rows: list[int]) -> list[dict[str, Any]]:
+    return [{"row": row, "prompt": f"Q: number {row}"} for row in rows]
+
+
+@pytest.mark.parametrize("data", ["data.parquet", "data.jsonl"])
+@pytest.mark.parametrize("condition", [name for name in CONDITIONS if name != "level"])
+def test_rows_are_those_for_which_the_condition_holds(condition: str, data: str) -> None:
+    chosen = [row for row in range(ROWS) if CONDITIONS[condition](row)]
+    for size in ("1000", "37"):
+        options = ("--data", data, "--where", condition, "--batch-size", size)
+        assert rendered(*options) == output(chosen)
+        assert rendered(*options, "--limit", "5") == output(chosen[:5])
+        drawn = sorted(random.Random(3).sample(chosen, min(4, len(chosen))))
+        assert rendered(*options, "--sample", "4", "--seed", "3") == output(drawn)
+
+
+def test_a_sample_is_the_same_for_each_batch_size_and_format() -> None:
+    expected = output([20, 132, 155, 183, 197, 207, 215, 244, 248, 261])  # the same on each machine and Python
+    for data in ("data.parquet", "data.jsonl"):
+        for size in ("1", "64", "100000"):
+            assert rendered("--data", data, "--sample", "10", "--batch-size", size) == expected
+    assert len(rendered("--data", data, "--sample", "1000")) == ROWS
+    assert {row["row"] for row in rendered("--data", data, "--limit", "20", "--sample", "5")} < set(range(20))
+
+
+def test_random_choices_of_random_batches() -> None:
+    generator = random.Random(5)
+    for _ in range(60):
+        rows = generator.randrange(1, 60)
+        levels = [generator.choice([None, 0, 1, 2]) for _ in range(rows)]
+        table = pa.table({"n": list(range(rows)), "level": levels, "s": pa.array(map(str, levels), pa.string_view())})
+        chosen = [row for row in range(rows) if levels[row] == 1]
+        limit = generator.choice([None, generator.randrange(10)])
+        sample = generator.choice([None, generator.randrange(1, 10)])
+        expected = chosen[:limit]
+        if sample is not None:
+            expected = [expected[position] for position in sampled_rows(len(expected), sample, 7)]
+        batches = table.to_batches(max_chunksize=generator.randrange(1, 20))
+        choice = ChosenRows(RowChoice("s = '1'", sample, 7), limit, table.schema, lambda: iter(batches), rows)  # noqa: B023
+        assert [n for batch in choice.batches() for n in batch["n"].to_pylist()] == expected
+        assert [choice.number(position) for position in range(len(expected))] == expected
+        positions = pa.array([*range(len(expected)), None] if expected else [], pa.int64())
+        assert choice.numbers(positions).to_pylist() == [*expected, None][: len(positions)]
+        assert [choice.position(row) for row in range(rows)] == [
+            expected.index(row) if row in expected else None for row in range(rows)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "excerpt"),
+    [
+        ("lvel > 3", "--where lvel > 3: there is no column 'lvel'; did you mean 'level'?"),
+        ('level > 3 AND a = "1"', "a text is in single quotes: '1'"),
+        ("level > 3 AND )", 'syntax error at or near ")", character 15'),
+        ("'é' > a )", 'syntax error at or near ")", character 9'),
+        ("a > 1", "Cannot compare values of type VARCHAR"),
+        ("level > 1, a = '2'", "AND and OR join several conditions"),
+        ("q", "it gives VARCHAR, and a condition is true or false"),
+        ("random() < 0.1", "random() isn't the same in each run; --sample N draws rows"),
+        ("level > (SELECT 1)", "a query within it reads other rows than its own"),
+        ("avg(level) > 1", "aggregates"),
+        ("row_number() OVER () > 1", "a window reads other rows than its own"),
+        ("* > 1", "name the columns that it depends on"),
+        ("nofunction(q)", "nofunction"),
+    ],
+)
+def test_wrong_conditions(condition: str, excerpt: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", *TEMPLATE, "--data", "data.jsonl", "--out", "out.jsonl", "--where", condition]) == 2
+    error = capsys.readouterr().err
+    assert excerpt in error
+    assert len(error.splitlines()) == 1
+    assert not Path("out.jsonl").exists()
+
+
+def test_values_that_a_condition_cannot_be_evaluated_for() -> None:
+    assert main(["render", *TEMPLATE, "--data", "data.jsonl", "--out", "out.jsonl", "--where", "q::INT > 1"]) == 4
+    filtered = RowFilter("CAST(n AS INT) = 1", pa.schema({"n": pa.string()}))
+    with pytest.raises(DataError, match=r"Could not convert string 'x'.*TRY_CAST gives null"):
+        filtered.rows(pa.record_batch({"n": ["1", "x"]}))
+    assert filtered.rows(pa.record_batch({"n": ["1", None]})).to_pylist() == [0]
+
+
+def test_columns_of_all_types_stay_as_they_are() -> None:
+    columns = {
+        "n": pa.array([1, 2, 3, 4]),
+        "half": pa.array([1.0, 2.0, None, 4.0]).cast(pa.float16()),
+        "view": pa.array(["a", None, "c", "d"], pa.string_view()),
+        "list": pa.array([[{"x": 1}], [], None, [{"x": 2}, {"x": None}]]),
+        "words": pa.array(["a", "b", "a", None]).dictionary_encode(),
+    }
+    table = pa.table(columns)
+    chosen = ChosenRows(RowChoice("n % 2 = 0 AND words IS DISTINCT FROM 'x'"), None, table.schema, table.to_batches, 4)
+    assert pa.Table.from_batches(chosen.batches(), table.schema).to_pylist() == table.to_pylist()[1::2]
+    with pytest.raises(UsageError, match="DuckDB has no type for column 'half', which is halffloat"):
+        RowFilter("half > 1", table.schema)
+
+
+def test_names_that_differ_in_case_alone() -> None:
+    schema = pa.schema({"q": pa.string(), "Q": pa.int64(), "n": pa.int64()})
+    assert RowFilter("Q = 1", schema).rows(pa.record_batch({"q": ["1"], "Q": [1], "n": [0]})).to_pylist() == [0]
+    assert RowFilter("N = 0", schema).rows(pa.record_batch({"q": ["1"], "Q": [1], "n": [0]})).to_pylist() == [0]
+    with pytest.raises(UsageError, match="doesn't tell the columns 'Q' and 'q' apart"):
+        RowFilter("Q = 1 AND q = '1'", schema)
+    assert RowFilter("len(list_filter([1, 2], lambda x: x > n)) = 2", schema)
+
+
+def test_a_condition_reads_no_files() -> None:
+    with pytest.raises(UsageError, match=r"a query within it"):
+        RowFilter("q IN (SELECT content FROM read_text('/etc/hostname'))", SAMPLES.schema)
+
+
+def test_rows_keep_their_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = SAMPLES.set_column(
+        0, "q", pa.array([b"\xff" if n == 200 else b"fine" for n in range(ROWS)]).cast(pa.binary())
+    )
+    pq.write_table(bad.set_column(0, "q", bad["q"].cast(pa.string(), safe=False)), "bad.parquet")
+    options = ("--template", "{q}", "--data", "bad.parquet", "--where", "level = 4", "--batch-size", "50")
+    for command in (("render", "--out", "-"), ("stats",), ("audit",)):
+        assert main([*command, *options]) == 4
+        assert "row 200" in capsys.readouterr().err
+    options = ("--template", "Q: {q}", "--data", "data.jsonl", "--where", "level = 4 AND a = '2'")
+    chosen = [row for row in range(ROWS) if LEVELS[row] == 4 and row % 3 == 2]
+    assert main(["show", *options]) == 0
+    assert capsys.readouterr().out.startswith(f"── row {chosen[0]} ·")
+    assert main(["show", *options, "--row", str(chosen[3])]) == 0
+    assert f"row {chosen[3]} " in (printed := capsys.readouterr().out)
+    assert f"Q: number {chosen[3]}\n" in printed
+    assert main(["show", *options, "--row", "0"]) == 4
+    assert "row 0: the row isn't among the chosen ones" in capsys.readouterr().err
+    assert main(["show", *options, "--longest", "1"]) == 0
+    assert "Q: number" in capsys.readouterr().out
+    assert main(["stats", *options, "--json"]) == 0
+    statistics = json.loads(capsys.readouterr().out)
+    assert statistics["requests"] == len(chosen)
+    assert {row["sample"] for row in statistics["shortest"]} <= set(chosen)
+    assert main(["diff", *options, "--template-b", "{q}", "--json"]) == 1
+    assert [row["sample"] for row in json.loads(capsys.readouterr().out)["first"]] == chosen[:3]
+
+
+def test_rows_of_findings_and_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    values = [f"see {{a}} {n % 5}" if n % 10 == 4 else "none" for n in range(100)]
+    pq.write_table(pa.table({"q": values, "a": ["x"] * 100, "n": list(range(100))}), "filled.parquet")
+    options = ("--template", "{q}", "--substitution", "harness", "--data", "filled.parquet", "--where", "n > 20")
+    assert main(["audit", *options, "--format", "json", "--fail-on", "never"]) == 0
+    findings = {finding["code"]: finding for finding in json.loads(capsys.readouterr().out)}
+    assert findings["placeholder_filled"]["first_rows"] == [24, 34, 44, 54, 64, 74, 84, 94]
+    assert any("rows 21 and 22, say" in finding["message"] for finding in findings.values())
+    assert main(["audit", *options, "--fail-on", "never"]) == 0
+    assert "--where 'n > 20' --substitution harness --row 24" in capsys.readouterr().out
+    assert main(["render", *options, "--out", "out.jsonl"]) == 0
+    assert "in 8 of 79 rows, values were filled in as templates, first in row 24," in capsys.readouterr().err
+
+
+def test_exports_and_joins_of_chosen_rows() -> None:
+    options = ("--template", "Q: {q}", "--data", "data.jsonl", "--quiet")
+    words = ("export", "openai-batch", "--model-name", "m", "--out", "requests.jsonl")
+    assert main([*words, *options, "--sample", "3"]) == 0
+    ids = [json.loads(line)["custom_id"] for line in Path("requests.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert ids == [str(row) for row in sampled_rows(ROWS, 3, 0)]
+
+
+def test_runs_that_go_on() -> None:
+    options = ("--data", "data.jsonl", "--where", "level = 4", "--resume", "--batch-size", "20")
+    chosen = [row for row in range(ROWS) if LEVELS[row] == 4]
+    assert rendered(*options) == output(chosen)
+
+
+def test_all_datasets_of_a_configuration() -> None:
+    config = {"abbr": "d", "reader_cfg": {"input_columns": ["q"], "output_column": "a"}}
+    config["infer_cfg"] = {"prompt_template": {"type": "PromptTemplate", "template": "Q: {q}"}}
+    Path("config.json").write_text(json.dumps({"datasets": [config]}), encoding="utf-8")
+    words = ["render", "config.json", "--dataset", "all", "--data", "d=data.jsonl", "--out", "many/", "--quiet"]
+    assert main([*words, "--where", "level = 4", "--sample", "5"]) == 0
+    assert len(Path("many/d.jsonl").read_text(encoding="utf-8").splitlines()) == 5
+
+
+def test_a_seed_needs_a_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (("render", "--out", "-"), ("stats",), ("show",)):
+        assert main([*command, "--template", "{q}", "--data", "data.jsonl", "--seed", "1"]) == 2
+        assert "--seed: goes with --sample N" in capsys.readouterr().err
+
+
+def test_where_without_duckdb(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    assert main(["render", *TEMPLATE, "--data", "data.jsonl", "--out", "-", "--where", "true"]) == 2
+    assert "pip install 'promptpress[where]'" in capsys.readouterr().err
+
+
+def test_the_page_has_the_chosen_rows() -> None:
+    words = ["view", "--template", "Q: {q}", "--data", "data.jsonl", "--html", "page.html", "--quiet"]
+    assert main([*words, "--where", "level = 4", "--sample", "3"]) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    rows = [row for row in range(ROWS) if LEVELS[row] == 4]
+    chosen = [rows[position] for position in sampled_rows(len(rows), 3, 0)]
+    assert all(f"number {row}" in page for row in chosen)

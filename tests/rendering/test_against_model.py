@@ -1,0 +1,147 @@
+"""The renderer against the plain model: random configurations, random samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from amounts import part_of
+from comparing import clean, fits_arrow
+from generators.strategies import Case, cases
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from marks import UNWARNED
+from models.plain_model import DIALECTS, ModelError, read_model, render
+
+CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+QUICK = settings(max_examples=part_of(400), deadline=None, database=None, suppress_health_check=CHECKS)
+FULL = settings(max_examples=20_000, deadline=None, database=None, suppress_health_check=CHECKS)
+
+
+def model_of(case: Case) -> list[Any] | None:
+    """The model's requests; None where it refuses."""
+    try:
+        return render(case.config, case.samples.to_pylist(), case.train.to_pylist())
+    except ModelError as error:
+        note(f"the model refuses: {error}")
+        return None
+
+
+def rendered_by(case: Case, renderer_config: dict[str, Any]) -> tuple[pp.Renderer, pa.Table] | Exception:
+    try:
+        renderer = pp.Renderer(**renderer_config, examples=case.train)
+        return renderer, renderer.render(case.samples)
+    except (pp.TemplateError, pp.RenderError) as error:
+        note(f"the renderer refuses: {error}")
+        return error
+
+
+def is_list_among_texts(case: Case, want: list[Any]) -> bool:
+    """Return true if a request is a list in a column of texts, which refuses it if a row has several requests.
+
+    AISBench's API parser gives an empty list for a dialogue that says nothing and meets no meta template.
+    """
+    model = read_model(case.config)
+    may_give_lists = (
+        model.dialect == "aisbench" and model.output == "messages" and model.meta is None and model.mode == "ppl"
+    )
+    bodies = model.main.template
+    body = next(iter(bodies.values()), None) if model.main.is_label_map else bodies
+    return may_give_lists and isinstance(body, dict) and "" in want
+
+
+def check(case: Case) -> None:
+    want, got = model_of(case), rendered_by(case, case.config)
+    if isinstance(got, Exception):
+        assert str(got)
+        has_no_type = want is None or not fits_arrow(want) or is_list_among_texts(case, want)
+        assert has_no_type, f"refused without need: {got}"
+        return
+    assert want is not None, "rendered what the model refuses"
+    assert not is_list_among_texts(case, want), "a list has become a text"
+    renderer, table = got
+    assert clean(table["prompt"].to_pylist()) == clean(want)
+    assert table.schema == renderer.output_schema(case.samples.schema)
+    model = read_model(case.config)
+    assert table.column_names == (["label", "prompt"] if model.mode == "ppl" else ["prompt"])
+    if model.mode == "ppl":
+        labels = model.labels_of(case.samples.to_pylist()) * case.samples.num_rows
+        assert [str(label) for label in table["label"].to_pylist()] == [str(label) for label in labels]
+
+
+BRACES = {"q": "{a} {nothing}", "a": "{q}", "k": "{"}
+WAYS = {
+    "{q}|{a}|{{k}}|{q": {
+        "harness": "{q} {nothing}|{q}|{{}|{q",
+        "single_pass": "{a} {nothing}|{q}|{{}|{q",
+    },
+    "{{a}}": {"harness": "{{q}}", "single_pass": "{{q}}"},
+    "{k}q}": {"harness": "{q}", "single_pass": "{q}"},
+}
+
+
+@pytest.mark.parametrize("substitution", ["harness", "single_pass"])
+@pytest.mark.parametrize("template", WAYS)
+def test_both_ways_of_substituting(template: str, substitution: str) -> None:
+    config = {"prompt_template": template, "substitution": substitution}
+    want = [WAYS[template][substitution]]
+    assert render(config, [BRACES], []) == want
+    assert pp.Renderer(**config).render(pa.Table.from_pylist([BRACES]))["prompt"].to_pylist() == want
+
+
+@pytest.mark.parametrize("substitution", ["harness", "single_pass"])
+def test_examples_and_the_mask_in_both_ways(substitution: str) -> None:
+    config = {
+        "ice_template": {"type": "PromptTemplate", "template": "{q}={a}"},
+        "prompt_template": {"type": "PromptTemplate", "template": "</E>{q}={a}", "ice_token": "</E>"},
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1], "ice_separator": ";{q};"},
+        "reader": {"input_columns": ["q"], "output_column": "a"},
+        "inferencer": {"type": "GenInferencer", "gen_field_replace_token": "{q}"},
+        "substitution": substitution,
+    }
+    train = [{"q": "{a}", "a": "1"}, {"q": "two", "a": "{q}"}]
+    want = {"harness": ["1=1;{};two={}\n{}={q}"], "single_pass": ["{a}=1;{};two={q}\n{}={q}"]}[substitution]
+    assert render(config, [{"q": "{}", "a": "gold"}], train) == want
+    renderer = pp.Renderer(**config, examples=pa.Table.from_pylist(train))
+    assert renderer.render(pa.Table.from_pylist([{"q": "{}", "a": "gold"}]))["prompt"].to_pylist() == want
+
+
+@UNWARNED
+@QUICK
+@given(cases())
+def test_random_cases(case: Case) -> None:
+    check(case)
+
+
+@UNWARNED
+@settings(QUICK, max_examples=part_of(150))
+@given(cases(), st.sampled_from(DIALECTS))
+def test_random_cases_of_every_dialect_that_the_model_knows(case: Case, dialect: str) -> None:
+    case.config["dialect"] = dialect
+    check(case)
+
+
+@UNWARNED
+@pytest.mark.full
+@FULL
+@given(cases())
+def test_very_many_random_cases(case: Case) -> None:
+    check(case)
+
+
+@UNWARNED
+@settings(QUICK, max_examples=part_of(150))
+@given(cases())
+def test_rows_in_which_the_ways_of_substituting_differ_are_named(case: Case) -> None:
+    both: list[Any] = []
+    for substitution in ("single_pass", "harness"):
+        case.config["substitution"] = substitution
+        both.append(model_of(case))
+    if both[0] is None or both[1] is None or isinstance(got := rendered_by(case, case.config), Exception):
+        return
+    each = len(both[0]) // case.samples.num_rows
+    differing = {n // each for n, (filled, copied) in enumerate(zip(*both, strict=True)) if filled != copied}
+    named = set(got[0].divergence(case.samples)["row"].to_pylist())
+    assert differing <= named

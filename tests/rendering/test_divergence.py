@@ -1,0 +1,341 @@
+"""`divergence` against its meaning: the rows in which two renders, one under each way of substituting, differ."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from amounts import part_of
+from comparing import clean
+from generators import media_strategies
+from generators.strategies import Case, cases
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from marks import UNWARNED
+from test_against_model import QUICK
+
+# Notes on odd configurations are no part of this.
+pytestmark = UNWARNED
+
+WAYS = ("harness", "single_pass")
+COLUMNS = ("q", "a", "z")
+META = {
+    "begin": "<s>",
+    "round": [
+        {"role": "HUMAN", "begin": "<H>", "end": "{q}", "api_role": "HUMAN"},
+        {"role": "BOT", "begin": "{", "end": "}", "api_role": "BOT", "generate": True},
+    ],
+    "reserved_roles": [{"role": "SYSTEM", "begin": "<S>", "api_role": "SYSTEM"}],
+}
+
+
+def requests(table: pa.Table) -> list[Any]:
+    return list(clean(table["prompt"].to_pylist()))
+
+
+def rows_apart(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None = None) -> list[int] | None:
+    """The rows in which two renders differ; None where one way refuses."""
+    try:
+        filled, copied = (
+            requests(pp.Renderer(**{**config, "substitution": way}, examples=examples).render(samples)) for way in WAYS
+        )
+    except (pp.TemplateError, pp.RenderError):
+        return None
+    each = len(filled) // max(len(samples), 1) or 1
+    return sorted({index // each for index, (a, b) in enumerate(zip(filled, copied, strict=True)) if a != b})
+
+
+def check(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None = None) -> list[int] | None:
+    want = rows_apart(config, samples, examples)
+    if want is None:
+        return None
+    columns_of_tables = {*samples.column_names, *(examples.column_names if examples is not None else ())}
+    columns_of_tables.add((config.get("reader") or {}).get("output_column"))
+    for way in WAYS:
+        divergence = pp.Renderer(**{**config, "substitution": way}, examples=examples).divergence(samples)
+        assert divergence["row"].to_pylist() == want
+        for columns in divergence["columns"].to_pylist():
+            assert len(set(columns)) == len(columns)
+            assert set(columns) <= columns_of_tables
+    renderer = pp.Renderer(**{**config, "substitution": "harness"}, examples=examples)
+    divergent = renderer.divergence(samples).to_pylist()
+    renderer.render(samples)
+    check_last_run(renderer, divergent)
+    with suppress(pp.TemplateError):  # labels that are the values of a column aren't known to a stream
+        renderer.stream(
+            samples.to_batches(max_chunksize=2) or [pa.RecordBatch.from_pylist([], samples.schema)]
+        ).read_all()
+        check_last_run(renderer, divergent)
+    return want
+
+
+def check_last_run(renderer: pp.Renderer, divergent: list[dict[str, Any]]) -> None:
+    """A run counts the rows that `divergence` finds, and names the first with its columns."""
+    filled = renderer.last_run
+    assert filled is not None
+    assert not filled.is_partial
+    first = (divergent[0]["row"], tuple(divergent[0]["columns"])) if divergent else (None, ())
+    assert (filled.rows, filled.first_row, filled.columns) == (len(divergent), *first)
+
+
+def chunked(samples: pa.Table, ends: list[int]) -> pa.Table:
+    """The same rows, cut into chunks at `ends`."""
+    bounds = sorted({0, len(samples), *(end for end in ends if end < len(samples))})
+    parts = [samples.slice(start, end - start) for start, end in pairwise(bounds)]
+    return pa.concat_tables(parts) if parts else samples
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# By hand.
+
+SHOT = {"type": "PromptTemplate", "template": "{q}={a};"}
+STRIPS = {"type": "PromptTemplate", "template": "</E>{q}", "ice_token": "</E>", "sep_token": "<SEP>"}
+FIRST = {"type": "FixKRetriever", "fix_id_list": [0]}
+READER = {"input_columns": ["q"], "output_column": "a"}
+
+FEW_SHOT: dict[str, Any] = {"prompt_template": STRIPS, "ice_template": SHOT, "retriever": FIRST, "reader": READER}
+
+
+@pytest.mark.parametrize(
+    ("value", "columns"),
+    [
+        ("x<SEP>y", ["q"]),  # taken out of a value
+        ("{q<SEP>}", ["q"]),  # and what is left is a placeholder
+        ("<SE", ["q", "a"]),  # made of two values and what stands between them
+        ("plain", None),
+    ],
+)
+@pytest.mark.parametrize("retriever", [FIRST, {"type": "RandomRetriever", "ice_num": 1}])
+def test_a_separator_token_in_an_examples_value(
+    value: str, columns: list[str] | None, retriever: dict[str, Any]
+) -> None:
+    ice = {**SHOT, "template": "{q}{a}"} if value == "<SE" else SHOT
+    config = {**FEW_SHOT, "retriever": retriever, "ice_template": ice}
+    examples = pa.table({"q": [value], "a": ["P>"]})
+    samples = pa.table({"q": ["1", "2"], "a": ["", ""]})
+    want = [] if columns is None else [0, 1]
+    assert check(config, samples, examples) == want
+    divergence = pp.Renderer(**config, examples=examples).divergence(samples).to_pylist()
+    assert divergence == [{"row": row, "columns": columns} for row in want]
+
+
+def test_a_separator_token_in_a_samples_value_stays() -> None:
+    samples = pa.table({"q": ["x<SEP>", "</E>"], "a": ["", ""]})
+    assert check({**FEW_SHOT, "retriever": None}, samples) == []
+    assert check({**FEW_SHOT, "mode": "ppl", "labels": ["A"]}, samples, pa.table({"q": ["<SEP>"], "a": ["1"]})) == []
+
+
+@pytest.mark.parametrize("template", ["{q<SEP>}", "{<SEP>q}", "{{q}<SEP>}"])
+def test_a_separator_token_within_a_placeholder(template: str) -> None:
+    samples = pa.table({"q": ["a", "1"], "a": ["gold", "gold"]})
+    want = [0] if template.startswith("{{") else []
+    assert check({"prompt_template": {**STRIPS, "template": f"</E>{template}"}}, samples) == want
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "differs"),
+    [
+        ("{{q}}", "a", True),
+        ("{{{q}}}", "a", True),
+        ("{{q}", "a}", True),
+        ("{q}}", "{a", True),
+        ("{{q}}", "b", False),
+        ("{{q}}", " a ", False),
+        ("{{z}}", "a", False),  # the column has had its turn
+        ("\\frac{{q}}{{a}}", "2", False),
+    ],
+)
+@pytest.mark.parametrize("output", ["text", "prompt_list", "messages"])
+@pytest.mark.parametrize("mode", ["gen", "ppl"])
+def test_braces_around_a_value(template: str, value: str, differs: bool, output: str, mode: str) -> None:
+    samples = pa.table({"q": ["fine", value], "a": ["gold", "{q}"], "z": [value, value]})
+    turns = {"round": [{"role": "HUMAN", "prompt": template}, {"role": "BOT", "prompt": "{"}]}
+    for prompt in (template, turns, {"yes": "y" + template, "no": "n"}):
+        config = {
+            "prompt_template": prompt,
+            "output": output,
+            "mode": mode,
+            "labels": ["yes"] if mode == "ppl" else None,
+        }
+        assert check(config, samples) == ([1] if differs else [])
+        if output == "messages" and isinstance(prompt, dict):
+            assert check({**config, "meta_template": META}, samples) == ([1] if differs else [])
+
+
+@pytest.mark.parametrize(
+    ("template", "mask", "differs"),
+    [
+        ("{a}", "{z}", True),
+        ("{{a}}", "z", True),
+        ("{a}z}", "{", True),
+        ("{z{a}", "}", True),
+        ("{a}", "?", False),
+        ("{a}", "{q}", False),  # the column has had its turn
+        ("{a}", "{a}", False),
+        ("{{a}}", "q", False),
+    ],
+)
+def test_the_mask_brings_in_placeholders(template: str, mask: str, differs: bool) -> None:
+    samples = pa.table({"q": ["1", "2"], "a": ["x", "y"], "z": ["gold", "gold"]})
+    config = {"prompt_template": template, "reader": READER, "inferencer": {"gen_field_replace_token": mask}}
+    assert check(config, samples) == ([0, 1] if differs else [])
+    if differs:
+        assert pp.Renderer(**config).divergence(samples)["columns"].to_pylist() == [["a"], ["a"]]
+
+
+def test_labels_and_bodies_are_compared_one_by_one() -> None:
+    samples = pa.table({"q": ["{a}", "1", "{z}"], "a": ["x", "y", "w"], "z": ["{z}", "z", "z"]})
+    config: dict[str, Any] = {"prompt_template": {"one": "1", "two": "{q}", "three": "3"}, "mode": "ppl"}
+    assert check(config, samples) == [0, 2]
+    assert check({**config, "mode": "gen"}, samples) == []
+    assert check({**config, "labels": ["one", "three"]}, samples) == []
+    many = {"prompt_template": "{q}", "mode": "ppl", "reader": READER}
+    assert check(many, samples) == [0, 2]
+
+
+def test_rows_of_many_slices_and_chunks() -> None:
+    rows = 50_000
+    odd = {0, 8_191, 8_192, 30_000, 49_999}
+    samples = pa.table({"q": ["{a}" if row in odd else str(row) for row in range(rows)], "a": ["x"] * rows})
+    renderer = pp.Renderer("{q} {a}")
+    for given_table in (samples, chunked(samples, [1, 8_192, 30_000, 30_001])):
+        assert renderer.divergence(given_table)["row"].to_pylist() == sorted(odd)
+    labels = pp.Renderer("{q}", mode="ppl", labels=[str(n) for n in range(100)])
+    assert labels.divergence(samples.slice(0, 9_000))["row"].to_pylist() == [0, 8_191, 8_192]
+
+
+@pytest.mark.parametrize("output", ["messages_json", "messages"])
+def test_a_row_that_one_way_alone_can_render_differs(output: str) -> None:
+    """AISBench gives an empty request as a list, for which texts have no place."""
+    samples = pa.table({"q": ["1", "{a}", "2"], "a": ["", "", ""], "z": ["z", "z", "z"]})
+    turns = {"round": [{"role": "HUMAN", "prompt": "{q}"}]}
+    config = {"prompt_template": turns, "output": output, "dialect": "aisbench", "mode": "ppl", "labels": ["A"]}
+    renderer = pp.Renderer(**config, substitution="single_pass")
+    renderer.render(samples)
+    assert renderer.divergence(samples)["row"].to_pylist() == [1]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# At random.
+
+PIECES = (
+    *(f"{{{name}}}" for name in COLUMNS), *COLUMNS, "{", "}", "{", "}", "{{", "}}", " ", "x",
+    "<SEP>", "<SE", "P>", "</E>", "</", "E>", "{q<SEP>}", "{</E>a}", "gold",
+)  # fmt: skip
+TEXT = st.lists(st.sampled_from(PIECES), max_size=5).map("".join)
+OUTPUTS = st.sampled_from(["text", "messages", "prompt_list", "messages_json"])
+
+
+def table(draw: st.DrawFn, least: int, most: int) -> pa.Table:
+    rows = draw(st.integers(least, most))
+    values = st.lists(TEXT, min_size=rows, max_size=rows)
+    columns: dict[str, Any] = {name: pa.array(draw(values), pa.string()) for name in COLUMNS}
+    if draw(st.booleans()):
+        columns["a"] = pa.array(draw(st.lists(st.sampled_from(["A", "B", "{q}"]), min_size=rows, max_size=rows)))
+    return pa.table(columns)
+
+
+@st.composite
+def bodies(draw: st.DrawFn, ice: str = "") -> Any:
+    """A string or a dialogue; `ice` stands in it where examples go."""
+    text = TEXT.map(lambda text: text + ice) if draw(st.booleans()) else TEXT.map(lambda text: ice + text)
+    if draw(st.booleans()):
+        return draw(text)
+    turn = st.builds(dict, role=st.sampled_from(["HUMAN", "BOT", "SYSTEM"]), prompt=TEXT)
+    turns = [
+        {"role": ("HUMAN", "BOT")[n % 2], "prompt": text} for n, text in enumerate(draw(st.lists(TEXT, max_size=4)))
+    ]
+    dialogue: dict[str, Any] = {"round": turns}
+    if ice or draw(st.booleans()):
+        dialogue = {"begin": [*draw(st.lists(st.one_of(turn, TEXT), max_size=2)), ice], **dialogue}
+    return dialogue
+
+
+@st.composite
+def odd_cases(draw: st.DrawFn) -> tuple[dict[str, Any], pa.Table, pa.Table]:
+    """Configurations that are made of what placeholders and tokens are made of."""
+    samples, examples = table(draw, 1, 5), table(draw, 1, 3)
+    ice_token = draw(st.sampled_from(["</E>", "</E>", "{ice}"]))
+    few = draw(st.booleans())
+    body = bodies(ice_token if few else "")
+    labelled = st.dictionaries(st.sampled_from(["A", "B", "{q}"]), body, min_size=1, max_size=3)
+    prompt: dict[str, Any] = {"type": "PromptTemplate", "template": draw(st.one_of(body, body, labelled))}
+    if few or draw(st.booleans()):
+        prompt["ice_token"] = ice_token
+    if draw(st.booleans()):
+        prompt["sep_token"] = "<SEP>"
+    mode = draw(st.sampled_from(["gen", "gen", "ppl"]))
+    config: dict[str, Any] = {
+        "prompt_template": prompt,
+        "reader": {"input_columns": ["q"], "output_column": draw(st.sampled_from(["a", "a", "q", "gone"]))},
+        "inferencer": {"gen_field_replace_token": draw(TEXT)},
+        "mode": mode,
+        "output": draw(OUTPUTS),
+        "strings": draw(st.sampled_from(["string", "large_string", "string_view"])),
+    }
+    if mode == "ppl":
+        config["labels"] = draw(st.sampled_from([None, ["A"], ["B", "A"], [None, "A"]]))
+    if draw(st.booleans()):
+        config["meta_template"] = META
+    if few:
+        shot = bodies()
+        config["ice_template"] = {"type": "PromptTemplate", "template": draw(shot)}
+        if draw(st.integers(0, 3)) == 0:
+            config["ice_template"]["template"] = {label: draw(shot) for label in ("A", "B", "{q}")}
+        chosen = st.lists(st.integers(0, len(examples) - 1), max_size=3)
+        kind = draw(st.sampled_from(["FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "IndexColumn"]))
+        retriever: dict[str, Any] = {"type": kind}
+        if kind == "FixKRetriever":
+            retriever["fix_id_list"] = draw(chosen)
+        elif kind == "RandomRetriever":
+            retriever["ice_num"] = draw(st.integers(0, len(examples)))
+        elif kind == "SlidingWindowRetriever":
+            retriever["k"] = draw(st.integers(0, 3))
+        else:
+            retriever["column"] = "shots"
+            shots = [draw(chosen) for _ in range(len(samples))]
+            samples = samples.append_column("shots", pa.array(shots, pa.list_(pa.int64())))
+        for key in ("ice_separator", "ice_eos_token"):
+            if draw(st.booleans()):
+                retriever[key] = draw(TEXT)
+        config["retriever"] = retriever
+    return config, chunked(samples, draw(st.lists(st.integers(0, 4), max_size=2))), examples
+
+
+@settings(QUICK, max_examples=part_of(300))
+@given(odd_cases())
+def test_it_is_what_two_renders_say(case: tuple[dict[str, Any], pa.Table, pa.Table]) -> None:
+    assume(check(*case) is not None)
+
+
+@settings(QUICK, max_examples=part_of(100))
+@given(cases(), st.lists(st.integers(0, 3), max_size=2))
+def test_it_is_what_two_renders_of_other_cases_say(case: Case, ends: list[int]) -> None:
+    config = {key: value for key, value in case.config.items() if key != "substitution"}
+    assume(check(config, chunked(case.samples, ends), case.train) is not None)
+
+
+@settings(QUICK, max_examples=part_of(100))
+@given(media_strategies.cases(content=False))
+def test_it_is_what_two_renders_of_media_say(case: media_strategies.Case) -> None:
+    assume(check(case.config, case.samples) is not None)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Of sizes at which a look at every stretch for every placeholder would not end.
+
+
+@pytest.mark.parametrize("value", ["{a}", "{a}<SEP>", "{z}{a<SEP>}"])
+@pytest.mark.parametrize("retriever", [FIRST, {"type": "IndexColumn", "column": "shots"}])
+def test_very_many_placeholders_in_a_value(value: str, retriever: dict[str, Any]) -> None:
+    many = 100_000
+    train = pa.table({"q": [value * many], "a": ["1"], "z": ["{a}"]})
+    samples = train.append_column("shots", pa.array([[0]]))
+    renderer = pp.Renderer(**{**FEW_SHOT, "retriever": retriever}, examples=train)
+    (prompt,) = renderer.render(samples)["prompt"].to_pylist()
+    assert renderer.explain(samples, 0)["end"].to_pylist()[-1] == len(prompt)
+    assert renderer.divergence(samples).to_pylist()[0]["row"] == 0
