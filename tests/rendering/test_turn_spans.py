@@ -75,9 +75,10 @@ def check_letters(spans: list[dict[str, Any]], request: Any) -> None:
     """Each letter that stands in one place alone is said to come from there."""
     for text, *_, source, column, example, role in (row[-5:] for row in traced(spans, request)):
         assert example is None
+        written = source.removeprefix("filled_")
         for letter in text:
-            own_source, own_column, own_role = LETTERS.get(letter, (source, column, None))
-            assert (source.removeprefix("filled_"), column) == (own_source, own_column)
+            own_source, own_column, own_role = LETTERS.get(letter, (written, column, None))
+            assert (written, column) == (own_source, own_column)
             assert own_role in (None, role)
 
 
