@@ -453,6 +453,7 @@ def notes(
     settings: dict[str, Any],
     samples: list[str],
     texts: list[str],
+    conversations: list[str],
     examples: list[str] | None,
     same: bool,
     shared: list[int],

@@ -1,8 +1,9 @@
-//! Notes on columns that the tables lack, an answer that isn't masked, and examples that are also samples.
+//! Notes on columns that the tables lack, messages written as text, an answer that isn't masked, and examples that are
+//! also samples.
 
 use super::note::{Note, listed};
 use super::subject::Subject;
-use super::texts::{messages_path, names, template_texts};
+use super::texts::{TemplateText, messages_path, names, template_texts};
 use crate::plan::{Choice, Mode};
 use crate::suggest::{closest, did_you_mean};
 use crate::template::{RawItem, Shape, Template};
@@ -16,6 +17,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
                 expanded(subject, item, path, &format!("{messages}[{n}].expand_column"), out);
             }
         }
+        messages_as_text(subject, &template_texts(template, value, path, path == "ice_template"), out);
     }
     unmasked(subject, out);
     same_rows(subject, out);
@@ -89,6 +91,22 @@ fn expanded(subject: &Subject, item: &RawItem, path: &str, item_path: &str, out:
         None => format!("the columns are {}", listed(columns.iter().copied())),
     };
     out.push(Note::warning("missing_expand_column", item_path, message, remedy));
+}
+
+/// Adds a note for each text that would show a list of messages as Python prints it.
+fn messages_as_text(subject: &Subject, texts: &[TemplateText], out: &mut Vec<Note>) {
+    for text in texts {
+        for column in &subject.tables.conversations {
+            if names(std::slice::from_ref(text), column) {
+                let message = format!("'{{{column}}}' is a column of messages, written as Python prints a list of dicts");
+                let remedy = format!(
+                    "a chat template (ChatTemplate, --chat-template) renders the messages; \
+                     {{'expand_column': '{column}'}} among raw messages passes them on"
+                );
+                out.push(Note::warning("messages_as_text", &text.path, message, remedy));
+            }
+        }
+    }
 }
 
 /// Adds a note if the prompt of a template that is never masked has the answer.

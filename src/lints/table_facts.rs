@@ -7,6 +7,8 @@ pub struct TableFacts<'a> {
     pub samples: Vec<&'a str>,
     /// The columns of the samples that hold texts, if the types are known.
     pub texts: Vec<&'a str>,
+    /// The columns of the samples that hold lists of messages, if the types are known.
+    pub conversations: Vec<&'a str>,
     /// The columns of the examples, if there are any.
     pub examples: Option<Vec<&'a str>>,
     /// True if examples and samples are the same table.

@@ -60,16 +60,17 @@ pub(super) fn closest_name(name: &str, names: Vec<String>) -> Option<String> {
 
 /// Return notes on probable mistakes in a renderer's settings, for tables with these columns.
 ///
-/// `texts` are the samples' columns of strings. `same` is true if the examples are the samples' table. `shared` are
+/// `texts` are the samples' columns of strings, `conversations` those of lists of messages. `same` is true if the examples are the samples' table. `shared` are
 /// chosen examples that are samples too.
 #[pyfunction]
-#[pyo3(signature = (renderer, settings, samples, texts, examples, same, shared))]
+#[pyo3(signature = (renderer, settings, samples, texts, conversations, examples, same, shared))]
 #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
 pub(super) fn notes(
     renderer: &CompiledRenderer,
     settings: &Bound<'_, PyDict>,
     samples: Vec<String>,
     texts: Vec<String>,
+    conversations: Vec<String>,
     examples: Option<Vec<String>>,
     same: bool,
     shared: Vec<i64>,
@@ -81,6 +82,7 @@ pub(super) fn notes(
     let tables = TableFacts {
         samples: borrowed(&samples),
         texts: borrowed(&texts),
+        conversations: borrowed(&conversations),
         examples: examples.as_deref().map(borrowed),
         same,
         shared,

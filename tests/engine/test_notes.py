@@ -54,6 +54,8 @@ def talk(**sections):
     return {"prompt_template": template, "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": "last"}}
 
 
+MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
+TURN = pa.struct([("from", pa.string()), ("value", pa.string())])
 LISTS = dict.fromkeys(COLUMNS, pa.list_(pa.string()))
 
 
@@ -140,6 +142,17 @@ WRONG = {
     "media beside a prompt": (
         media(prompt="{question}"), ["content", "question"],
         "unfilled_placeholder", "prompt_template.template.round[0].prompt", "prompt_mm",
+    ),
+    "messages in a text": (
+        {"prompt_template": "{m}"}, {"m": pa.list_(MESSAGE)}, "messages_as_text", "prompt_template", "--chat-template",
+    ),
+    "messages in a turn": (
+        dialogue({"role": "HUMAN", "prompt": "{m}"}), {"m": pa.large_list(TURN)},
+        "messages_as_text", "prompt_template.round[0].prompt", "{'expand_column': 'm'}",
+    ),
+    "messages in raw messages": (
+        {"prompt_template": {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": "{m}"}]}},
+        {"m": pa.list_view(MESSAGE)}, "messages_as_text", "prompt_template.messages[0].content", "'m'",
     ),
     "no column": ({"prompt_template": "Hello."}, COLUMNS, "no_column", "prompt_template", "'question'"),
     "the masked column alone": (
@@ -513,6 +526,14 @@ RIGHT = {
         {"prompt_template": r"{question} {question: x} {question:red} {question, y} {question(0)} {other!r}"
                             r" \text{question.upper}"},
         COLUMNS,
+    ),
+    "messages that are passed on": (
+        {"prompt_template": {"type": "RawPromptTemplate", "messages": [{"expand_column": "m"}]}},
+        {"m": pa.list_(MESSAGE)},
+    ),
+    "lists that hold no messages": (
+        {"prompt_template": "{question} {t} {s}"},
+        {"question": pa.string(), "t": pa.list_(pa.string()), "s": pa.list_(pa.struct([("role", pa.string())]))},
     ),
     "a set": ({"prompt_template": "{question} {s:n} {a.b}"}, [*COLUMNS, "s"]),
     "columns that are called so": (

@@ -7,10 +7,12 @@ from pyarrow import types
 
 from promptpress._core import STRING_LAYOUTS
 
-__all__ = ["LAYOUTS", "is_encoded", "is_text", "without_views"]
+__all__ = ["LAYOUTS", "is_encoded", "is_messages", "is_text", "without_views"]
 
 LAYOUTS: dict[str, pa.DataType] = {name: getattr(pa, name)() for name in STRING_LAYOUTS}
 """Layouts of strings, keyed by their public names."""
+
+_LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
 
 
 def is_text(data_type: pa.DataType, *, encoded: bool = False) -> bool:
@@ -32,6 +34,23 @@ def is_text(data_type: pa.DataType, *, encoded: bool = False) -> bool:
 def is_encoded(data_type: pa.DataType) -> bool:
     """Return true if a column of a type holds keys or runs in the place of its values."""
     return bool(types.is_dictionary(data_type) or types.is_run_end_encoded(data_type))
+
+
+def is_messages(data_type: pa.DataType) -> bool:
+    """Return true if a column of a type holds lists of messages, each with a speaker and a content.
+
+    Args:
+        data_type: Any type.
+
+    >>> message = pa.struct({"role": pa.string(), "content": pa.string()})
+    >>> is_messages(pa.list_(message)), is_messages(message), is_messages(pa.list_(pa.string()))
+    (True, False, False)
+
+    """
+    if not isinstance(data_type, _LISTS) or not types.is_struct(data_type.value_type):
+        return False
+    names = {field.name for field in data_type.value_type}
+    return names >= {"role", "content"} or names >= {"from", "value"}
 
 
 def without_views(texts: pa.Array) -> pa.Array:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import column_names
-from promptpress._arrow.types import is_text
+from promptpress._arrow.types import is_messages, is_text
 from promptpress._arrow.validation import check_values
 from promptpress._config.configuration import Configuration
 from promptpress._core import Note, RenderError
@@ -48,8 +48,10 @@ def find_notes(
         shared = [] if same else _shared(settings["retriever"], examples, samples)
     names = None if examples is None else examples.column_names
     columns = column_names(schema)
-    texts = [name for name, data_type in zip(columns, schema.types, strict=True) if is_text(data_type, encoded=True)]
-    return _core.notes(configuration.core, settings, columns, texts, names, same, shared)
+    typed = list(zip(columns, schema.types, strict=True))
+    texts = [name for name, data_type in typed if is_text(data_type, encoded=True)]
+    conversations = [name for name, data_type in typed if is_messages(data_type)]
+    return _core.notes(configuration.core, settings, columns, texts, conversations, names, same, shared)
 
 
 def warning_text(notes: list[Note]) -> str:
