@@ -231,6 +231,7 @@ NOTES: dict[str, str] = {
     "examples_nowhere": "examples are chosen, and have no place in the template",
     "first_label_only": "of a label map only the first label is rendered",
     "label_like_key": "a key is taken for a label, and is likely none",
+    "messages_as_text": "a text shows a column of messages as Python prints it",
     "missing_expand_column": "a column that is to give messages isn't there",
     "missing_input_column": "the samples lack an input column",
     "missing_output_column": "the samples lack the output column",
