@@ -98,7 +98,8 @@ fn messages_as_text(subject: &Subject, texts: &[TemplateText], out: &mut Vec<Not
     for text in texts {
         for column in &subject.tables.conversations {
             if names(std::slice::from_ref(text), column) {
-                let message = format!("'{{{column}}}' is a column of messages, written as Python prints a list of dicts");
+                let message =
+                    format!("'{{{column}}}' is a column of messages, written as Python prints a list of dicts");
                 let remedy = format!(
                     "a chat template (ChatTemplate, --chat-template) renders the messages; \
                      {{'expand_column': '{column}'}} among raw messages passes them on"
