@@ -451,9 +451,7 @@ def threads() -> int:
 def notes(
     renderer: CompiledRenderer,
     settings: dict[str, Any],
-    samples: list[str],
-    texts: list[str],
-    conversations: list[str],
+    samples: list[tuple[str, str]],
     examples: list[str] | None,
     same: bool,
     shared: list[int],

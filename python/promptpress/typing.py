@@ -30,6 +30,7 @@ __all__ = [
     "HuggingFaceDataset",
     "KeptColumns",
     "Label",
+    "Mask",
     "Message",
     "Mode",
     "Output",
@@ -47,6 +48,7 @@ __all__ = [
     "TableLike",
     "Template",
     "Tokens",
+    "Truncation",
 ]
 
 
@@ -182,6 +184,9 @@ ConfigLike: TypeAlias = Mapping[str, Any] | str | os.PathLike[str] | ConfigFile
 Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_design"]
 """The harness, or the early design of meta templates, whose rules decide where they differ."""
 
+Mask: TypeAlias = Literal["generation", "assistant", "assistant+end", "assistant+turn"]
+"""The tokens that are trained, of the template's `{% generation %}` blocks or of what assistants say."""
+
 Mode: TypeAlias = Literal["gen", "ppl"]
 """A prompt for each sample, or one for each sample and label."""
 
@@ -196,6 +201,9 @@ RowPolicy: TypeAlias = Literal["raise", "column", "skip"]
 
 SpanDetail: TypeAlias = bool | Literal["detailed"]
 """Whether it is said where bytes come from, and whether in detail."""
+
+Truncation: TypeAlias = Literal["refuse", "left", "right", "middle"]
+"""What becomes of a request with too many tokens, either an error or a cut, and where that is."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]
 """Whether values are looked into for placeholders."""

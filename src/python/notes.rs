@@ -60,17 +60,15 @@ pub(super) fn closest_name(name: &str, names: Vec<String>) -> Option<String> {
 
 /// Return notes on probable mistakes in a renderer's settings, for tables with these columns.
 ///
-/// `texts` are the samples' columns of strings, `conversations` those of lists of messages. `same` is true if the examples are the samples' table. `shared` are
+/// `samples` are the names of the samples' columns with what they hold: `texts`, `messages`, or something else. `same` is true if the examples are the samples' table. `shared` are
 /// chosen examples that are samples too.
 #[pyfunction]
-#[pyo3(signature = (renderer, settings, samples, texts, conversations, examples, same, shared))]
+#[pyo3(signature = (renderer, settings, samples, examples, same, shared))]
 #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
 pub(super) fn notes(
     renderer: &CompiledRenderer,
     settings: &Bound<'_, PyDict>,
-    samples: Vec<String>,
-    texts: Vec<String>,
-    conversations: Vec<String>,
+    samples: Vec<(String, String)>,
     examples: Option<Vec<String>>,
     same: bool,
     shared: Vec<i64>,
@@ -79,10 +77,12 @@ pub(super) fn notes(
         names.iter().map(String::as_str).collect()
     }
     let settings = self::settings(settings)?;
+    let of_kind =
+        |kind: &str| samples.iter().filter(|column| column.1 == kind).map(|column| column.0.as_str()).collect();
     let tables = TableFacts {
-        samples: borrowed(&samples),
-        texts: borrowed(&texts),
-        conversations: borrowed(&conversations),
+        samples: samples.iter().map(|column| column.0.as_str()).collect(),
+        texts: of_kind("texts"),
+        conversations: of_kind("messages"),
         examples: examples.as_deref().map(borrowed),
         same,
         shared,

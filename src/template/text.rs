@@ -105,7 +105,7 @@ impl Source {
         if from_value { Self::FilledField } else { Self::Field }
     }
 
-    /// Return the source of a replacement, likewise.
+    /// Return the source of a replacement, in the template or in a value.
     pub fn masked(from_value: bool) -> Self {
         if from_value { Self::FilledMasked } else { Self::Masked }
     }

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from marks import UNWARNED
 from models.media_model import END, TAGS
+from parts.small_tokenizers import small_tokenizer
 from promptpress._config.model_classes import meta_template_of
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.errors import of_row, render_error
@@ -368,6 +369,11 @@ CALLS: dict[str, list[Call]] = {
         lambda: pp.JinjaTemplate("{{ q.nothing.at_all }}").render(SAMPLES),
         lambda: pp.ChatTemplate("{{ raise_exception('no') }}").render(CHAT_ROW),
         lambda: pp.ChatTemplate("").render([{"messages": []}]),
+    ],
+    "unknown_mask": [
+        lambda: pp.ChatTemplate("{{ messages[0].content|wordwrap(3) }}").tokenize(
+            CHAT_ROW, small_tokenizer(), mask="assistant"
+        ),
     ],
     "duplicate_custom_id": [exports(custom_id="{a}")],
     "invalid_custom_id": [exports(custom_id="{q}", custom_id_length=3)],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +12,7 @@ import pyarrow as pa
 from promptpress._arrow.core_tables import column_names
 from promptpress._core import RenderError
 from promptpress._engine.template_engine import TemplateEngine
-from promptpress._errors.errors import render_error
+from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.settings import ChatSettings
@@ -20,6 +22,7 @@ from promptpress.typing import StringLayout
 
 __all__ = ["ChatEngine"]
 
+_GENERATION = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")
 _LONGEST_SHOWN_SOURCE = 60
 _DEFAULTS: dict[str, Any] = {
     "environment": "transformers",
@@ -66,6 +69,25 @@ class ChatEngine(TemplateEngine):
     def chat_settings(self) -> ChatSettings:
         """The settings of the template."""
         return self.renderer.settings
+
+    def marked(self) -> ChatEngine:
+        """Make an engine whose texts have marks around the texts of `{% generation %}` blocks.
+
+        Raises:
+            TemplateError: If the template has no such block, or the last message is continued.
+
+        """
+        settings = self.renderer.settings
+        if not _GENERATION.search(settings.source) or settings.environment != "transformers":
+            message = (
+                'the template has no {% generation %} block to say what is trained; mask="assistant" follows from '
+                "where texts come from, and needs none"
+            )
+            raise template_error("unsupported_mode", "mask", message)
+        if settings.continued is not None:
+            message = "a mask isn't known for a message that is continued, nor in transformers"
+            raise template_error("unsupported_mode", "continue_final_message", message)
+        return ChatEngine(ChatRenderer(replace(settings, is_marked=True)), self.column, self.strings, self.names)
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         """Return the field of the texts; the column of conversations has to be there."""

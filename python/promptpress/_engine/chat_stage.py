@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import pyarrow as pa
@@ -68,6 +69,12 @@ class ChatStage:
         else:
             renderer = engine.renderer
         self._texts = ChatEngine(renderer, _COLUMN, strings, {})
+
+    def marked(self) -> ChatStage:
+        """Make a stage whose texts have marks, as `ChatEngine.marked`."""
+        marked = copy(self)
+        marked._texts = self._texts.marked()  # noqa: SLF001 - its own class
+        return marked
 
     @property
     def chat_settings(self) -> ChatSettings:

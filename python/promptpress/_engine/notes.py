@@ -47,11 +47,8 @@ def find_notes(
         same = same or samples is examples or _equal(samples, examples)
         shared = [] if same else _shared(settings["retriever"], examples, samples)
     names = None if examples is None else examples.column_names
-    columns = column_names(schema)
-    typed = list(zip(columns, schema.types, strict=True))
-    texts = [name for name, data_type in typed if is_text(data_type, encoded=True)]
-    conversations = [name for name, data_type in typed if is_messages(data_type)]
-    return _core.notes(configuration.core, settings, columns, texts, conversations, names, same, shared)
+    columns = list(zip(column_names(schema), map(_kind, schema.types), strict=True))
+    return _core.notes(configuration.core, settings, columns, names, same, shared)
 
 
 def warning_text(notes: list[Note]) -> str:
@@ -91,6 +88,13 @@ def table_of(notes: list[Note]) -> pa.Table:
     return pa.Table.from_pylist(
         [{name: getattr(note, name) for name in _SCHEMA.names} for note in notes], schema=_SCHEMA
     )
+
+
+def _kind(data_type: pa.DataType) -> str:
+    """Return what a column holds, in the words of the core."""
+    if is_text(data_type, encoded=True):
+        return "texts"
+    return "messages" if is_messages(data_type) else "other"
 
 
 def _shared(retriever: Any, examples: pa.Table, samples: pa.Table) -> list[int]:

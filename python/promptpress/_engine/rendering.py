@@ -180,6 +180,8 @@ def _request_columns(run: Run, part: RenderedRows | Part, options: RenderOptions
         samples = sample_numbers(part, run.times).filter(errors.is_valid())
         run.errors.add(samples.to_pylist(), errors.drop_null().to_pylist())
     columns = [part.labels, part.turns, prompts]
+    if isinstance(part, Part):
+        columns += part.more
     if options.has_columns:
         columns += options.columns(part, prompts, is_json=run.writes_json)
     return columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ class Part:
         samples: The sample of each request, where samples differ in their number of requests.
         spans: The spans of each request, where they were asked for.
         hashes: The hash of each request, where what rendered them has made it.
+        more: More columns in the place of the prompts, which are None then.
 
     """
 
@@ -41,6 +42,7 @@ class Part:
     samples: Any = None
     spans: Any = None
     hashes: Any = None
+    more: Sequence[Any] = ()
 
 
 class Run(ABC):

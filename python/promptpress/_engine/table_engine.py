@@ -36,6 +36,9 @@ __all__ = ["TableEngine"]
 class TableEngine(ABC):
     """Renders tables, streams and batches of samples; safe to share between threads."""
 
+    has_prompts: bool = True
+    """False if other columns take the place of the prompts."""
+
     row_number: Callable[[int], int] = int
     """Returns the number of a row in messages, for its number among the samples; the command sets it."""
 

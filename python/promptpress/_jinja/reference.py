@@ -32,6 +32,7 @@ class Reference:
         source: The template.
         environment_name: One of `ENVIRONMENTS`.
         now: The clock of `strftime_now`; None: the time of this call.
+        is_marked: As for `environment`.
 
     Raises:
         TemplateError: If there is no such environment, or Jinja2 can't compile the template.
@@ -46,9 +47,11 @@ class Reference:
 
     __slots__ = ("_compiled", "_tree", "environment", "names_read", "source")
 
-    def __init__(self, source: str, environment_name: str = "jinja2", now: datetime | None = None) -> None:
+    def __init__(
+        self, source: str, environment_name: str = "jinja2", now: datetime | None = None, *, is_marked: bool = False
+    ) -> None:
         self.source = source
-        self.environment: BoundedEnvironment = environment(environment_name, now)
+        self.environment: BoundedEnvironment = environment(environment_name, now, is_marked=is_marked)
         self._compiled: Template | None = None
         BUDGET.start(steps=COMPILE_STEPS)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar, overload
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow as pa
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer
-from promptpress.typing import KeptColumns, RowPolicy, SpanDetail, StreamLike, TableLike
+from promptpress.typing import KeptColumns, Mask, RowPolicy, SpanDetail, StreamLike, TableLike, Truncation
 
 __all__ = ["PromptRenderer"]
 
@@ -30,6 +31,7 @@ class PromptRenderer(TableRenderer[Engine]):
         hashes: bool = False,
         spans: SpanDetail = False,
         errors: RowPolicy = "raise",
+        tokenize: object = None,
     ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
 
@@ -41,6 +43,8 @@ class PromptRenderer(TableRenderer[Engine]):
             hashes: As in `render`; the metadata have the fingerprint alone, because the rest is known only at the end.
             spans: As in `render`.
             errors: As in `render`.
+            tokenize: A tokenizer, for columns of tokens in the place of the prompts, as `tokenize` gives them; or a
+                dict of it (`"tokenizer"`) and other arguments of `tokenize`.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.
@@ -60,7 +64,98 @@ class PromptRenderer(TableRenderer[Engine]):
 
         """
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
-        return self._engine.stream(batches, options)
+        if tokenize is None:
+            return self._engine.stream(batches, options)
+        from promptpress._tokens.token_engine import token_engine  # noqa: PLC0415 - most programs only render
+
+        return token_engine(self._engine, tokenize, options).stream(batches, options)
+
+    def tokenize(
+        self,
+        samples: TableLike,
+        tokenizer: object,
+        *,
+        mask: Mask | None = None,
+        labels: bool = False,
+        max_tokens: int | None = None,
+        truncation: Truncation = "refuse",
+        keep: KeptColumns = (),
+        index: str | None = None,
+        errors: RowPolicy = "raise",
+        offsets: bool = False,
+        add_special_tokens: bool | None = None,
+        reasoning: bool = False,
+        last_turn: bool = False,
+        names: Mapping[str, str] | None = None,
+    ) -> pa.Table:
+        """Render all samples, and encode the prompts as token ids.
+
+        The ids are those of the library `tokenizers` with the same file. Truncation and padding that the file may say
+        are off.
+
+        Args:
+            samples: As in `render`.
+            tokenizer: A `tokenizer.json`, a folder that holds one, the name of a model in the local Hugging Face cache,
+                a `tokenizers.Tokenizer`, or a fast tokenizer of transformers. Nothing is downloaded.
+            mask: Which tokens are trained: `"generation"`, those of the chat template's `{% generation %}` blocks;
+                `"assistant"`, what assistants say in their messages; `"assistant+end"`, and what ends the turn, up to
+                the first added token; `"assistant+turn"`, and blanks after that. The last three follow from where the
+                bytes of the prompt come from, whatever the template. A token counts if it overlaps such a text.
+            labels: Whether to give the ids of trained tokens, and -100 for others.
+            max_tokens: How many tokens a request may have; None: any number.
+            truncation: What becomes of a request with more: `"refuse"` is an error that names the row; `"left"`,
+                `"right"` and `"middle"` leave out tokens there.
+            keep: As in `render`.
+            index: As in `render`.
+            errors: As in `render`.
+            offsets: Whether to say where in the prompt each token stands.
+            add_special_tokens: Whether the tokenizer puts its special tokens around each prompt. None: not where a chat
+                template has written the prompt, or the prompt begins with the first of them already.
+            reasoning: Whether the reasoning of assistants is trained too (`reasoning_content`), with the tags around
+                it.
+            last_turn: Whether only the last turn of an assistant is trained.
+            names: Other names of the columns, such as `{"input_ids": "prompt_token_ids"}`.
+
+        Returns:
+            One row a request: the index, the kept columns, label and turn, then `input_ids` (list of int32) and
+                `n_tokens` (int32); `assistant_masks` (list of bool), `labels` (list of int32), `offsets` (list of
+                structs of `start` and `end`, bytes of the prompt); `truncated` (bool), where `truncation` cuts; and
+                `error`.
+
+        Raises:
+            TemplateError: If the requests are messages: `output="text"` and `chat_template=` make texts of them.
+            RenderError: As `render`; if a request has more tokens than `max_tokens`, or it isn't known which of its
+                bytes an assistant says.
+            ImportError: If the package `tokenizers` isn't installed.
+            OSError: If the tokenizer can't be read.
+            ValueError: If the file holds no tokenizer, or an argument's value is wrong.
+            TypeError: As `render`, and if an argument is something else.
+
+        >>> import pyarrow as pa
+        >>> from promptpress import Renderer
+        >>> from tokenizers import Tokenizer, models, pre_tokenizers
+        >>> words = Tokenizer(models.WordLevel({"Q:": 0, "1+1": 1, "?": 2}, "?"))
+        >>> words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        >>> Renderer("Q: {q}").tokenize(pa.table({"q": ["1+1 =", "1+1"]}), words).to_pylist()
+        [{'input_ids': [0, 1, 2], 'n_tokens': 3}, {'input_ids': [0, 1], 'n_tokens': 2}]
+
+        """
+        from promptpress._tokens.token_engine import token_engine  # noqa: PLC0415 - most programs only render
+
+        options = RenderOptions.of(keep, index, errors=errors)
+        settings = {
+            "tokenizer": tokenizer,
+            "mask": mask,
+            "labels": labels,
+            "reasoning": reasoning,
+            "last_turn": last_turn,
+            "max_tokens": max_tokens,
+            "truncation": truncation,
+            "offsets": offsets,
+            "add_special_tokens": add_special_tokens,
+            "names": names or {},
+        }
+        return token_engine(self._engine, settings, options).render(samples, options)
 
     @overload
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...

@@ -12,10 +12,12 @@ from promptpress._cli.commands.join import COMMAND as JOIN
 from promptpress._cli.commands.render import COMMAND as RENDER
 from promptpress._cli.commands.show import COMMAND as SHOW
 from promptpress._cli.commands.stats import COMMAND as STATS
+from promptpress._cli.commands.tokenize import COMMAND as TOKENIZE
 from promptpress._cli.commands.verify import COMMAND as VERIFY
 from promptpress._cli.commands.view import COMMAND as VIEW
 
 COMMANDS: dict[str, Command] = {
-    command.name: command for command in (RENDER, SHOW, DIFF, VIEW, STATS, AUDIT, EXPORT, JOIN, VERIFY, FINGERPRINT)
+    command.name: command
+    for command in (RENDER, TOKENIZE, SHOW, DIFF, VIEW, STATS, AUDIT, EXPORT, JOIN, VERIFY, FINGERPRINT)
 }
 """All commands by name, in the order of the help."""

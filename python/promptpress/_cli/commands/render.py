@@ -36,11 +36,28 @@ The suffix decides the format of a file. Samples are read from
 .json is an array of objects, and any of them may end with .gz, .zst, .bz2 or .xz.
 """
 
-_EXIT_CODES = """\
+EXIT_CODES = """\
 exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 7 done except for the rows of
 --skip-corrupt, or with --strict those of --errors, 130 interrupted, 141 nobody reads standard output, 143 terminated.
 Whatever goes wrong, --out is either complete or untouched.
 """
+
+
+def add_execution(parser: ArgumentParser) -> None:
+    """Add the options of how files are read and written, and of what becomes of faults."""
+    how = parser.add_argument_group("execution")
+    add_shared(how, "--data-format", "--out-format", "--batch-size", "--compression", "--threads")
+
+    faults = parser.add_argument_group("faults")
+    resume = "continue where an interrupted run stopped; finished parts are kept next to --out"
+    faults.add_argument("--resume", action="store_true", help=resume)
+    errors = (
+        "a row that can't be rendered ends the run (raise, default), fills a column of errors, or is left out (skip)"
+    )
+    faults.add_argument("--errors", choices=get_args(RowPolicy), help=errors)
+    skip = "leave out row groups of Parquet that can't be read, and report them"
+    faults.add_argument("--skip-corrupt", action="store_true", help=skip)
+    add_shared(faults, "--no-clobber")
 
 
 def _add_options(parser: ArgumentParser) -> None:
@@ -58,19 +75,7 @@ def _add_options(parser: ArgumentParser) -> None:
     prompts.add_argument("--hashes", action="store_true", default=None, help=hashes)
     add_rows(parser.add_argument_group(ROWS), seed=False)
 
-    how = parser.add_argument_group("execution")
-    add_shared(how, "--data-format", "--out-format", "--batch-size", "--compression", "--threads")
-
-    faults = parser.add_argument_group("faults")
-    resume = "continue where an interrupted run stopped; finished parts are kept next to --out"
-    faults.add_argument("--resume", action="store_true", help=resume)
-    errors = (
-        "a row that can't be rendered ends the run (raise, default), fills a column of errors, or is left out (skip)"
-    )
-    faults.add_argument("--errors", choices=get_args(RowPolicy), help=errors)
-    skip = "leave out row groups of Parquet that can't be read, and report them"
-    faults.add_argument("--skip-corrupt", action="store_true", help=skip)
-    add_shared(faults, "--no-clobber")
+    add_execution(parser)
 
     messages = parser.add_argument_group("messages")
     messages.add_argument("--print-first", action="store_true", help="print the first prompt as the model gets it")
@@ -103,5 +108,5 @@ COMMAND = Command(
     _DESCRIPTION,
     _add_options,
     "promptpress._cli.commands.render:run",
-    _EXIT_CODES,
+    EXIT_CODES,
 )

@@ -23,6 +23,7 @@ from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import RowGroup
 from promptpress._io.read.samples import Samples
 from promptpress._io.write.rendered_lines import RenderedLines
+from promptpress._tokens.token_engine import TokenEngine, TokenRenderer
 
 _Batch = TypeVar("_Batch")
 
@@ -71,7 +72,7 @@ _Count: TypeAlias = Callable[[int], object]
 
 
 def rendered(
-    renderer: RendererOrTemplate | PromptColumn,
+    renderer: RendererOrTemplate | PromptColumn | TokenRenderer,
     samples: AnySamples,
     count: _Count,
     options: RenderOptions,
@@ -82,14 +83,15 @@ def rendered(
     If a column holds the labels, all samples are read before the first is rendered.
     """
     engine, labels = engine_of(renderer), None
+    texts = engine.inner if isinstance(engine, TokenEngine) else engine
     engine.check_table()
-    if isinstance(engine, ConfiguredEngine) and engine.core.label_column is not None:
+    if isinstance(texts, ConfiguredEngine) and texts.core.label_column is not None:
         table = samples.table()
         labels = engine.labels_of_table(table)
         chosen = samples.chosen
         samples = TableSamples(table, samples.batch_size)
         samples.chosen = chosen
-    if isinstance(engine, ConfiguredEngine) and isinstance(samples, Samples) and not options.collects_errors:
+    if isinstance(texts, ConfiguredEngine) and isinstance(samples, Samples) and not options.collects_errors:
         # Kept columns must keep their types; the others may come as dictionaries.
         reader = samples.reader(count, first, [name for name in samples.schema.names if name not in options.kept])
     else:
@@ -102,7 +104,9 @@ def rendered(
     return _with_row_numbers(batches, samples.chosen)
 
 
-def has_only_prompts(renderer: RendererOrTemplate | PromptColumn, schema: pa.Schema) -> TypeGuard[promptpress.Renderer]:
+def has_only_prompts(
+    renderer: RendererOrTemplate | PromptColumn | TokenRenderer, schema: pa.Schema
+) -> TypeGuard[promptpress.Renderer]:
     """Return true if the core makes the whole output, one prompt for each sample, so that `rendered_as_lines` works.
 
     If `limits` bound the bytes of a batch, prompts need the batches of their samples.

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -40,6 +40,7 @@ from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, output_fil
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._io.write.streams import CompressedFile
 from promptpress._io.write.writers import lines_of
+from promptpress._tokens.token_engine import TokenRenderer, token_engine
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.escapes import encodable, visible
 
@@ -47,12 +48,15 @@ _SKIPPED_GROUPS = "promptpress.skipped_row_groups"
 _SKIPPED_ROWS = "promptpress.skipped_rows"
 """Keys of a file's metadata."""
 
-_SAVED_COUNTS = ("rows", "samples", "prompt_bytes", "fingerprint", "hash", "errors")
+_SAVED_COUNTS = ("rows", "samples", "prompt_bytes", "tokens", "fingerprint", "hash", "errors")
 """The counts of a complete output that a resumed run reports again."""
 
 
-def render(arguments: Namespace) -> ExitCode:
-    """Render the samples of a command line with one dataset and one model."""
+def render(arguments: Namespace, tokens: Mapping[str, Any] | None = None) -> ExitCode:
+    """Render the samples of a command line with one dataset and one model.
+
+    `tokens` are the arguments of `tokenize`, if prompts are to be encoded.
+    """
     out = chosen_out_format(arguments)
     check_compression(out.format, arguments.compression)
     if not arguments.data:
@@ -64,7 +68,7 @@ def render(arguments: Namespace) -> ExitCode:
         renderer = template_of(arguments) or make_renderer(arguments)
     start = time.perf_counter()
     samples = open_samples(arguments, arguments.data)
-    done = render_samples(arguments, out, renderer, samples, held)
+    done = render_samples(arguments, out, renderer, samples, held, tokens=tokens)
     samples.close()
     if not arguments.quiet:
         if arguments.hashes:
@@ -88,24 +92,28 @@ def render_samples(
     held: Sequence[str],
     *,
     is_one_of_many: bool = False,
+    tokens: Mapping[str, Any] | None = None,
 ) -> Done:
     """Render samples into one file.
 
     `held` are the warnings that `held_warnings` collected while the renderer was made. If the file is one of many, its
-    counts are kept for a resumed run.
+    counts are kept for a resumed run. `tokens` are the arguments of `tokenize`, if prompts are to be encoded.
     """
     keep = keep_columns(arguments.keep, samples.schema)
-    added = [*(["hash"] if arguments.hashes else []), *(["error"] if arguments.errors == "column" else [])]
-    refuse_clash(renderer, samples.schema, keep, arguments.config, added)
-    schema = renderer.output_schema(samples.schema, keep=keep)
-    _refuse_index(arguments.index, Stamp(renderer, schema, out.format, hashes=bool(arguments.hashes)).schema)
     options = RenderOptions.of(keep, arguments.index, errors=arguments.errors or "raise")
+    writer: RendererOrTemplate | TokenRenderer = renderer
+    if tokens is not None:
+        writer = TokenRenderer(token_engine(engine_of(renderer), tokens, options))
+    added = [*(["hash"] if arguments.hashes else []), *(["error"] if arguments.errors == "column" else [])]
+    refuse_clash(writer, samples.schema, keep, arguments.config, added)
+    schema = writer.output_schema(samples.schema, keep=keep)
+    _refuse_index(arguments.index, Stamp(writer, schema, out.format, hashes=bool(arguments.hashes)).schema)
     columns_after = len(options.fields())
-    schema = _schema(renderer, samples, options)
-    stamp = Stamp(renderer, schema, out.format, hashes=bool(arguments.hashes), columns_after=columns_after)
+    schema = _schema(writer, samples, options)
+    stamp = Stamp(writer, schema, out.format, hashes=bool(arguments.hashes), columns_after=columns_after)
     report_notes(renderer, samples.schema, arguments, held)
     counts = RunCounts(renderer)
-    rendering = Rendering(renderer, samples, schema, options)
+    rendering = Rendering(writer, renderer, samples, schema, options)
     with finished_parts(arguments, rendering) as parts:
         if parts is not None and (saved_counts := parts.finished) is not None:
             return Done(**saved_counts, skipped=samples.skipped, is_strict=arguments.strict)
@@ -118,20 +126,27 @@ def render_samples(
                 out.format == "jsonl"
                 and not options.collects_errors
                 and not arguments.print_first
-                and has_only_prompts(renderer, stamp.schema)
+                and has_only_prompts(writer, stamp.schema)
                 and (frame := lines_of(stamp.schema, stamp.prompts).frame) is not None
             ):
-                batches = rendered_as_lines(renderer, samples, progress.advance, frame)
+                batches = rendered_as_lines(writer, samples, progress.advance, frame)
             else:
-                batches = counts.counted(rendered(renderer, samples, progress.advance, options))
+                batches = counts.counted(rendered(writer, samples, progress.advance, options))
             if arguments.print_first:
                 batches = _with_first_printed(batches, columns_after, to_stderr=arguments.out == STDOUT)
             batches, compression = stamp.stamped(batches), arguments.compression
             done = write_prompts(
-                arguments.out, out, stamp.schema, batches, compression, stamp=stamp, has_errors=options.has_error_column
+                arguments.out,
+                out,
+                stamp.schema,
+                batches,
+                compression,
+                stamp=stamp,
+                has_errors=options.has_error_column,
+                token_counts=writer.token_counts if isinstance(writer, TokenRenderer) else None,
             )
             done.samples, done.leaves_out, done.is_strict = progress.rows, options.errors == "skip", arguments.strict
-            if options.collects_errors and not is_continued and (run := engine_of(renderer).last_run) is not None:
+            if options.collects_errors and not is_continued and (run := engine_of(writer).last_run) is not None:
                 done.errors, done.first_errors = run.errors.rows, run.errors.first
         if parts is not None and is_one_of_many:
             parts.finish({name: getattr(done, name) for name in _SAVED_COUNTS})
@@ -143,7 +158,7 @@ def render_samples(
     return done
 
 
-def _schema(renderer: RendererOrTemplate, samples: AnySamples, options: RenderOptions) -> pa.Schema:
+def _schema(renderer: RendererOrTemplate | TokenRenderer, samples: AnySamples, options: RenderOptions) -> pa.Schema:
     """Return the schema of the output; its metadata count the row groups that `--skip-corrupt` leaves out."""
     schema = engine_of(renderer).output_schema(samples.schema, options)
     if not samples.skipped:
@@ -163,13 +178,14 @@ def write_prompts(
     prompts: int = -1,
     stamp: Stamp | None = None,
     has_errors: bool = False,
+    token_counts: str | None = None,
 ) -> Done:
     """Write batches to a file that exists only if it is complete, and count their rows, bytes and errors.
 
     `prompts` is the index of the column of prompts; a stamp has its own index. `has_errors` says that the last column
-    holds the errors of rows.
+    holds the errors of rows. `token_counts` is the column of the numbers of tokens, if there are no prompts.
     """
-    done = Done()
+    done = Done(tokens=None if token_counts is None else 0)
     options: dict[str, Any] = {}
     if stamp is not None:
         prompts, options = stamp.prompts, {"requests": stamp.prompts, "at_end": stamp.at_end}
@@ -183,7 +199,10 @@ def write_prompts(
                     if isinstance(batch, RenderedLines):
                         done.prompt_bytes += batch.text_bytes
                     else:
-                        done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
+                        if token_counts is not None and done.tokens is not None:
+                            done.tokens += pc.sum(batch.column(token_counts)).as_py() or 0
+                        else:
+                            done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
                         if has_errors:
                             done.errors += batch.num_rows - batch.column(batch.num_columns - 1).null_count
                     write(batch)
@@ -248,7 +267,7 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
 
 
 def refuse_clash(
-    renderer: RendererOrTemplate | PromptColumn,
+    renderer: RendererOrTemplate | PromptColumn | TokenRenderer,
     schema: pa.Schema,
     keep: list[str],
     config: str,

@@ -24,6 +24,7 @@ from promptpress._errors.file_errors import UsageError
 from promptpress._io.write.background_writer import background_writer
 from promptpress._io.write.output_file import STDOUT
 from promptpress._io.write.parts import Parts, read_manifest, refuse_other_run
+from promptpress._tokens.token_engine import TokenRenderer
 from promptpress._utils.counted import counted
 
 PART_BYTES = 32 << 20
@@ -49,7 +50,8 @@ def remember_clock(arguments: Namespace) -> None:
 class Rendering(NamedTuple):
     """The inputs of a rendering, and the schema of its output."""
 
-    renderer: RendererOrTemplate
+    renderer: RendererOrTemplate | TokenRenderer
+    texts: RendererOrTemplate
     samples: AnySamples
     schema: pa.Schema
     options: RenderOptions
@@ -133,7 +135,8 @@ def _run(arguments: Namespace, rendering: Rendering) -> dict[str, Any]:
         "rows left out by --skip-corrupt": sum(group.rows for group in samples.skipped),
         "--data": samples.identity(),
     }
-    if not isinstance(renderer, promptpress.Renderer) or engine_of(renderer).chat is not None:
+    texts = rendering.texts
+    if not isinstance(texts, promptpress.Renderer) or engine_of(texts).chat is not None:
         from importlib.metadata import version  # noqa: PLC0415 - slow, and few runs need it
 
         run["version of Jinja2"] = version("jinja2")

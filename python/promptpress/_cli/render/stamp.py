@@ -16,6 +16,7 @@ from promptpress._fingerprint.request_hash import FINGERPRINT, HASH, VERSION, Re
 from promptpress._io.write.formats import OUT_FORMATS
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._io.write.writers import takes_metadata_at_end
+from promptpress._tokens.token_engine import TokenRenderer
 from promptpress._utils import lazy_compute as pc
 
 _HASH_COLUMN = "hash"
@@ -29,10 +30,17 @@ class Stamp:
     """
 
     def __init__(
-        self, renderer: RendererOrTemplate, schema: pa.Schema, kind: str, *, hashes: bool, columns_after: int = 0
+        self,
+        renderer: RendererOrTemplate | TokenRenderer,
+        schema: pa.Schema,
+        kind: str,
+        *,
+        hashes: bool,
+        columns_after: int = 0,
     ) -> None:
         self._is_text = OUT_FORMATS[kind].is_text
-        self._total = RequestsHash() if hashes or takes_metadata_at_end(kind) else None
+        has_total = engine_of(renderer).has_prompts and (hashes or takes_metadata_at_end(kind))
+        self._total = RequestsHash() if has_total else None
         self._is_json = engine_of(renderer).writes_json
         self._adds_column = hashes
         self.fingerprint = renderer.fingerprint()

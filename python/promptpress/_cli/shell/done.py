@@ -29,6 +29,8 @@ class Done:
 
     rows: int = 0
     prompt_bytes: int = 0
+    tokens: int | None = None
+    """The tokens, where they take the place of the prompts."""
     fingerprint: str | None = None
     hash: str | None = None
     samples: int = 0
@@ -70,6 +72,14 @@ class Done:
 
     def summary(self, seconds: float) -> str:
         """Return the counts and the rates in one line."""
+        if self.tokens is not None:
+            text = f"{counted(self.rows, 'row')}, {counted(self.tokens, 'token')} in {seconds:.3f} s"
+            has_rate = self.rows >= _MIN_ROWS_OF_A_RATE and seconds
+            return (
+                f"{text}: {self.rows / seconds:,.0f} rows/s, {self.tokens / seconds:,.0f} tokens/s"
+                if has_rate
+                else text
+            )
         size, unit = float(self.prompt_bytes), "B"
         for unit in ("B", "kB", "MB", "GB"):
             if size < 1000 or unit == "GB":

@@ -10,6 +10,10 @@ _PHRASES = {
     'substitution="single_pass" leaves values alone': "--substitution single_pass leaves values alone",
     'fallback="jinja2" has Jinja2 render it': "--fallback jinja2 has Jinja2 render it",
     "answer= names": "--answer COL names",
+    "labels=True needs": "--token-labels needs",
+    "reasoning=True needs": "--reasoning needs",
+    "last_turn=True needs": "--last-turn needs",
+    "max_tokens= allows": "--max-tokens allows",
     "fewshot_docs: shots are drawn": "--examples: shots are drawn",
     "name it by column=": "--column names it",
     "name one by template=": "name one by --chat-argument template=NAME",
@@ -20,8 +24,21 @@ _PHRASES = {
 
 _OPTIONS = (
     *("chat_template", "column", "data_format", "dialect", "environment", "errors", "examples", "fallback", "index"),
-    *("keep", "labels", "limit", "mode", "output", "output_column", "shots", "strings", "substitution", "system"),
-    *("template", "tokenizer", "unknown"),
+    *(
+        "keep",
+        "labels",
+        "limit",
+        "mask",
+        "max_tokens",
+        "mode",
+        "output",
+        "output_column",
+        "shots",
+        "strings",
+        "substitution",
+        "system",
+    ),
+    *("template", "tokenizer", "truncation", "unknown"),
 )
 """Arguments that are options of the same name."""
 

@@ -52,7 +52,7 @@ class ChatRenderer:
 
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
-        self.reference = Reference(settings.source, settings.environment, settings.now)
+        self.reference = Reference(settings.source, settings.environment, settings.now, is_marked=settings.is_marked)
         self.programs = ShapePrograms(self.reference, settings)
 
     def text(self, conversation: Any) -> str:

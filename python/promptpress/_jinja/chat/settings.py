@@ -33,6 +33,7 @@ class ChatSettings:
         documents: Documents.
         now: The clock; None if the template doesn't read it.
         variables: Further variables of the template.
+        is_marked: Whether marks stand around the texts of `{% generation %}` blocks.
 
     """
 
@@ -45,6 +46,7 @@ class ChatSettings:
     documents: Any
     now: datetime | None
     variables: dict[str, Any] = field(default_factory=dict)
+    is_marked: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str):

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from jinja2.parser import Parser
     from jinja2.runtime import Macro, Undefined
 
-__all__ = ["ENVIRONMENTS", "environment", "plain_json"]
+__all__ = ["ENVIRONMENTS", "MARKS", "environment", "plain_json"]
+
+MARKS = ("\ufdd0", "\ufdd1")
+"""What stands before and after the text of a `{% generation %}` block where blocks are marked: noncharacters."""
 
 
 _Named = TypeVar("_Named", bound=Callable[..., Any])
@@ -124,13 +127,14 @@ def _nested_templates(template: str) -> Iterator[str]:
         yield from _nested_templates(spec)
 
 
-def environment(name: str, now: datetime | None = None) -> BoundedEnvironment:
+def environment(name: str, now: datetime | None = None, *, is_marked: bool = False) -> BoundedEnvironment:
     r"""Make the environment in which an engine compiles and renders templates.
 
     Args:
         name: "jinja2": `jinja2.Environment()`. "transformers": that of `apply_chat_template`. "lm_eval": that of
             `lm_eval.utils.apply_template`.
         now: The clock of `strftime_now`; None: the time of this call.
+        is_marked: Whether `MARKS` stand around the text of each `{% generation %}` block.
 
     Raises:
         TemplateError: If there is no engine of that name.
@@ -144,6 +148,8 @@ def environment(name: str, now: datetime | None = None) -> BoundedEnvironment:
         message = f"expected one of {', '.join(map(repr, ENVIRONMENTS))}, found {name!r}"
         raise template_error("unknown_name", "environment", message)
     made = make(datetime.now() if now is None else now)
+    if is_marked:
+        made.add_extension(_MarkedGeneration)  # takes the tag from the one before
     made.guard()
     return made
 
@@ -242,3 +248,12 @@ class _Generation(Extension):
     @pass_eval_context
     def _text(self, _context: EvalContext, caller: Macro) -> Any:
         return caller()
+
+
+class _MarkedGeneration(_Generation):
+    """`{% generation %}` with marks around the text of its body."""
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:  # type: ignore[override]  # Jinja2 takes a list, too
+        block = super().parse(parser)
+        before, after = (nodes.Output([nodes.TemplateData(mark)]).set_lineno(block.lineno) for mark in MARKS)
+        return [before, block, after]

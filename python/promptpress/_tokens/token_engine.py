@@ -1,0 +1,370 @@
+"""The engine that turns what another engine renders into token ids, part by part."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields, replace
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from promptpress._arrow.types import is_text
+from promptpress._core import RenderedRows, RenderError
+from promptpress._engine.chat_engine import ChatEngine
+from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.misspelt_columns import MisspeltColumn
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.run import Part, Run
+from promptpress._engine.sample_numbers import sample_numbers
+from promptpress._engine.table_engine import TableEngine
+from promptpress._engine.table_renderer import TableRenderer
+from promptpress._errors.errors import render_error, row_error_text, template_error
+from promptpress._errors.suggestions import did_you_mean
+from promptpress._tokens.columns import columns_of
+from promptpress._tokens.encoder import Encoder, Tokens
+from promptpress._tokens.masks import UnknownMaskError, assistant_spans, generation_spans, mask_of
+from promptpress._tokens.settings import TokenSettings
+
+__all__ = ["TokenEngine", "TokenRenderer", "token_engine"]
+
+_ROWS = 4096
+"""Samples that are rendered and encoded together, so that memory doesn't grow with the table."""
+
+
+class TokenEngine(TableEngine):
+    """Encodes what another engine renders.
+
+    Args:
+        inner: The engine that renders the texts.
+        encoder: The tokenizer.
+        settings: The columns of tokens, and how long a request may be.
+
+    """
+
+    has_prompts = False
+
+    def __init__(self, inner: TableEngine, encoder: Encoder, settings: TokenSettings) -> None:
+        super().__init__()
+        self.inner = inner
+        self.encoder = encoder
+        self.settings = settings
+        self.warnings = inner.warnings
+        self.added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
+        self._marked = _marked(inner) if settings.mask == "generation" else None
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Other names of output columns, as `TableEngine.names`."""
+        return {**self.inner.names, **self.settings.names}
+
+    @property
+    def required_columns(self) -> list[str]:
+        """The columns that a scan has to read, as `TableEngine.required_columns`."""
+        return self.inner.required_columns
+
+    @property
+    def writes_chats(self) -> bool:
+        """True if the texts are those of a chat template, which writes special tokens itself."""
+        inner = self.inner
+        return isinstance(inner, ChatEngine) or (isinstance(inner, ConfiguredEngine) and inner.chat is not None)
+
+    def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the fields of label and turn, and those of tokens in the place of the prompt.
+
+        Raises:
+            TemplateError: If the requests are no texts.
+            RenderError: If two columns would have one name.
+
+        """
+        *others, prompt = self.inner.request_fields(schema)
+        if not is_text(prompt.type) or self.inner.writes_json:
+            message = (
+                "tokens are those of texts, and the requests are messages; output='text' writes them as one text, and "
+                "chat_template= as the text that a chat model gets"
+            )
+            raise template_error("unsupported_mode", "output", message)
+        fields = [*others, *self.settings.fields]
+        for number, field in enumerate(fields):
+            if any(field.name == other.name for other in fields[:number]):
+                message = f"two output columns would be called {field.name!r}; rename one by names="
+                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+        return fields
+
+    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
+        """Return None: there are no prompts whose bytes spans would tell."""
+        return None
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """The labels of ppl, as `TableEngine.labels`."""
+        return self.inner.labels
+
+    def labels_of_table(self, table: pa.Table) -> list[Any] | None:
+        """Return the labels of a table, as `TableEngine.labels_of_table`."""
+        return self.inner.labels_of_table(table)
+
+    def check_table(self) -> None:
+        """Check that a table can be rendered, as `TableEngine.check_table`."""
+        self.inner.check_table()
+
+    def check_stream(self) -> None:
+        """Check that a stream can be rendered, as `TableEngine.check_stream`."""
+        self.inner.check_stream()
+
+    def check_batch(self) -> None:
+        """Check that a batch can be rendered, as `TableEngine.check_batch`."""
+        self.inner.check_batch()
+
+    def undefined_names(self, schema: pa.Schema) -> list[str]:
+        """Say of each variable that it isn't given, as `TableEngine.undefined_names`."""
+        return self.inner.undefined_names(schema)
+
+    def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
+        """Return misspelt names of columns, as `TableEngine.misspelt_columns`."""
+        return self.inner.misspelt_columns(schema)
+
+    def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
+        """Warn about the schema, as `TableEngine.warn`."""
+        self.inner.warn(output, schema, samples)
+
+    def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
+        """Begin a run, as `TableEngine.begin`."""
+        has_spans = self.settings.mask not in (None, "generation")
+        texts = replace(options, keep=(), index=None, hashes=False, spans="detailed" if has_spans else False)
+        marked = None
+        if self._marked is not None:
+            marked = self._marked.begin(replace(texts, spans=False), labels, first)
+        return _TokenRun(self, self.inner.begin(texts, labels, first), marked, options, first)
+
+    def ended(self, run: Run, *, is_batch: bool = False) -> None:
+        """Say what the other engine says when a run has ended."""
+        assert isinstance(run, _TokenRun)
+        inner = run.inner
+        inner.samples, inner.errors = run.samples, run.errors
+        self.inner.row_number = self.row_number
+        self.inner.ended(inner, is_batch=is_batch)
+        self.last_run = self.inner.last_run
+
+    def fingerprint(self) -> str:
+        """Return what is the same for all that writes the same tokens."""
+        parts = {
+            "texts": self.inner.fingerprint(),
+            "tokenizer": self.encoder.digest,
+            "settings": {**asdict(self.settings), "names": None},
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def state(self) -> dict[str, Any]:
+        """Return what a pickle holds."""
+        return {"inner": self.inner, "encoder": self.encoder, "settings": self.settings}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> TokenEngine:
+        """Make an engine from a pickle."""
+        return cls(**state)
+
+
+def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> TokenEngine:
+    """Make an engine of tokens as users ask for it.
+
+    Args:
+        inner: The engine that renders the texts.
+        tokens: A tokenizer, or a dict of it (`"tokenizer"`) and of the settings of `TokenSettings`.
+        options: The columns next to the tokens.
+
+    Raises:
+        TypeError: If an argument is something else, isn't known, or asks for what only prompts have.
+        ValueError: If the value of an argument is wrong.
+        ImportError: As `Encoder`.
+        OSError: As `Encoder`.
+
+    """
+    for name, is_asked in (("hashes", options.hashes), ("spans", options.spans is not False)):
+        if is_asked:
+            message = f"{name}: are of prompts, and tokenize gives tokens in their place; render gives both"
+            raise TypeError(message)
+    arguments = dict(tokens) if isinstance(tokens, Mapping) else {"tokenizer": tokens}
+    names = ["tokenizer", *(field.name for field in fields(TokenSettings))]
+    for name in arguments:
+        if name not in names:
+            hint = did_you_mean(str(name), names)
+            message = f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}"
+            raise TypeError(message)
+    if "tokenizer" not in arguments:
+        raise TypeError('tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer')
+    tokenizer = arguments.pop("tokenizer")
+    return TokenEngine(inner, Encoder(tokenizer), TokenSettings(**arguments))
+
+
+def _marked(inner: TableEngine) -> TableEngine:
+    """Make an engine of the same texts, with marks around those of `{% generation %}` blocks.
+
+    Raises:
+        TemplateError: If there are no such blocks.
+
+    """
+    if isinstance(inner, ChatEngine):
+        return inner.marked()
+    if isinstance(inner, ConfiguredEngine) and inner.chat is not None:
+        return ConfiguredEngine(inner.configuration, inner.chat.marked(), silent=True)
+    message = "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template"
+    raise template_error("unsupported_mode", "mask", message)
+
+
+class TokenRenderer(TableRenderer[TokenEngine]):
+    """A renderer of tokens, with the interface of the renderers as far as files need it.
+
+    >>> from promptpress import Renderer
+    >>> from promptpress._engine.table_renderer import engine_of
+    >>> from tokenizers import Tokenizer, models, pre_tokenizers
+    >>> words = Tokenizer(models.WordLevel({"Q:": 0, "1+1": 1, "?": 2}, "?"))
+    >>> words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    >>> engine = TokenEngine(engine_of(Renderer("Q: {q}")), Encoder(words), TokenSettings())
+    >>> TokenRenderer(engine).stream(pa.table({"q": ["1+1 =", "1+1"]})).read_all().to_pylist()
+    [{'input_ids': [0, 1, 2], 'n_tokens': 3}, {'input_ids': [0, 1], 'n_tokens': 2}]
+
+    """
+
+    __slots__ = ()
+    _engine_class: ClassVar[type[TableEngine]] = TokenEngine
+
+    def __init__(self, engine: TokenEngine) -> None:
+        self._set(engine)
+
+    def output_schema(self, schema: pa.Schema, keep: Any = (), *, index: str | None = None) -> pa.Schema:
+        """Return the schema of `stream`."""
+        return self._engine.output_schema(schema, RenderOptions.of(keep, index))
+
+    def stream(self, batches: Any, keep: Any = (), *, index: str | None = None) -> pa.RecordBatchReader:
+        """Return the tokens with some columns, as `Renderer.stream`."""
+        return self._engine.stream(batches, RenderOptions.of(keep, index))
+
+    def fingerprint(self) -> str:
+        """Return what is the same for all that writes the same tokens."""
+        return self._engine.fingerprint()
+
+    @property
+    def token_counts(self) -> str:
+        """The name of the column of the numbers of tokens."""
+        return self._engine.settings.names.get("n_tokens", "n_tokens")
+
+
+class _TokenRun(Run):
+    """Renders and encodes.
+
+    Args:
+        engine: The engine of tokens.
+        inner: Renders the texts.
+        marked: Renders them with marks around generation blocks; None: no marks are asked for.
+        options: The columns next to the tokens.
+        first: How many samples an earlier run has rendered.
+
+    """
+
+    def __init__(self, engine: TokenEngine, inner: Run, marked: Run | None, options: RenderOptions, first: int) -> None:
+        super().__init__(first)
+        self.inner = inner
+        self.times = inner.times
+        self._marked = marked
+        self._engine = engine
+        self._collects_errors = options.collects_errors
+
+    def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
+        """Render and encode the next samples, as `Run.parts`."""
+        step = max(table.num_rows if single else _ROWS, 1)
+        for start in range(0, max(table.num_rows, 1), step):
+            rows = table.slice(start, step)
+            parts = self.inner.parts(rows, first + start, single=single)
+            if self._marked is None:
+                for part in parts:
+                    yield self._encoded(part, None)
+                continue
+            for part, marked in zip(parts, self._marked.parts(rows, first + start, single=single), strict=True):
+                yield self._encoded(part, marked.prompts.to_pylist())
+
+    def _encoded(self, part: RenderedRows | Part, marked: list[str | None] | None) -> Part:
+        settings, encoder = self._engine.settings, self._engine.encoder
+        prompts: list[str | None] = part.prompts.to_pylist()
+        rows = [row for row, prompt in enumerate(prompts) if prompt is not None]
+        texts = [prompt for prompt in prompts if prompt is not None]
+        specials = list(map(self._has_specials, texts))
+        encoded = encoder.encode(texts, specials, offsets=settings.offsets or settings.mask is not None)
+        tokens: list[Tokens | None] = [None] * len(prompts)
+        errors: dict[int, str] = {}
+        of_part: Any = part.spans
+        spans = None if of_part is None else of_part.to_pylist()
+        for row, of_row in zip(rows, encoded, strict=True):
+            try:
+                if settings.mask is not None:
+                    of_row.mask = self._mask(
+                        prompts[row] or "",
+                        of_row,
+                        None if marked is None else marked[row] or "",
+                        None if spans is None else spans[row],
+                    )
+                tokens[row] = self._cut(of_row)
+            except RenderError as error:
+                if not self._collects_errors:
+                    number = sample_numbers(part, self.times)[row].as_py()
+                    raise render_error(error.code, error.message, number) from None
+                errors[row] = row_error_text(error)
+        return Part(
+            part.start,
+            part.rows,
+            None,
+            _with_errors(part.errors, len(prompts), errors) if self._collects_errors else None,
+            labels=part.labels,
+            turns=part.turns,
+            samples=part.samples,
+            more=columns_of(tokens, settings),
+        )
+
+    def _has_specials(self, text: str) -> bool:
+        engine = self._engine
+        if engine.settings.add_special_tokens is not None:
+            return engine.settings.add_special_tokens
+        return not (engine.writes_chats or engine.encoder.starts_with_special(text))
+
+    def _mask(self, text: str, tokens: Tokens, marked: str | None, spans: Any) -> list[bool]:
+        """Return which tokens are trained.
+
+        Raises:
+            RenderError: If it isn't known.
+
+        """
+        settings = self._engine.settings
+        try:
+            if marked is not None:
+                trained = generation_spans(marked, text)
+            else:
+                trained = assistant_spans(text.encode(), spans, settings, self._engine.added)
+        except UnknownMaskError as error:
+            message = f'{error}; mask="{settings.mask}" can\'t be made'
+            raise render_error("unknown_mask", message) from None
+        assert tokens.starts is not None
+        assert tokens.ends is not None
+        return mask_of(tokens.starts, tokens.ends, trained)
+
+    def _cut(self, tokens: Tokens) -> Tokens:
+        """Return the tokens that are left of a request with too many of them.
+
+        Raises:
+            RenderError: If there are too many, and none may be left out.
+
+        """
+        settings = self._engine.settings
+        most, count = settings.max_tokens, len(tokens.ids)
+        if most is None or count <= most:
+            return tokens
+        if not settings.cuts:
+            message = f"the prompt has {count:,} tokens, and max_tokens= allows {most:,}; truncation= cuts them"
+            raise render_error("limit_exceeded", message)
+        return tokens.cut(settings.kept(count))
+
+
+def _with_errors(errors: Any, count: int, more: Mapping[int, str]) -> pa.Array:
+    """Return the errors of requests with those of more requests."""
+    texts = [None] * count if errors is None else errors.to_pylist()
+    return pa.array([more.get(row, text) for row, text in enumerate(texts)], pa.string())

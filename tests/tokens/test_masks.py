@@ -1,0 +1,233 @@
+"""Masks of tokens: what assistants say, beside a model that writes each text itself."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from amounts import part_of
+from marks import UNWARNED
+from parts.small_tokenizers import KINDS, MARKS, WORDS, small_tokenizer
+
+TEXTS = (*WORDS, *MARKS, " ", "\n", "é", "e\u0301", "🙂", "<|im_", "start|>", "{", "ﬁ")
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}"
+    "{% else %}{{ m.content }}<|im_end|>{% endif %}{{ '\\n' }}{% endfor %}"
+)
+THINKING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}"
+    "{{ m.content | trim }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+Pieces = list[tuple[str, bool]]
+
+
+def text_of(rng: random.Random) -> str:
+    return "".join(rng.choice(TEXTS) for _ in range(rng.randint(0, 5)))
+
+
+def conversation(rng: random.Random, *, reasons: bool = False) -> list[dict[str, Any]]:
+    messages = []
+    for _ in range(rng.randint(1, 5)):
+        role = rng.choice(["user", "assistant", "system"])
+        message = {"role": role, "content": text_of(rng)}
+        if reasons and role == "assistant":
+            message["reasoning_content"] = text_of(rng) if rng.random() < 0.6 else ""
+        messages.append(message)
+    return messages
+
+
+def overlapping(tokenizer: Any, pieces: Pieces) -> tuple[list[int], list[bool]]:
+    """The ids of a text, and for each whether it overlaps a trained piece, looked at character by character."""
+    text = "".join(piece for piece, _ in pieces)
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    trained = [is_trained for piece, is_trained in pieces for _ in piece]
+    return encoding.ids, [any(trained[start:end]) for start, end in encoding.offsets]
+
+
+def check(template: pp.ChatTemplate, rows: list[Any], kind: str, arguments: dict[str, Any], model: Any) -> None:
+    tokenizer = small_tokenizer(kind)
+    table = template.tokenize([{"messages": row} for row in rows], tokenizer, **arguments)
+    texts = template.render([{"messages": row} for row in rows])["prompt"].to_pylist()
+    for row, text, got in zip(rows, texts, table.to_pylist(), strict=True):
+        pieces = model(row)
+        assert "".join(piece for piece, _ in pieces) == text
+        ids, mask = overlapping(tokenizer, pieces)
+        assert (got["input_ids"], got["assistant_masks"]) == (ids, mask)
+        if "labels" in got:
+            assert got["labels"] == [token if trained else -100 for token, trained in zip(ids, mask, strict=True)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mask", ["generation", "assistant", "assistant+end", "assistant+turn"])
+def test_random_conversations(mask: Any, kind: str) -> None:
+    rng = random.Random(f"{mask} {kind}")
+    last_turn = False
+
+    def model(messages: list[dict[str, Any]]) -> Pieces:
+        pieces: Pieces = []
+        spoken = [n for n, message in enumerate(messages) if message["role"] == "assistant" and message["content"]]
+        if mask == "generation":
+            spoken = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
+        for number, message in enumerate(messages):
+            is_said = number in (spoken[-1:] if last_turn else spoken)
+            pieces += [
+                (f"<|im_start|>{message['role']}\n", False),
+                (message["content"], is_said),
+                ("<|im_end|>", is_said and mask != "assistant"),
+                ("\n", is_said and mask == "assistant+turn"),
+            ]
+        return pieces
+
+    for _ in range(part_of(20)):
+        last_turn = mask != "generation" and rng.random() < 0.3
+        arguments = {"mask": mask, "labels": rng.random() < 0.5}
+        if last_turn:
+            arguments["last_turn"] = True
+        check(pp.ChatTemplate(CHATML), [conversation(rng) for _ in range(rng.randint(1, 4))], kind, arguments, model)
+
+
+@pytest.mark.parametrize("reasoning", [False, True])
+def test_random_conversations_with_reasoning(reasoning: bool) -> None:
+    rng = random.Random(f"{reasoning}")
+
+    def model(messages: list[dict[str, Any]]) -> Pieces:
+        pieces: Pieces = []
+        for message in messages:
+            spoken = message["role"] == "assistant"
+            thought = message.get("reasoning_content")
+            content = message["content"].strip()
+            pieces.append((f"<|im_start|>{message['role']}\n", False))
+            if thought:
+                # What stands between two texts of one message is the message's.
+                pieces += [
+                    ("<think>\n", reasoning),
+                    (thought, reasoning),
+                    ("\n</think>", reasoning),
+                    ("\n\n", reasoning and bool(content)),
+                ]
+            is_any = spoken and bool(content or (thought and reasoning))
+            # Behind reasoning alone the turn's end begins with the blanks.
+            if thought and reasoning and not content:
+                pieces[-1] = ("\n\n", True)
+            pieces += [(content, spoken), ("<|im_end|>", is_any), ("\n", False)]
+        return pieces
+
+    for _ in range(part_of(60)):
+        rows = [conversation(rng, reasons=True) for _ in range(rng.randint(1, 4))]
+        arguments = {"mask": "assistant+end", "reasoning": reasoning}
+        check(pp.ChatTemplate(THINKING, fallback="refuse"), rows, "bytes", arguments, model)
+
+
+def test_a_block_that_the_template_inserts_is_not_trained() -> None:
+    template = pp.ChatTemplate(
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}<think>\n\n</think>\n\n"
+        "{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}"
+    )
+    rows = [{"messages": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]}]
+    (row,) = template.tokenize(rows, small_tokenizer(), mask="assistant+end", reasoning=True).to_pylist()
+    spoken = [token for token, is_said in zip(row["input_ids"], row["assistant_masks"], strict=True) if is_said]
+    assert small_tokenizer().decode(spoken, skip_special_tokens=False) == "2<|im_end|>"
+
+
+@UNWARNED
+@pytest.mark.parametrize("mask", ["assistant", "assistant+end"])
+def test_roles_of_a_meta_template(mask: Any) -> None:
+    meta = {
+        "round": [
+            {"role": "HUMAN", "begin": "<|im_start|>user\n", "end": "<|im_end|>\n"},
+            {
+                "role": "BOT",
+                "begin": "<|im_start|>assistant\n",
+                "end": "<|im_end|>\n",
+                "api_role": "BOT",
+                "generate": True,
+            },
+        ]
+    }
+    turns = [
+        {"role": "HUMAN", "prompt": "{q}"},
+        {"role": "BOT", "prompt": "So {a}."},
+        {"role": "HUMAN", "prompt": "Sure?"},
+        {"role": "BOT", "prompt": ""},
+    ]
+    renderer = pp.Renderer({"round": turns}, meta_template=meta, output="text")
+    tokenizer = small_tokenizer()
+    (row,) = renderer.tokenize(pa.table({"q": ["1+1?"], "a": ["2"]}), tokenizer, mask=mask).to_pylist()
+    spoken = [token for token, is_said in zip(row["input_ids"], row["assistant_masks"], strict=True) if is_said]
+    end = "<|im_end|>" if mask == "assistant+end" else ""
+    assert tokenizer.decode(spoken, skip_special_tokens=False) == "So 2." + end
+
+
+def test_messages_of_a_configuration() -> None:
+    turns = [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "So {a}."}, {"role": "HUMAN", "prompt": "?"}]
+    chat = pp.ChatTemplate(CHATML)
+    renderer, tokenizer = pp.Renderer({"round": turns}, chat_template=chat), small_tokenizer()
+    samples = pa.table({"q": ["1+1?", "2+2?"], "a": ["2", "4"]})
+    for mask in ("generation", "assistant+end"):
+        rows = renderer.tokenize(samples, tokenizer, mask=mask).to_pylist()
+        spoken = [[t for t, m in zip(row["input_ids"], row["assistant_masks"], strict=True) if m] for row in rows]
+        decoded = [tokenizer.decode(ids, skip_special_tokens=False) for ids in spoken]
+        assert decoded == ["So 2.<|im_end|>", "So 4.<|im_end|>"]
+
+
+CONVERSATION = [{"messages": [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": " Hello! "}]}]
+
+
+def test_what_a_template_changes_has_no_mask() -> None:
+    """The marks are in what is trimmed, so the text with them isn't the text."""
+    template = pp.ChatTemplate(
+        "{% set said %} {% generation %}{{ messages[1].content }}{% endgeneration %} {% endset %}{{ said|length }}"
+    )
+    with pytest.raises(pp.RenderError, match="changes what its generation blocks have written") as caught:
+        template.tokenize(CONVERSATION, small_tokenizer(), mask="generation")
+    assert (caught.value.code, caught.value.row) == ("unknown_mask", 0)
+
+
+def test_blocks_in_macros_are_where_their_text_is() -> None:
+    template = pp.ChatTemplate(
+        "{% macro turn(m) %}<|im_start|>{{ m.role }}\n{% generation %}{{ m.content }}{% endgeneration %}{% endmacro %}"
+        "{{ messages[0].content }}{{ turn(messages[1]) }}"
+        "{% set unused %}{% generation %}x{% endgeneration %}{% endset %}"
+    )
+    (row,) = template.tokenize(CONVERSATION, small_tokenizer(), mask="generation").to_pylist()
+    spoken = [token for token, is_said in zip(row["input_ids"], row["assistant_masks"], strict=True) if is_said]
+    assert small_tokenizer().decode(spoken) == " Hello! "
+
+
+def test_texts_with_the_marks_themselves_have_no_mask() -> None:
+    rows = [{"messages": [{"role": "assistant", "content": "a\ufdd0b"}]}]
+    with pytest.raises(pp.RenderError, match="holds U\\+FDD0"):
+        pp.ChatTemplate(CHATML).tokenize(rows, small_tokenizer(), mask="generation")
+
+
+def test_rows_of_jinja2_and_joint_texts_have_no_mask() -> None:
+    by_jinja2 = pp.ChatTemplate("{% for m in messages %}{{ m.content|wordwrap(3) }}{% endfor %}")
+    with pytest.raises(pp.RenderError, match="Jinja2 rendered the conversation"):
+        by_jinja2.tokenize(CONVERSATION, small_tokenizer(), mask="assistant")
+    table = by_jinja2.tokenize(CONVERSATION * 2, small_tokenizer(), mask="assistant", errors="column")
+    assert table["input_ids"].null_count == 2
+    assert re.match(r"unknown_mask: .*mask=\"assistant\" can't be made", table["error"][0].as_py())
+    joint = pp.ChatTemplate("{{ (messages[0].content ~ messages[1].content)|upper }}")
+    with pytest.raises(pp.RenderError, match="a text of several"):
+        joint.tokenize(CONVERSATION * 3, small_tokenizer(), mask="assistant")
+
+
+@pytest.mark.parametrize(
+    ("renderer", "message"),
+    [
+        (lambda: pp.ChatTemplate("{{ messages[0].content }}"), "no {% generation %} block"),
+        (lambda: pp.JinjaTemplate("{{ q }}"), "there is no chat template"),
+        (lambda: pp.Renderer("{q}"), "there is no chat template"),
+        (lambda: pp.ChatTemplate(CHATML, continue_final_message=True), "a message that is continued"),
+    ],
+)
+def test_generation_needs_blocks(renderer: Any, message: str) -> None:
+    with pytest.raises(pp.TemplateError, match=message):
+        renderer().tokenize(CONVERSATION, small_tokenizer(), mask="generation")
