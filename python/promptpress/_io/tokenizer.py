@@ -5,6 +5,7 @@ The package `tokenizers` is imported only when a tokenizer is loaded. Nothing is
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,10 @@ _FILE = "tokenizer.json"
 # Encodings take some hundred bytes for each token, and this many characters are enough for all threads.
 _MAX_BATCH_CHARACTERS = 1 << 20
 _MAX_BATCH_TEXTS = 4096
+_MAX_LOADED = 4
+_LOADED: dict[str, Any] = {}
+"""Tokenizers, keyed by the digest of their files: loading one takes a second."""
+
 _TEXT_KEYS = ("prompt", "prompt_mm", "content", "parts", "text")
 
 
@@ -32,11 +37,13 @@ class TokenCounter:
     forbids it. `name` is the name that the tokenizer was loaded by.
     """
 
-    __slots__ = ("name", "tokenizer")
+    __slots__ = ("digest", "name", "tokenizer")
 
-    def __init__(self, tokenizer: Any, name: str) -> None:
+    def __init__(self, tokenizer: Any, name: str, digest: str) -> None:
         self.tokenizer = tokenizer
         self.name = name
+        self.digest = digest
+        """The SHA-256 of the tokenizer's file, by which it is known again."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text."""
@@ -81,13 +88,19 @@ def load_tokenizer(source: Any) -> TokenCounter:
             message = f"tokenizer: expected a file, a folder, a name or a tokenizers.Tokenizer, found a {kind}"
             raise TypeError(message)
         name, text, described = "tokenizer", tokenizer.to_str(), repr(type(source))
-    try:
-        tokenizer = tokenizers.Tokenizer.from_str(text)
-    except Exception as error:  # the library has no exception class of its own
-        raise ValueError(f"{described}: no tokenizer of the package tokenizers: {error}") from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return TokenCounter(tokenizer, name)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    tokenizer = _LOADED.get(digest)
+    if tokenizer is None:
+        try:
+            tokenizer = tokenizers.Tokenizer.from_str(text)
+        except Exception as error:  # the library has no exception class of its own
+            raise ValueError(f"{described}: no tokenizer of the package tokenizers: {error}") from None
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        while len(_LOADED) >= _MAX_LOADED:
+            _LOADED.pop(next(iter(_LOADED)), None)
+        _LOADED[digest] = tokenizer
+    return TokenCounter(tokenizer, name, digest)
 
 
 def _find_file(name: str) -> Path:

@@ -9,8 +9,9 @@ from itertools import accumulate
 import pyarrow as pa
 
 from promptpress._errors.errors import render_error
-from promptpress._tokens.encoder import Tokens
 from promptpress._tokens.settings import TokenSettings
+from promptpress._tokens.tokens import Tokens
+from promptpress._utils import lazy_compute as pc
 
 __all__ = ["columns_of"]
 
@@ -38,16 +39,14 @@ def columns_of(tokens: Sequence[Tokens | None], settings: TokenSettings) -> list
     """
     present = [of_row for of_row in tokens if of_row is not None]
     lengths = [None if of_row is None else len(of_row.ids) for of_row in tokens]
-    columns = [_lists(_numbers("i", [of_row.ids for of_row in present]), lengths), pa.array(lengths, pa.int32())]
+    ids = _numbers("i", [of_row.ids for of_row in present])
+    columns = [_lists(ids, lengths), pa.array(lengths, pa.int32())]
     if settings.mask is not None:
-        trained = [is_trained for of_row in present for is_trained in of_row.mask or ()]
-        columns.append(_lists(pa.array(trained, pa.bool_()), lengths))
-    if settings.labels:
-        labels = [
-            [token if is_trained else _NOT_TRAINED for token, is_trained in zip(row.ids, row.mask or (), strict=True)]
-            for row in present
-        ]
-        columns.append(_lists(_numbers("i", labels), lengths))
+        mask = b"".join(of_row.mask or b"" for of_row in present)
+        trained = pc.cast(pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(mask)]), pa.bool_())
+        columns.append(_lists(trained, lengths))
+        if settings.labels:
+            columns.append(_lists(pc.if_else(trained, ids, pa.scalar(_NOT_TRAINED, pa.int32())), lengths))
     if settings.offsets:
         offsets = [
             _numbers("q", [row.starts or () for row in present]),

@@ -2,74 +2,68 @@
 
 from __future__ import annotations
 
-import hashlib
-from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any
+from collections.abc import Sequence
+from itertools import dropwhile
+from typing import Any, ClassVar
 
-from promptpress._io.tokenizer import load_tokenizer
+from promptpress._errors.errors import render_error
+from promptpress._io.tokenizer import TokenCounter, load_tokenizer
+from promptpress._tokens.pieces import Pieces
+from promptpress._tokens.tokens import Tokens, encoded
 
-__all__ = ["Encoder", "Tokens"]
+__all__ = ["Encoder"]
 
-
-@dataclass
-class Tokens:
-    """The tokens of a text.
-
-    Args:
-        ids: Their ids.
-        starts: The byte of the text at which each token begins; None: they weren't asked for.
-        ends: The byte after each token.
-        mask: Whether each token is trained; None: it isn't known yet, or nobody asks.
-        is_cut: True if tokens were left out.
-
-    """
-
-    ids: Sequence[int]
-    starts: Sequence[int] | None = None
-    ends: Sequence[int] | None = None
-    mask: Sequence[bool] | None = None
-    is_cut: bool = False
-
-    def cut(self, kept: Iterable[range]) -> Tokens:
-        """Return only the tokens of some ranges.
-
-        Args:
-            kept: The numbers of the tokens that stay.
-
-        >>> Tokens([5, 6, 7]).cut([range(1), range(2, 3)])
-        Tokens(ids=[5, 7], starts=None, ends=None, mask=None, is_cut=True)
-
-        """
-        numbers = [number for part in kept for number in part]
-        starts, ends = (c and [c[n] for n in numbers] for c in (self.starts, self.ends))
-        mask = self.mask and [self.mask[n] for n in numbers]
-        return Tokens([self.ids[n] for n in numbers], starts, ends, mask, is_cut=True)
+_MAX_MADE = 4
+_CHECKED_ONE_IN = 2048
+"""One text in so many is encoded as a whole too."""
 
 
 class Encoder:
     """Encodes texts as the library `tokenizers` does with one tokenizer; truncation and padding of its file are off.
 
-    Args:
-        source: What `load_tokenizer` takes.
+    Threads may share it. Pieces of texts that it has encoded are kept; a pickle leaves them out.
 
-    Raises:
-        ImportError: As `load_tokenizer`.
-        OSError: As `load_tokenizer`.
-        ValueError: As `load_tokenizer`.
-        TypeError: As `load_tokenizer`.
+    Args:
+        counter: The tokenizer.
 
     """
 
-    def __init__(self, source: Any) -> None:
-        counter = load_tokenizer(source)
+    _made: ClassVar[dict[str, Encoder]] = {}
+
+    def __init__(self, counter: TokenCounter) -> None:
         self.name = counter.name
         self.tokenizer = counter.tokenizer
-        self.digest = hashlib.sha256(self.tokenizer.to_str().encode()).hexdigest()
-        """What tells tokenizers apart: the digest of all that decides ids."""
-        self._first_special = _first_special(self.tokenizer)
+        self.digest = counter.digest
+        """The digest of all that decides ids."""
+        self._around = _special_ids(self.tokenizer)
+        before = [] if self._around is None else self._around[0]
+        self._first_special = self.tokenizer.id_to_token(before[0]) if before else None
+        self._pieces = Pieces(self.tokenizer)
+
+    @classmethod
+    def of(cls, source: Any) -> Encoder:
+        """Return the encoder of a tokenizer: the same one, where it was made before.
+
+        Args:
+            source: The argument of `load_tokenizer`.
+
+        Raises:
+            ImportError: As `load_tokenizer`.
+            OSError: As `load_tokenizer`.
+            ValueError: As `load_tokenizer`.
+            TypeError: As `load_tokenizer`.
+
+        """
+        counter = load_tokenizer(source)
+        made = cls._made.get(counter.digest)
+        if made is None:
+            while len(cls._made) >= _MAX_MADE:
+                cls._made.pop(next(iter(cls._made)), None)
+            made = cls._made[counter.digest] = cls(counter)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Encoder, (TokenCounter(self.tokenizer, self.name, self.digest),)
 
     def starts_with_special(self, text: str) -> bool:
         """Return true if a text begins with the special token that the tokenizer puts before texts.
@@ -81,38 +75,60 @@ class Encoder:
         return self._first_special is not None and text.startswith(self._first_special)
 
     def encode(self, texts: Sequence[str], specials: Sequence[bool], *, offsets: bool) -> list[Tokens]:
-        """Encode texts.
+        """Encode texts: in pieces that are kept where they can be cut, else as a whole.
 
         Args:
             texts: The texts.
             specials: For each text, whether the tokenizer puts its special tokens around it.
             offsets: Whether the bytes of each token are asked for.
 
+        Raises:
+            RenderError: If the tokens of the pieces aren't those of the whole: a bug, for which some texts are encoded
+                both ways.
+
         """
-        out: list[Any] = [None] * len(texts)
-        encode_batch = self.tokenizer.encode_batch if offsets else self.tokenizer.encode_batch_fast
-        for special in set(specials):
-            rows = [row for row, other in enumerate(specials) if other == special]
-            batch = encode_batch([texts[row] for row in rows], add_special_tokens=special)
-            for row, encoding in zip(rows, batch, strict=True):
-                starts, ends = _byte_offsets(texts[row], encoding.offsets) if offsets else (None, None)
-                out[row] = Tokens(encoding.ids, starts, ends)
+        pieces = self._pieces.of(texts, offsets=offsets)
+        if pieces is None or (any(specials) and self._around is None):
+            return self._whole(texts, specials, offsets=offsets)
+        out = [
+            self._with_specials(tokens) if special else tokens for tokens, special in zip(pieces, specials, strict=True)
+        ]
+        checked = range(0, len(texts), _CHECKED_ONE_IN)
+        whole = self._whole([texts[row] for row in checked], [specials[row] for row in checked], offsets=offsets)
+        for row, tokens in zip(checked, whole, strict=True):
+            if tokens != out[row]:
+                message = (
+                    f"the tokens of a text in pieces aren't those of the whole text, {texts[row][:80]!r}. This is a "
+                    "bug of promptpress; please report it with the tokenizer"
+                )
+                raise render_error("differs_from_reference", message)
         return out
 
+    def _whole(self, texts: Sequence[str], specials: Sequence[bool], *, offsets: bool) -> list[Tokens]:
+        out: list[Any] = [None] * len(texts)
+        for special in set(specials):
+            rows = [row for row, other in enumerate(specials) if other == special]
+            batch = encoded(self.tokenizer, [texts[row] for row in rows], special=special, offsets=offsets)
+            for row, tokens in zip(rows, batch, strict=True):
+                out[row] = tokens
+        return out
 
-def _first_special(tokenizer: Any) -> str | None:
-    """Return the special token that a tokenizer puts before each text; None if there is none."""
+    def _with_specials(self, tokens: Tokens) -> Tokens:
+        assert self._around is not None
+        before, after = self._around
+        starts, ends = (
+            None if offsets is None else [*(0 for _ in before), *offsets, *(0 for _ in after)]
+            for offsets in (tokens.starts, tokens.ends)
+        )
+        return Tokens([*before, *tokens.ids, *after], starts, ends)
+
+
+def _special_ids(tokenizer: Any) -> tuple[list[int], list[int]] | None:
+    """Return the special tokens that a tokenizer puts before and after each text; None if it does something else."""
+    plain = tokenizer.encode("a", add_special_tokens=False).ids
     encoding = tokenizer.encode("a", add_special_tokens=True)
-    if encoding.special_tokens_mask[:1] != [1]:
+    before = len(encoding.ids) - len(list(dropwhile(bool, encoding.special_tokens_mask)))
+    ids = encoding.ids
+    if ids[before : before + len(plain)] != plain:
         return None
-    token: str | None = tokenizer.id_to_token(encoding.ids[0])
-    return token
-
-
-def _byte_offsets(text: str, offsets: Iterable[tuple[int, int]]) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the bytes at which tokens begin and end, for their characters."""
-    pairs = list(offsets)
-    if text.isascii():
-        return [start for start, _ in pairs], [end for _, end in pairs]
-    index = array("q", accumulate((len(character.encode()) for character in text), initial=0))
-    return [index[start] for start, _ in pairs], [index[end] for _, end in pairs]
+    return ids[:before], ids[before + len(plain) :]

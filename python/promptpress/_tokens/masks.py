@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from operator import le
 from typing import Any, NamedTuple
 
 from promptpress._jinja.sandbox.environments import MARKS
@@ -169,7 +170,7 @@ def _turn_end(text: bytes, pieces: Sequence[_Piece], end: int, added: Collection
     return end + len(frame[:position].encode())
 
 
-def mask_of(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> list[bool]:
+def mask_of(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> bytes:
     """Return which tokens overlap a stretch, by the rule of transformers.
 
     Args:
@@ -177,19 +178,25 @@ def mask_of(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -
         ends: The byte after each token.
         spans: Stretches, in order.
 
-    >>> mask_of([0, 3, 4], [3, 4, 9], [(3, 5)])
-    [False, True, True]
+    Returns:
+        A byte for each token, 1 or 0.
+
+    >>> list(mask_of([0, 3, 4], [3, 4, 9], [(3, 5)]))
+    [0, 1, 1]
 
     """
-    merged: list[Span] = []
-    for begin, stop in spans:
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
-        else:
-            merged.append((begin, stop))
-    stops = [stop for _, stop in merged]
-    mask = []
-    for start, end in zip(starts, ends, strict=True):
-        first = bisect_right(stops, start)
-        mask.append(first < len(merged) and end > merged[first][0])
-    return mask
+    count = len(ends)
+    # Special tokens after the text have no place in it.
+    while count and ends[count - 1] == 0:
+        count -= 1
+    starts, ends, padding = starts[:count], ends[:count], len(ends) - count
+    mask = bytearray(count)
+    if all(map(le, starts, starts[1:])) and all(map(le, ends, ends[1:])):
+        for begin, stop in spans:
+            first, last = bisect_right(ends, begin), bisect_left(starts, stop)
+            if first < last:
+                mask[first:last] = b"\1" * (last - first)
+    else:
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            mask[number] = any(start < stop and end > begin for begin, stop in spans)
+    return bytes(mask) + bytes(padding)

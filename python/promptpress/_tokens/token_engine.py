@@ -23,9 +23,10 @@ from promptpress._engine.table_renderer import TableRenderer
 from promptpress._errors.errors import render_error, row_error_text, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._tokens.columns import columns_of
-from promptpress._tokens.encoder import Encoder, Tokens
+from promptpress._tokens.encoder import Encoder
 from promptpress._tokens.masks import UnknownMaskError, assistant_spans, generation_spans, mask_of
 from promptpress._tokens.settings import TokenSettings
+from promptpress._tokens.tokens import Tokens
 
 __all__ = ["TokenEngine", "TokenRenderer", "token_engine"]
 
@@ -195,7 +196,7 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
     if "tokenizer" not in arguments:
         raise TypeError('tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer')
     tokenizer = arguments.pop("tokenizer")
-    return TokenEngine(inner, Encoder(tokenizer), TokenSettings(**arguments))
+    return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
 
 
 def _marked(inner: TableEngine) -> TableEngine:
@@ -221,7 +222,7 @@ class TokenRenderer(TableRenderer[TokenEngine]):
     >>> from tokenizers import Tokenizer, models, pre_tokenizers
     >>> words = Tokenizer(models.WordLevel({"Q:": 0, "1+1": 1, "?": 2}, "?"))
     >>> words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    >>> engine = TokenEngine(engine_of(Renderer("Q: {q}")), Encoder(words), TokenSettings())
+    >>> engine = TokenEngine(engine_of(Renderer("Q: {q}")), Encoder.of(words), TokenSettings())
     >>> TokenRenderer(engine).stream(pa.table({"q": ["1+1 =", "1+1"]})).read_all().to_pylist()
     [{'input_ids': [0, 1, 2], 'n_tokens': 3}, {'input_ids': [0, 1], 'n_tokens': 2}]
 
@@ -327,7 +328,7 @@ class _TokenRun(Run):
             return engine.settings.add_special_tokens
         return not (engine.writes_chats or engine.encoder.starts_with_special(text))
 
-    def _mask(self, text: str, tokens: Tokens, marked: str | None, spans: Any) -> list[bool]:
+    def _mask(self, text: str, tokens: Tokens, marked: str | None, spans: Any) -> bytes:
         """Return which tokens are trained.
 
         Raises:

@@ -1,0 +1,153 @@
+"""Texts that are encoded in pieces, of which each is encoded once: the turns of chats, system prompts, examples.
+
+`anchors` says at which added tokens texts can be cut. Texts are cut only at those that stand in the first texts: any of
+them will do, and looking for a thousand tokens takes longer than it saves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from promptpress._errors.errors import render_error
+from promptpress._tokens.anchors import anchors
+from promptpress._tokens.tokens import Tokens, encoded
+
+__all__ = ["Pieces"]
+
+_LOOKED_AT = 16
+"""The number of texts whose added tokens become places to cut."""
+
+_MAX_ANCHORS = 64
+_MAX_CHARACTERS = 1 << 25
+"""The characters of all pieces that are kept; with more, all are dropped."""
+
+
+class _Piece(NamedTuple):
+    """The tokens of a piece, and how many bytes it has."""
+
+    ids: list[int]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    size: int
+
+
+class Pieces:
+    """Encodes texts in pieces; threads may share it.
+
+    Args:
+        tokenizer: A `tokenizers.Tokenizer`.
+
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._anchors = anchors(tokenizer)
+        self._pattern: re.Pattern[str] | None = None
+        self._is_cut = bool(self._anchors)
+        # For ids alone, and with offsets. Keys of pieces at the start of a text are told apart: some tokenizers encode
+        # a text's start in another way.
+        self._kept: tuple[dict[tuple[bool, str], _Piece], dict[tuple[bool, str], _Piece]] = ({}, {})
+        self._characters = 0
+
+    def of(self, texts: Sequence[str], *, offsets: bool) -> list[Tokens] | None:
+        """Encode texts, without special tokens around them.
+
+        Args:
+            texts: The texts.
+            offsets: Whether the bytes of each token are asked for.
+
+        Returns:
+            The tokens; None if such texts can't be cut.
+
+        """
+        if not self._is_cut:
+            return None
+        pattern = self._pattern
+        if pattern is None:
+            if not texts:
+                return None
+            first = texts[:_LOOKED_AT]
+            present = [token for token in self._anchors if any(token in text for text in first)][:_MAX_ANCHORS]
+            if not present:
+                self._is_cut = False
+                return None
+            pattern = self._pattern = re.compile("(" + "|".join(map(re.escape, present)) + ")")
+        # Pieces and the tokens between them take turns.
+        rows = [pattern.split(text) for text in texts]
+        kept = self._pieces_of(rows, offsets=offsets)
+        join = self._with_offsets if offsets else self._ids
+        return [join(row, kept) for row in rows]
+
+    def _pieces_of(self, rows: Sequence[Sequence[str]], *, offsets: bool) -> dict[tuple[bool, str], _Piece]:
+        """Return all pieces of some texts; those that are new are encoded together."""
+        kept = self._kept[offsets]
+        keys = {(number == 0, piece) for row in rows for number, piece in enumerate(row[::2]) if piece}
+        out = {key: piece for key in keys if (piece := kept.get(key)) is not None}
+        new = [key for key in keys if key not in out]
+        if new:
+            anchor, number = next(iter(self._anchors.items()))
+            texts = [piece if is_first else anchor + piece for is_first, piece in new]
+            tokens = encoded(self._tokenizer, texts, special=False, offsets=offsets)
+            for (is_first, text), of_piece in zip(new, tokens, strict=True):
+                out[is_first, text] = _without_anchor(
+                    of_piece, text, None if is_first else (number, len(anchor.encode()))
+                )
+            self._keep(kept, {key: out[key] for key in new})
+        return out
+
+    def _keep(self, kept: dict[tuple[bool, str], _Piece], new: dict[tuple[bool, str], _Piece]) -> None:
+        self._characters += sum(len(text) for _, text in new)
+        if self._characters > _MAX_CHARACTERS:
+            for pieces in self._kept:
+                pieces.clear()
+            self._characters = 0
+            return
+        kept.update(new)
+
+    def _ids(self, row: Sequence[str], pieces: dict[tuple[bool, str], _Piece]) -> Tokens:
+        ids: list[int] = []
+        for number, text in enumerate(row):
+            if number % 2:
+                ids.append(self._anchors[text])
+            elif text:
+                ids += pieces[number == 0, text].ids
+        return Tokens(ids)
+
+    def _with_offsets(self, row: Sequence[str], pieces: dict[tuple[bool, str], _Piece]) -> Tokens:
+        ids: list[int] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        index = 0
+        for number, text in enumerate(row):
+            if number % 2:
+                ids.append(self._anchors[text])
+                starts.append(index)
+                index += len(text.encode())
+                ends.append(index)
+            elif text:
+                piece = pieces[number == 0, text]
+                ids += piece.ids
+                starts += [index + start for start in piece.starts]
+                ends += [index + end for end in piece.ends]
+                index += piece.size
+        return Tokens(ids, starts, ends)
+
+
+def _without_anchor(tokens: Tokens, text: str, anchor: tuple[int, int] | None) -> _Piece:
+    """Return the tokens of a piece that was encoded after an anchor, whose id and number of bytes are given."""
+    starts, ends = tokens.starts or (), tokens.ends or ()
+    size = len(text.encode())
+    if anchor is None:
+        return _Piece(list(tokens.ids), starts, ends, size)
+    number, length = anchor
+    if tokens.ids[0] != number:
+        message = (
+            f"an added token before {text[:80]!r} isn't one token. This is a bug of promptpress; please report it with "
+            "the tokenizer"
+        )
+        raise render_error("differs_from_reference", message)
+    return _Piece(
+        list(tokens.ids[1:]), [start - length for start in starts[1:]], [end - length for end in ends[1:]], size
+    )
