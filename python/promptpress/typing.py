@@ -25,6 +25,7 @@ __all__ = [
     "Columns",
     "ConfigFile",
     "ConfigLike",
+    "ControlTokens",
     "Dialect",
     "Finding",
     "HuggingFaceDataset",
@@ -180,6 +181,9 @@ class ConfigFile(Protocol):
 
 ConfigLike: TypeAlias = Mapping[str, Any] | str | os.PathLike[str] | ConfigFile
 """A configuration, or the file of it."""
+
+ControlTokens: TypeAlias = Literal["parse", "text"]
+"""Whether data may bring control tokens, or whatever looks like one in data is text."""
 
 Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_design"]
 """The harness, or the early design of meta templates, whose rules decide where they differ."""

@@ -186,8 +186,8 @@ codes! {
     RefusedFinding = "refused_finding",
     /// A Jinja template, or its engine, raises for a row.
     TemplateRaised = "template_raised",
-    /// It isn't known which tokens of a request are trained.
-    UnknownMask = "unknown_mask",
+    /// It isn't known which bytes of a request data brought, or an assistant says.
+    UnknownOrigin = "unknown_origin",
     /// Two requests would have one `custom_id`.
     DuplicateCustomId = "duplicate_custom_id",
     /// A `custom_id` is empty, or longer than services take.

@@ -370,7 +370,7 @@ CALLS: dict[str, list[Call]] = {
         lambda: pp.ChatTemplate("{{ raise_exception('no') }}").render(CHAT_ROW),
         lambda: pp.ChatTemplate("").render([{"messages": []}]),
     ],
-    "unknown_mask": [
+    "unknown_origin": [
         lambda: pp.ChatTemplate("{{ messages[0].content|wordwrap(3) }}").tokenize(
             CHAT_ROW, small_tokenizer(), mask="assistant"
         ),

@@ -54,6 +54,7 @@ PUBLIC = {
         *("PolarsLazyFrame", "StreamingHuggingFaceDataset"),
         *("ChatTemplateLike", "Columns", "ConfigFile", "ConfigLike", "Path", "Rows", "StreamLike", "TableLike"),
         *(
+            "ControlTokens",
             "Dialect",
             "Finding",
             "KeptColumns",

@@ -187,7 +187,7 @@ def test_what_a_template_changes_has_no_mask() -> None:
     )
     with pytest.raises(pp.RenderError, match="changes what its generation blocks have written") as caught:
         template.tokenize(CONVERSATION, small_tokenizer(), mask="generation")
-    assert (caught.value.code, caught.value.row) == ("unknown_mask", 0)
+    assert (caught.value.code, caught.value.row) == ("unknown_origin", 0)
 
 
 def test_blocks_in_macros_are_where_their_text_is() -> None:
@@ -213,7 +213,7 @@ def test_rows_of_jinja2_and_joint_texts_have_no_mask() -> None:
         by_jinja2.tokenize(CONVERSATION, small_tokenizer(), mask="assistant")
     table = by_jinja2.tokenize(CONVERSATION * 2, small_tokenizer(), mask="assistant", errors="column")
     assert table["input_ids"].null_count == 2
-    assert re.match(r"unknown_mask: .*mask=\"assistant\" can't be made", table["error"][0].as_py())
+    assert re.match(r"unknown_origin: .*mask=\"assistant\" can't be made", table["error"][0].as_py())
     joint = pp.ChatTemplate("{{ (messages[0].content ~ messages[1].content)|upper }}")
     with pytest.raises(pp.RenderError, match="a text of several"):
         joint.tokenize(CONVERSATION * 3, small_tokenizer(), mask="assistant")

@@ -10,7 +10,16 @@ import pyarrow as pa
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer
-from promptpress.typing import KeptColumns, Mask, RowPolicy, SpanDetail, StreamLike, TableLike, Truncation
+from promptpress.typing import (
+    ControlTokens,
+    KeptColumns,
+    Mask,
+    RowPolicy,
+    SpanDetail,
+    StreamLike,
+    TableLike,
+    Truncation,
+)
 
 __all__ = ["PromptRenderer"]
 
@@ -84,6 +93,7 @@ class PromptRenderer(TableRenderer[Engine]):
         errors: RowPolicy = "raise",
         offsets: bool = False,
         add_special_tokens: bool | None = None,
+        control_tokens: ControlTokens = "parse",
         reasoning: bool = False,
         last_turn: bool = False,
         names: Mapping[str, str] | None = None,
@@ -111,6 +121,8 @@ class PromptRenderer(TableRenderer[Engine]):
             offsets: Whether to say where in the prompt each token stands.
             add_special_tokens: Whether the tokenizer puts its special tokens around each prompt. None: not where a chat
                 template has written the prompt, or the prompt begins with the first of them already.
+            control_tokens: Whether what data brings may be a control token, as in the library (`"parse"`), or whatever
+                looks like one in data is text (`"text"`).
             reasoning: Whether the reasoning of assistants is trained too (`reasoning_content`), with the tags around
                 it.
             last_turn: Whether only the last turn of an assistant is trained.
@@ -147,6 +159,7 @@ class PromptRenderer(TableRenderer[Engine]):
             "tokenizer": tokenizer,
             "mask": mask,
             "labels": labels,
+            "control_tokens": control_tokens,
             "reasoning": reasoning,
             "last_turn": last_turn,
             "max_tokens": max_tokens,

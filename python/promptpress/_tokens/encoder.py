@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from itertools import dropwhile
 from typing import Any, ClassVar
 
+from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._io.tokenizer import TokenCounter, load_tokenizer
-from promptpress._tokens.pieces import Pieces
+from promptpress._tokens.pieces import Cutter, Pieces
+from promptpress._tokens.plain_data import PlainData
 from promptpress._tokens.tokens import Tokens, encoded
 
 __all__ = ["Encoder"]
@@ -38,7 +40,10 @@ class Encoder:
         self._around = _special_ids(self.tokenizer)
         before = [] if self._around is None else self._around[0]
         self._first_special = self.tokenizer.id_to_token(before[0]) if before else None
-        self._pieces = Pieces(self.tokenizer)
+        self._cutter = Cutter(self.tokenizer)
+        anchors = self._cutter.anchors
+        self._plain: PlainData | None = None
+        self._pieces = Pieces(self.tokenizer, anchors, next(iter(anchors.items()), ("", 0)))
 
     @classmethod
     def of(cls, source: Any) -> Encoder:
@@ -87,12 +92,10 @@ class Encoder:
                 both ways.
 
         """
-        pieces = self._pieces.of(texts, offsets=offsets)
-        if pieces is None or (any(specials) and self._around is None):
+        pieces = None if any(specials) and self._around is None else self._cutter.pieces(texts)
+        if pieces is None:
             return self._whole(texts, specials, offsets=offsets)
-        out = [
-            self._with_specials(tokens) if special else tokens for tokens, special in zip(pieces, specials, strict=True)
-        ]
+        out = self._with_specials(self._pieces.tokens(pieces, offsets=offsets), specials)
         checked = range(0, len(texts), _CHECKED_ONE_IN)
         whole = self._whole([texts[row] for row in checked], [specials[row] for row in checked], offsets=offsets)
         for row, tokens in zip(checked, whole, strict=True):
@@ -113,7 +116,37 @@ class Encoder:
                 out[row] = tokens
         return out
 
-    def _with_specials(self, tokens: Tokens) -> Tokens:
+    def encode_data_as_text(
+        self, texts: Sequence[str], spans: Sequence[Any], specials: Sequence[bool], *, offsets: bool
+    ) -> list[Tokens | RenderError]:
+        """Encode texts in which data bring no added token: whatever looks like one is text.
+
+        Args:
+            texts: The texts.
+            spans: The origins of each text's bytes.
+            specials: As for `encode`.
+            offsets: As for `encode`.
+
+        Returns:
+            The tokens of each text, or the error for one that can't be encoded so with certainty.
+
+        """
+        if self._around is None and any(specials):
+            message = 'the tokenizer puts more than tokens around a text; control_tokens="text" can\'t be done with it'
+            return [render_error("unknown_origin", message) for _ in texts]
+        if self._plain is None:
+            self._plain = PlainData(self.tokenizer, self._cutter.anchors)
+        out = self._plain.encode(texts, spans, offsets=offsets)
+        return [
+            self._with_special(tokens) if special and isinstance(tokens, Tokens) else tokens
+            for tokens, special in zip(out, specials, strict=True)
+        ]
+
+    def _with_specials(self, tokens: Sequence[Tokens], specials: Sequence[bool]) -> list[Tokens]:
+        pairs = zip(tokens, specials, strict=True)
+        return [self._with_special(of_text) if special else of_text for of_text, special in pairs]
+
+    def _with_special(self, tokens: Tokens) -> Tokens:
         assert self._around is not None
         before, after = self._around
         starts, ends = (

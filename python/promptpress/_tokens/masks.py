@@ -9,9 +9,10 @@ from operator import le
 from typing import Any, NamedTuple
 
 from promptpress._jinja.sandbox.environments import MARKS
+from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin
 from promptpress._tokens.settings import TokenSettings
 
-__all__ = ["UnknownMaskError", "assistant_spans", "generation_spans", "mask_of"]
+__all__ = ["assistant_spans", "generation_spans", "mask_of"]
 
 Span = tuple[int, int]
 """The first byte of a prompt's stretch, and the byte after it."""
@@ -20,15 +21,8 @@ _OPEN, _CLOSE = MARKS
 _EITHER_MARK = re.compile(f"[{_OPEN}{_CLOSE}]")
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _ROLES = ("assistant", "BOT")
-_FRAMES = ("template", "chat_template", "role.begin", "role.end", "meta_template.begin", "meta_template.end")
-"""The sources of what stands around messages."""
-
 _TAG_BEFORE = re.compile(r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*$")
 _TAG_AFTER = re.compile(r"\s*(?:</[^<>\s]+>|\[/[^\[\]\s]+\])")
-
-
-class UnknownMaskError(Exception):
-    """It isn't known which bytes of a prompt are trained; the message says why."""
 
 
 def generation_spans(marked: str, text: str) -> list[Span]:
@@ -39,14 +33,14 @@ def generation_spans(marked: str, text: str) -> list[Span]:
         text: The text without.
 
     Raises:
-        UnknownMaskError: If the marks have changed the text, or the text holds such marks itself.
+        UnknownOriginError: If the marks have changed the text, or the text holds such marks itself.
 
     >>> generation_spans(f"<a>{_OPEN}é!{_CLOSE}\n", "<a>é!\n")
     [(3, 6)]
 
     """
     if _EITHER_MARK.search(text):
-        raise UnknownMaskError("the text holds U+FDD0 or U+FDD1, which marks generation blocks")
+        raise UnknownOriginError("the text holds U+FDD0 or U+FDD1, which marks generation blocks")
     spans: list[Span] = []
     plain: list[str] = []
     opened: list[int] = []
@@ -64,7 +58,7 @@ def generation_spans(marked: str, text: str) -> list[Span]:
             break
     plain.append(marked[last:])
     if opened or "".join(plain) != text:
-        raise UnknownMaskError("the template changes what its generation blocks have written")
+        raise UnknownOriginError("the template changes what its generation blocks have written")
     return sorted(spans)
 
 
@@ -91,7 +85,7 @@ def assistant_spans(
         added: The tokenizer's added tokens, as texts.
 
     Raises:
-        UnknownMaskError: If the origin of a stretch isn't known.
+        UnknownOriginError: If the origin of a stretch isn't known.
 
     """
     pieces = [_piece(span) for span in spans]
@@ -119,10 +113,8 @@ def assistant_spans(
 
 def _piece(span: Mapping[str, Any]) -> _Piece:
     source, path = span["source"], span.get("path")
-    if source in ("jinja2", "computed"):
-        why = "Jinja2 rendered the conversation" if source == "jinja2" else "the template makes a text of several"
-        raise UnknownMaskError(f"{why}, so it isn't known which of it an assistant says")
-    is_frame = source in _FRAMES or path == "role"
+    check_origin(span)
+    is_frame = source in FRAMES or path == "role"
     is_said = not is_frame and span.get("role") in _ROLES
     return _Piece(
         span["start"], span["end"], span.get("message"), is_said, is_said and _head(path) in _REASONING, is_frame

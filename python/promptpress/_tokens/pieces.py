@@ -7,14 +7,14 @@ them will do, and looking for a thousand tokens takes longer than it saves.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from promptpress._errors.errors import render_error
 from promptpress._tokens.anchors import anchors
 from promptpress._tokens.tokens import Tokens, encoded
 
-__all__ = ["Pieces"]
+__all__ = ["Cutter", "Pieces"]
 
 _LOOKED_AT = 16
 """The number of texts whose added tokens become places to cut."""
@@ -22,6 +22,44 @@ _LOOKED_AT = 16
 _MAX_ANCHORS = 64
 _MAX_CHARACTERS = 1 << 25
 """The characters of all pieces that are kept; with more, all are dropped."""
+
+
+class Cutter:
+    """Cuts texts at added tokens.
+
+    Args:
+        tokenizer: A `tokenizers.Tokenizer`.
+
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.anchors = anchors(tokenizer)
+        self._pattern: re.Pattern[str] | None = None
+        self._is_cut = bool(self.anchors)
+
+    def pieces(self, texts: Sequence[str]) -> list[list[str]] | None:
+        """Return the pieces of texts, for `Pieces.tokens`.
+
+        Args:
+            texts: The texts.
+
+        Returns:
+            The pieces of each text; None if the first texts that this has seen have nothing to cut at.
+
+        """
+        if not self._is_cut:
+            return None
+        pattern = self._pattern
+        if pattern is None:
+            if not texts:
+                return None
+            first = texts[:_LOOKED_AT]
+            present = [token for token in self.anchors if any(token in text for text in first)][:_MAX_ANCHORS]
+            if not present:
+                self._is_cut = False
+                return None
+            pattern = self._pattern = re.compile("(" + "|".join(map(re.escape, present)) + ")")
+        return [pattern.split(text) for text in texts]
 
 
 class _Piece(NamedTuple):
@@ -34,48 +72,32 @@ class _Piece(NamedTuple):
 
 
 class Pieces:
-    """Encodes texts in pieces; threads may share it.
+    """Encodes texts that are cut into pieces, of which each is encoded once; threads may share it.
 
     Args:
         tokenizer: A `tokenizers.Tokenizer`.
+        anchors: The ids of the added tokens at which texts are cut, keyed by the tokens' texts.
+        context: An added token before which texts could be cut, too, and its id. Pieces that don't begin a text are
+            encoded after it, because some tokenizers encode a text's start in another way.
 
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, anchors: Mapping[str, int], context: tuple[str, int]) -> None:
         self._tokenizer = tokenizer
-        self._anchors = anchors(tokenizer)
-        self._pattern: re.Pattern[str] | None = None
-        self._is_cut = bool(self._anchors)
-        # For ids alone, and with offsets. Keys of pieces at the start of a text are told apart: some tokenizers encode
-        # a text's start in another way.
+        self._anchors = anchors
+        self._context = context
+        # For ids alone, and with offsets. The keys tell pieces at the start of a text apart.
         self._kept: tuple[dict[tuple[bool, str], _Piece], dict[tuple[bool, str], _Piece]] = ({}, {})
         self._characters = 0
 
-    def of(self, texts: Sequence[str], *, offsets: bool) -> list[Tokens] | None:
+    def tokens(self, rows: Sequence[Sequence[str]], *, offsets: bool) -> list[Tokens]:
         """Encode texts, without special tokens around them.
 
         Args:
-            texts: The texts.
+            rows: The pieces of each text: the first, an anchor, the next, an anchor, and so on. Pieces may be empty.
             offsets: Whether the bytes of each token are asked for.
 
-        Returns:
-            The tokens; None if such texts can't be cut.
-
         """
-        if not self._is_cut:
-            return None
-        pattern = self._pattern
-        if pattern is None:
-            if not texts:
-                return None
-            first = texts[:_LOOKED_AT]
-            present = [token for token in self._anchors if any(token in text for text in first)][:_MAX_ANCHORS]
-            if not present:
-                self._is_cut = False
-                return None
-            pattern = self._pattern = re.compile("(" + "|".join(map(re.escape, present)) + ")")
-        # Pieces and the tokens between them take turns.
-        rows = [pattern.split(text) for text in texts]
         kept = self._pieces_of(rows, offsets=offsets)
         join = self._with_offsets if offsets else self._ids
         return [join(row, kept) for row in rows]
@@ -87,7 +109,7 @@ class Pieces:
         out = {key: piece for key in keys if (piece := kept.get(key)) is not None}
         new = [key for key in keys if key not in out]
         if new:
-            anchor, number = next(iter(self._anchors.items()))
+            anchor, number = self._context
             texts = [piece if is_first else anchor + piece for is_first, piece in new]
             tokens = encoded(self._tokenizer, texts, special=False, offsets=offsets)
             for (is_first, text), of_piece in zip(new, tokens, strict=True):

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from promptpress._errors.suggestions import did_you_mean
-from promptpress.typing import Mask, Truncation
+from promptpress.typing import ControlTokens, Mask, Truncation
 
 __all__ = ["TokenSettings"]
 
@@ -28,6 +28,7 @@ class TokenSettings:
         truncation: What becomes of a request with more.
         mask: Which tokens are trained; None: no column says so.
         labels: Whether a column has the ids of trained tokens, and -100 in the place of others.
+        control_tokens: Whether what data brings may be a control token (`"parse"`), or is text in any case (`"text"`).
         reasoning: Whether an assistant's reasoning is trained, with the tags around it.
         last_turn: Whether only the last turn of an assistant is trained.
         offsets: Whether a column says where in its prompt each token stands.
@@ -44,6 +45,7 @@ class TokenSettings:
     truncation: Truncation = "refuse"
     mask: Mask | None = None
     labels: bool = False
+    control_tokens: ControlTokens = "parse"
     reasoning: bool = False
     last_turn: bool = False
     offsets: bool = False
@@ -61,7 +63,7 @@ class TokenSettings:
             if self.max_tokens < 0:
                 message = f"max_tokens: expected a number from 0 on, found {self.max_tokens}"
                 raise ValueError(message)
-        for name, kind in (("truncation", Truncation), ("mask", Mask)):
+        for name, kind in (("truncation", Truncation), ("mask", Mask), ("control_tokens", ControlTokens)):
             value = getattr(self, name)
             if value not in get_args(kind) and not (name == "mask" and value is None):
                 message = f"{name}: {value!r} is not one of {', '.join(map(repr, get_args(kind)))}"
@@ -91,6 +93,11 @@ class TokenSettings:
             if not isinstance(name, str) or not name or "\0" in name:
                 message = f"names: {name!r} is no name for a column"
                 raise ValueError(message)
+
+    @property
+    def needs_origins(self) -> bool:
+        """True if it has to be known where the bytes of prompts come from."""
+        return self.control_tokens == "text" or self.mask not in (None, "generation")
 
     @property
     def cuts(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar
 
@@ -24,7 +24,8 @@ from promptpress._errors.errors import render_error, row_error_text, template_er
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._tokens.columns import columns_of
 from promptpress._tokens.encoder import Encoder
-from promptpress._tokens.masks import UnknownMaskError, assistant_spans, generation_spans, mask_of
+from promptpress._tokens.masks import assistant_spans, generation_spans, mask_of
+from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
 from promptpress._tokens.tokens import Tokens
 
@@ -132,7 +133,7 @@ class TokenEngine(TableEngine):
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
         """Begin a run, as `TableEngine.begin`."""
-        has_spans = self.settings.mask not in (None, "generation")
+        has_spans = self.settings.needs_origins
         texts = replace(options, keep=(), index=None, hashes=False, spans="detailed" if has_spans else False)
         marked = None
         if self._marked is not None:
@@ -291,20 +292,25 @@ class _TokenRun(Run):
         rows = [row for row, prompt in enumerate(prompts) if prompt is not None]
         texts = [prompt for prompt in prompts if prompt is not None]
         specials = list(map(self._has_specials, texts))
-        encoded = encoder.encode(texts, specials, offsets=settings.offsets or settings.mask is not None)
-        tokens: list[Tokens | None] = [None] * len(prompts)
-        errors: dict[int, str] = {}
         of_part: Any = part.spans
         spans = None if of_part is None else of_part.to_pylist()
-        for row, of_row in zip(rows, encoded, strict=True):
+        has_offsets = settings.offsets or settings.mask is not None
+        encoded: Sequence[Tokens | RenderError]
+        if settings.control_tokens == "text":
+            assert spans is not None
+            of_texts = [spans[row] for row in rows]
+            encoded = encoder.encode_data_as_text(texts, of_texts, specials, offsets=has_offsets)
+        else:
+            encoded = encoder.encode(texts, specials, offsets=has_offsets)
+        tokens: list[Tokens | None] = [None] * len(prompts)
+        errors: dict[int, str] = {}
+        for row, text, of_row in zip(rows, texts, encoded, strict=True):
             try:
+                if isinstance(of_row, RenderError):
+                    raise of_row
                 if settings.mask is not None:
-                    of_row.mask = self._mask(
-                        prompts[row] or "",
-                        of_row,
-                        None if marked is None else marked[row] or "",
-                        None if spans is None else spans[row],
-                    )
+                    of_marked = None if marked is None else marked[row] or ""
+                    of_row.mask = self._mask(text, of_row, of_marked, None if spans is None else spans[row])
                 tokens[row] = self._cut(of_row)
             except RenderError as error:
                 if not self._collects_errors:
@@ -341,9 +347,9 @@ class _TokenRun(Run):
                 trained = generation_spans(marked, text)
             else:
                 trained = assistant_spans(text.encode(), spans, settings, self._engine.added)
-        except UnknownMaskError as error:
+        except UnknownOriginError as error:
             message = f'{error}; mask="{settings.mask}" can\'t be made'
-            raise render_error("unknown_mask", message) from None
+            raise render_error("unknown_origin", message) from None
         assert tokens.starts is not None
         assert tokens.ends is not None
         return mask_of(tokens.starts, tokens.ends, trained)

@@ -19,7 +19,7 @@ from promptpress._cli.shell.options import (
     add_shared,
 )
 from promptpress._cli.sources.jinja_options import add_jinja
-from promptpress.typing import Mask, Truncation
+from promptpress.typing import ControlTokens, Mask, Truncation
 
 _DESCRIPTION = """\
 Render all rows of some files, and write the token ids of the prompts: input_ids and n_tokens, and on request which
@@ -46,6 +46,12 @@ def _add_options(parser: ArgumentParser) -> None:
         " what assistants say; and what ends the turn; and blanks after that",
     )
     tokens.add_argument("--token-labels", action="store_true", help="add labels: the ids of trained tokens, else -100")
+    tokens.add_argument(
+        "--control-tokens",
+        choices=get_args(ControlTokens),
+        default="parse",
+        help="what data brings may be a control token (parse, default), or is text whatever it looks like (text)",
+    )
     reasoning = "train the reasoning of assistants too, with the tags around it"
     tokens.add_argument("--reasoning", action="store_true", help=reasoning)
     tokens.add_argument("--last-turn", action="store_true", help="train only the last turn of an assistant")

@@ -18,6 +18,7 @@ def tokenize(arguments: Namespace) -> ExitCode:
     settings = {
         "mask": arguments.mask,
         "labels": arguments.token_labels,
+        "control_tokens": arguments.control_tokens,
         "reasoning": arguments.reasoning,
         "last_turn": arguments.last_turn,
         "offsets": arguments.offsets,

@@ -1,0 +1,33 @@
+"""Sources of a prompt's bytes, as far as tokens ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["FRAMES", "UnknownOriginError", "check_origin"]
+
+FRAMES = ("template", "chat_template", "role.begin", "role.end", "meta_template.begin", "meta_template.end")
+"""The sources of what stands around messages."""
+
+
+class UnknownOriginError(Exception):
+    """It isn't known which bytes of a prompt data brought, or whose they are; the message says why."""
+
+
+def check_origin(span: Mapping[str, Any], *, takes_computed: bool = False) -> None:
+    """Refuse a span of which nothing is known.
+
+    Args:
+        span: A span of a text.
+        takes_computed: Whether a text that was made of several will do.
+
+    Raises:
+        UnknownOriginError: If nothing is known.
+
+    """
+    source = span["source"]
+    if source == "jinja2":
+        raise UnknownOriginError("Jinja2 rendered the conversation, so the origins of its text aren't known")
+    if source == "computed" and not takes_computed:
+        raise UnknownOriginError("the template makes a text of several, so it isn't known which message it is of")
