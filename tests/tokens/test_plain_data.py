@@ -103,10 +103,10 @@ def test_ids_are_those_of_other_names(name: str, kind: str) -> None:
         for row, prompt in zip(got.to_pylist(), rendered, strict=True):
             data = prompt.encode()
             last = 0
-            for place in row["offsets"]:
-                assert last <= place["start"] <= place["end"] or place == {"start": 0, "end": 0}
-                data[place["start"] : place["end"]].decode()
-                last = place["start"]
+            for location in row["offsets"]:
+                assert last <= location["start"] <= location["end"] or location == {"start": 0, "end": 0}
+                data[location["start"] : location["end"]].decode()
+                last = location["start"]
 
 
 def test_masks_go_along() -> None:
