@@ -3,7 +3,8 @@
 //!
 //! A sample takes one path: configuration → template and role → output → plan → render → Arrow. Each module uses only
 //! modules to its left: `error · suggest · json_text · value · threads · dialect · template · role · output · plan ·
-//! python_text · render · conversations · fewshot_sampling · jinja · json_lines · lints · statistics · audit · python`.
+//! python_text · render · conversations · fewshot_sampling · jinja · json_lines · lints · statistics · audit · prefix_order ·
+//! python`.
 //!
 //! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
 //! [`render::render`] batches with it. The Python package is a thin layer over these.
@@ -19,6 +20,7 @@ mod json_text;
 pub mod lints;
 mod output;
 pub mod plan;
+pub mod prefix_order;
 #[cfg(feature = "python")]
 mod python;
 pub mod python_text;

@@ -15,6 +15,7 @@ __all__ = [
     "OUTPUT_FORMS",
     "STRING_LAYOUTS",
     "TEMPLATE_KEYS",
+    "BlockCache",
     "CompiledRenderer",
     "ConversationShapes",
     "Duplicates",
@@ -26,7 +27,9 @@ __all__ = [
     "OutputForm",
     "RenderError",
     "RenderedRows",
+    "RowSource",
     "SeenIds",
+    "SharedBytes",
     "StreamState",
     "TemplateError",
     "TextFinder",
@@ -51,6 +54,7 @@ __all__ = [
     "odd_characters",
     "origin_totals",
     "panicking",
+    "prefix_order",
     "render_jinja",
     "repeated_rows",
     "request_hashes",
@@ -307,6 +311,30 @@ class Duplicates:
     def summary(self, groups: int, rows: int) -> tuple[int, int, list[tuple[int, list[int]]]]: ...
 
 @final
+class RowSource:
+    """A table whose rows are taken in any order. Texts come as binaries."""
+
+    def __new__(cls, table: pa.Table) -> RowSource: ...
+    def take(self, rows: pa.Array) -> list[pa.Array]: ...
+
+@final
+class SharedBytes:
+    """Counts the bytes that each request shares with the one before it, batch by batch."""
+
+    def __new__(cls) -> SharedBytes: ...
+    def add(self, requests: pa.Array) -> pa.Array: ...
+
+@final
+class BlockCache:
+    """A simulated prefix cache of so many blocks of so many bytes."""
+
+    def __new__(cls, block_bytes: int, capacity: int) -> BlockCache: ...
+    def add(self, requests: pa.Array) -> None: ...
+    @property
+    def hits(self) -> tuple[int, int]:
+        """The bytes of all requests so far, and those of blocks that were in the cache."""
+
+@final
 class JinjaProgram:
     """A Jinja template, specialised for the rows of one kind: see `promptpress._jinja.compiler.program`."""
 
@@ -463,6 +491,7 @@ def set_printable(bitmap: bytes) -> bool: ...
 def are_plain_chats(table: pa.Table, roles: Sequence[str], content: str) -> bool: ...
 def copied(value: Any, depth: int) -> Any: ...
 def default_substitution(settings: dict[str, Any]) -> str: ...
+def prefix_order(parts: pa.Table, groups: bool) -> tuple[pa.Array, pa.Array | None, bool]: ...
 def drawn_rows(
     state: Sequence[int], pool: int, shots: int, count: int, groups: tuple[pa.Array, pa.Array] | None = None
 ) -> tuple[pa.Array, list[int]]: ...

@@ -39,6 +39,7 @@ __all__ = [
     "PolarsLazyFrame",
     "PyArrowDataset",
     "Request",
+    "RequestOrder",
     "RowPolicy",
     "Rows",
     "SpanDetail",
@@ -199,6 +200,9 @@ Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json", 
 
 KeptColumns: TypeAlias = Sequence[str] | Literal["all"]
 """The names of columns that are kept next to the prompts, or `"all"` for all of them."""
+
+RequestOrder: TypeAlias = Literal["prefix"]
+"""An order of requests in the place of that of the samples. `"prefix"` puts requests with equal beginnings together."""
 
 RowPolicy: TypeAlias = Literal["raise", "column", "skip"]
 """What becomes of a sample that can't be rendered."""

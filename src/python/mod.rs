@@ -9,6 +9,7 @@
 //! | `jinja` | programs of compiled Jinja templates, run over tables |
 //! | `json_lines` | rows as lines of JSON |
 //! | `audit` | searches of an audit in whole columns |
+//! | `prefix_order` | samples in the order of equal beginnings, and what requests share |
 //! | `conversations` | columns of conversations, read for chat templates |
 //! | `fewshot_sampling` | examples drawn with Python's random numbers |
 //! | `tables` | the core's tables that Python reads too |
@@ -31,6 +32,7 @@ mod interpreter;
 mod jinja;
 mod json_lines;
 mod notes;
+mod prefix_order;
 mod rendered_rows;
 mod shown_columns;
 mod single;
@@ -78,6 +80,9 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<json_lines::PySeenIds>()?;
     module.add_class::<conversations::ConversationShapes>()?;
     module.add_class::<audit::TextFinder>()?;
+    module.add_class::<prefix_order::RowSource>()?;
+    module.add_class::<prefix_order::SharedBytes>()?;
+    module.add_class::<prefix_order::BlockCache>()?;
     module.add("ODD_KINDS", audit::odd_kinds())?;
     module.add_class::<tables::JinjaOperation>()?;
     module.add_class::<tables::PyOutputForm>()?;
@@ -110,6 +115,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shown_columns::shown_columns, module)?)?;
     module.add_function(wrap_pyfunction!(shown_columns::template_columns, module)?)?;
     module.add_function(wrap_pyfunction!(shown_columns::example_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(prefix_order::prefix_order, module)?)?;
     module.add_function(wrap_pyfunction!(audit::find_texts, module)?)?;
     module.add_function(wrap_pyfunction!(audit::begin_with, module)?)?;
     module.add_function(wrap_pyfunction!(audit::find_row_texts, module)?)?;

@@ -50,7 +50,9 @@ pub use divergence::{Divergence, divergence, divergence_from, examples_differ, o
 pub use explain::explain;
 pub use findings::findings;
 pub use input::{NoPython, PythonCallbacks, array_of, joined};
-pub(crate) use input::{cast, element_type, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound};
+pub(crate) use input::{
+    cast, element_type, interleaved, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound,
+};
 pub use media::MediaFinding;
 pub(crate) use memory::{Bytes, TextBlock, Texts, limit};
 pub use messages::{FramePiece, LineFrame};

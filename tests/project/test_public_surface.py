@@ -62,6 +62,7 @@ PUBLIC = {
             "Mask",
             "Mode",
             "Output",
+            "RequestOrder",
             "RowPolicy",
             "SpanDetail",
             "StringLayout",

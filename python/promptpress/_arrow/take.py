@@ -8,7 +8,7 @@ from pyarrow import types
 from promptpress._errors.errors import render_error
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["batch_rows", "spread_over_runs", "take_rows"]
+__all__ = ["batch_rows", "rows_in_any_order", "spread_over_runs", "take_rows"]
 
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
@@ -50,6 +50,31 @@ def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Arr
             out += _take_chunked(chunk, pc.subtract(chosen, start))
         start = end
     return out
+
+
+def rows_in_any_order(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
+    """Return rows of a column of any type, in any order.
+
+    Args:
+        column: The column.
+        rows: Row numbers (int64) in any order.
+
+    Raises:
+        RenderError: As `take_rows`; and if one array can't hold the rows.
+
+    >>> rows_in_any_order(pa.chunked_array([["a"], ["b", "c"]]), pa.array([2, 0, 1])).to_pylist()
+    ['c', 'a', 'b']
+
+    """
+    by_number = pc.sort_indices(rows)
+    ascending = take_rows(column, rows.take(by_number))
+    if len(ascending) > 1:
+        ascending = [pa.concat_arrays(ascending)]
+    if not ascending:
+        return pa.array([], column.type)
+    # The place of each row among the ascending ones.
+    chunks = _take_chunked(ascending[0], pc.sort_indices(by_number).cast(pa.int64()))
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
 
 
 def spread_over_runs(column: pa.Array, values: pa.Array) -> pa.Array:

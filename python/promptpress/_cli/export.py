@@ -30,6 +30,7 @@ from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.errors import render_error
 from promptpress._errors.file_errors import ConfigError, OutputError, UsageError, reason
 from promptpress._errors.suggestions import did_you_mean
+from promptpress._export.cache_keys import CACHE_KEY, schema_with_cache_keys, with_cache_keys
 from promptpress._export.chat_messages import Form
 from promptpress._export.custom_ids import SAMPLE, columns_of
 from promptpress._export.forms import EXPORTS
@@ -49,6 +50,9 @@ _OPTIONS = {
 
 _KEYWORDS = {"model_name": "model"}
 """The keywords of export functions whose names differ from the option's."""
+
+_CHATS = "/v1/chat/completions"
+"""The URL of chats, which have keys of caches."""
 
 _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
 """Options that name a column."""
@@ -96,12 +100,12 @@ def export(arguments: Namespace) -> None:
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     form = _form(arguments, renderer, samples, outputs)
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
+    _refuse_order(arguments, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(arguments, outputs)
     index = None if has_sample or has_label_rows or counts_rows else SAMPLE
-    schema = renderer.output_schema(samples.schema, keep=keep, index=index)
+    options = RenderOptions.of(keep, index, order=arguments.order, shared=arguments.cache_control)
+    schema = _schema_of_requests(arguments, renderer, samples, options)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
-    if isinstance(renderer, PromptColumn):
-        schema = schema.with_metadata(samples.metadata)
     try:
         refuse_misspelt_columns(schema, arguments.unknown or "refuse")
     except promptpress.TemplateError as error:
@@ -113,7 +117,7 @@ def export(arguments: Namespace) -> None:
         def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
             if frame is not None and has_only_prompts(renderer, schema):
                 return rendered_as_lines(renderer, samples, progress.advance, frame)
-            return rendered(renderer, samples, progress.advance, RenderOptions.of(keep, index))
+            return _requests(arguments, renderer, rendered(renderer, samples, progress.advance, options))
 
         try:
             done = _write(arguments, RenderedStream(schema, batches), form, kept)
@@ -128,8 +132,42 @@ def export(arguments: Namespace) -> None:
         say(f"{done} in {time.perf_counter() - start:.3f} s")
 
 
+def _refuse_order(arguments: Namespace, *, has_sample: bool, is_unknown: bool) -> None:
+    """Refuse an order of requests whose parts nobody knows, or for whose index there is no name."""
+    if arguments.order is None:
+        return
+    if is_unknown:
+        raise UsageError("--order: what the texts of a file are made of isn't known; give --order to render instead")
+    if has_sample:
+        raise UsageError(f"--order: the number of each sample is called {SAMPLE!r}; rename that column of the data")
+
+
+def _requests(
+    arguments: Namespace, renderer: RendererOrTemplate | PromptColumn, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Return rendered batches, with keys of caches if the command line asks for them."""
+    return with_cache_keys(batches, engine_of(renderer).fingerprint()) if arguments.cache_control else batches
+
+
+def _schema_of_requests(
+    arguments: Namespace, renderer: RendererOrTemplate | PromptColumn, samples: Samples, options: RenderOptions
+) -> pa.Schema:
+    """Return the schema of `_requests`; let the requests have their keys of caches."""
+    schema = engine_of(renderer).output_schema(samples.schema, options)
+    if isinstance(renderer, PromptColumn):
+        schema = schema.with_metadata(samples.metadata)
+    if not arguments.cache_control:
+        return schema
+    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.body or {}), **(arguments.body_columns or {})}:
+        raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
+    arguments.body_columns = {**(arguments.body_columns or {}), CACHE_KEY: CACHE_KEY}
+    return schema_with_cache_keys(schema)
+
+
 def _has_numbers_as_ids(arguments: Namespace, outputs: pa.Schema) -> bool:
     """Return true if a request's id is its number in the output, which is its sample's: each sample has one request."""
+    if arguments.order is not None:
+        return False
     if arguments.kind not in _OPTIONS["custom_id"] or len(outputs) != 1 or arguments.body_columns:
         return False
     return set(columns_of(arguments.custom_id)) == {SAMPLE}
@@ -144,6 +182,11 @@ def _check(arguments: Namespace) -> None:
     has_name = arguments.model_name is not None or "model" in (arguments.body_columns or {})
     if arguments.kind in _OPTIONS["model_name"] and not has_name:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
+    if arguments.cache_control:
+        if arguments.kind != "openai-batch" or (arguments.url or _CHATS) != _CHATS:
+            raise UsageError(f"--cache-control: is for openai-batch, and requests to {_CHATS}")
+        if arguments.order is None:
+            raise UsageError("--cache-control: keys are those of prompts in prefix order; add --order prefix")
     limit = first_given(arguments, ("max_requests", "max_bytes"))
     if arguments.out == STDOUT and limit is not None:
         raise UsageError(f"{limit}: standard output can't be cut into files; name one by --out")

@@ -20,6 +20,7 @@ from promptpress._errors.file_errors import DataError, UsageError, reason
 from promptpress._export.custom_ids import SAMPLE, columns_of
 from promptpress._export.join_results import joined as join_results
 from promptpress._export.retry import write_retry
+from promptpress._fingerprint.request_hash import PREFIX_ORDER
 from promptpress._io.paths import missing
 from promptpress._io.read.find_files import find_files
 from promptpress._io.read.samples import Samples
@@ -82,7 +83,8 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
     if not arguments.data:
         samples = Samples([arguments.table], arguments.data_format)
         try:
-            table = samples.table()
+            order = {key: value for key, value in samples.metadata.items() if key.decode() == PREFIX_ORDER}
+            table = samples.table().replace_schema_metadata(order or None)
             return table, arguments.custom_id or _exported_pattern(table)
         finally:
             samples.close()

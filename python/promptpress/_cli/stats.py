@@ -6,6 +6,7 @@ import json
 import shutil
 from argparse import Namespace
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,9 +22,11 @@ from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress._cli.sources.token_counter import token_counter
+from promptpress._errors.file_errors import UsageError
 from promptpress._io.read.chosen_rows import ChosenRows
 from promptpress._io.read.samples import Samples
 from promptpress._io.write.output_file import standard_output
+from promptpress._statistics.prefix_cache import CACHE_BLOCK
 from promptpress._statistics.report import BLOCKS, text_report
 from promptpress._utils.escapes import encodable
 
@@ -31,6 +34,7 @@ from promptpress._utils.escapes import encodable
 def stats(arguments: Namespace) -> None:
     """Measure the prompts, rendered now or before, and print the statistics."""
     set_threads(arguments.threads)
+    caches = _caches(arguments)
     counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
     renderer: RendererOrTemplate | None = None
     if arguments.config is not None and is_rendered(arguments.config):
@@ -48,9 +52,9 @@ def stats(arguments: Namespace) -> None:
     with Progress(arguments, samples.num_rows) as progress, reading_errors(samples):
         reader = samples.reader(progress.advance)
         if renderer is None:
-            statistics = promptpress.stats(reader, tokenizer=counter, column=column)
+            statistics = promptpress.stats(reader, tokenizer=counter, column=column, **caches)
         else:
-            statistics = promptpress.stats(renderer, reader, tokenizer=counter)
+            statistics = promptpress.stats(renderer, reader, tokenizer=counter, **caches)
     if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
         RunCounts(renderer).report()
     samples.close()
@@ -66,6 +70,18 @@ def stats(arguments: Namespace) -> None:
         encoding, width = stream.encoding or "utf-8", shutil.get_terminal_size().columns
         text = text_report(statistics.to_dict(), width, is_ascii=not can_encode(BLOCKS, encoding))
         print(encodable(text, encoding), file=stream)
+
+
+def _caches(arguments: Namespace) -> dict[str, Any]:
+    """Return the arguments of the simulated prefix cache."""
+    if arguments.cache is None:
+        if arguments.cache_block is not None:
+            raise UsageError("--cache-block: goes with --cache N, which simulates a cache")
+        return {}
+    block = CACHE_BLOCK if arguments.cache_block is None else arguments.cache_block
+    if block > arguments.cache:
+        raise UsageError(f"--cache {arguments.cache}: holds no block of {block} bytes; --cache-block has their size")
+    return {"cache_bytes": arguments.cache, "cache_block": block}
 
 
 def _with_row_numbers(requests: pa.Table, chosen: ChosenRows) -> pa.Table:

@@ -20,7 +20,7 @@ from promptpress._engine.no_rows import warn_of_no_rows
 from promptpress._engine.notes import find_notes, misspelt_in, warning_text
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Run
-from promptpress._engine.table_engine import TableEngine
+from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.errors import render_error, template_error
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["ConfiguredEngine", "ConfiguredRenderer", "silent"]
 
 _MOST_SAMPLES = 2**31
+_KEPT_OF_RETRIEVERS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
+"""The keys of a retriever that don't say which examples it chooses."""
 
 
 class ConfiguredEngine(TableEngine):
@@ -124,7 +126,8 @@ class ConfiguredEngine(TableEngine):
         """Warn if values were filled in, of batches only once; and as `TableEngine.ended`."""
         assert isinstance(run, ConfiguredRun)
         super().ended(run, is_batch=is_batch)
-        self._report(LastRun.of(run.position, run.samples, run.errors, self.row_number), is_batch=is_batch)
+        row_number = self._row_number_in(run)
+        self._report(LastRun.of(run.position, run.samples, run.errors, row_number), is_batch=is_batch)
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
         """Return placeholders that are near to a column's name, as `TableEngine.misspelt_columns`."""
@@ -159,6 +162,30 @@ class ConfiguredEngine(TableEngine):
         self.configuration.refuse_position()
         self.configuration.refuse_label_column("a batch")
         self.check_table()
+
+    def in_any_order(self, rows: int) -> tuple[TableEngine, pa.Array | None]:
+        """Let a column say which examples each sample has, if its position does, as `TableEngine.in_any_order`."""
+        core = self.core
+        if not core.by_position:
+            return self, None
+        retriever = dict(self.settings["retriever"])
+        kept = {name: retriever[name] for name in _KEPT_OF_RETRIEVERS if name in retriever}
+        column = {"type": "IndexColumn", "column": CHOSEN_EXAMPLES, **kept}
+        engine = self.changed(retriever=column)
+        engine.reports_runs = self.reports_runs
+        return engine, core.retrieve(rows)
+
+    @property
+    def example_column(self) -> str | None:
+        """The column of the examples of each sample, as `TableEngine.example_column`."""
+        return CHOSEN_EXAMPLES if self.core.by_position else self.core.index_column
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        """Return the columns that requests may show; values may bring in any, if they are looked into."""
+        if self.settings["substitution"] == "harness":
+            return names
+        read = {*self.required_columns, self.core.index_column, self.core.label_column}
+        return [name for name in names if name in read]
 
     def refuse_chat(self, what: str) -> None:
         """Refuse what isn't there for texts of a chat template.

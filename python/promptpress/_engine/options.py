@@ -12,13 +12,20 @@ import promptpress._core as _core
 from promptpress._arrow.core_tables import column_names
 from promptpress._engine.kept_columns import ALL, names_of
 from promptpress._engine.run import Part
-from promptpress.typing import KeptColumns, RowPolicy, SpanDetail
+from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail
 
-__all__ = ["ERRORS", "RenderOptions"]
+__all__ = ["ERRORS", "INDEX", "SHARED", "RenderOptions"]
 
 ERRORS = ("raise", "column", "skip")
 """What may become of a row that can't be rendered."""
 
+INDEX = "sample"
+"""The name of the index of requests that are in another order than the samples, if no other is given."""
+
+SHARED = ("prefix_group", "shared_bytes")
+"""The usual names of the columns that say how much requests have in common."""
+
+_PREFIX = "prefix"
 _DETAILED = "detailed"
 _SPANS = "spans"
 _HASH = "hash"
@@ -38,9 +45,11 @@ class RenderOptions:
         spans: True for a column of the origins of its bytes; `"detailed"`: with column, example and role.
         errors: What becomes of a row that can't be rendered: `"raise"` raises its error; `"column"` makes its requests
             null and adds a column of errors; `"skip"` leaves it out.
+        order: `"prefix"` puts requests with equal beginnings together; None keeps the order of the samples.
+        shared: True for columns of the group of each request and of the bytes that it shares with the one before.
 
     >>> RenderOptions.of(["id"], index="row")
-    RenderOptions(keep=('id',), index='row', hashes=False, spans=False, errors='raise')
+    RenderOptions(keep=('id',), index='row', hashes=False, spans=False, errors='raise', order=None, shared=False)
 
     """
 
@@ -49,6 +58,8 @@ class RenderOptions:
     hashes: bool = False
     spans: SpanDetail = False
     errors: RowPolicy = "raise"
+    order: RequestOrder | None = None
+    shared: bool = False
 
     @classmethod
     def of(
@@ -59,6 +70,8 @@ class RenderOptions:
         hashes: bool = False,
         spans: SpanDetail = False,
         errors: RowPolicy = "raise",
+        order: RequestOrder | None = None,
+        shared: bool = False,
     ) -> RenderOptions:
         """Take what a user gave.
 
@@ -68,9 +81,12 @@ class RenderOptions:
             hashes: As in the class.
             spans: As in the class.
             errors: As in the class.
+            order: As in the class. With an order there always is an index, which is called `sample` by default.
+            shared: As in the class.
 
         Raises:
-            TypeError: If `keep` holds something else than names, or `hashes`, `spans` or `errors` is something else.
+            TypeError: If `keep` holds something else than names, or another argument is something else; or if `shared`
+                is given without an order.
 
         """
         if not isinstance(hashes, bool):
@@ -82,9 +98,20 @@ class RenderOptions:
         if errors not in ERRORS:
             message = f"errors: expected {' or '.join(map(repr, ERRORS))}, found {errors!r}"
             raise TypeError(message)
-        if not (hashes or spans or index is not None) and keep == () and errors == "raise":
+        if order not in {None, _PREFIX}:
+            message = f"order: expected {_PREFIX!r} or None, found {order!r}"
+            raise TypeError(message)
+        if not isinstance(shared, bool):
+            message = f"shared: expected True or False, found {shared!r}"
+            raise TypeError(message)
+        if shared and order is None:
+            message = f"shared: the columns are those of requests in prefix order; add order={_PREFIX!r}"
+            raise TypeError(message)
+        if not (hashes or spans or index is not None or order) and keep == () and errors == "raise":
             return _PROMPTS_ALONE
-        return cls(None if keep == ALL else tuple(names_of(keep)), index, hashes, spans, errors)
+        if order is not None and index is None:
+            index = INDEX
+        return cls(None if keep == ALL else tuple(names_of(keep)), index, hashes, spans, errors, order, shared)
 
     def of_schema(self, schema: pa.Schema) -> RenderOptions:
         """Return the options with the names of all columns, if all are kept."""
@@ -126,6 +153,8 @@ class RenderOptions:
         """
         names = names or {}
         fields = [] if spans is None else [pa.field(names.get(_SPANS, _SPANS), spans)]
+        if self.shared:
+            fields += [pa.field(names.get(name, name), pa.int64()) for name in SHARED]
         if self.hashes:
             fields.append(
                 pa.field(names.get(_HASH, _HASH), _core.request_hashes(pa.array([], pa.string()), False).type)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,8 @@ class Run(ABC):
 
     def __init__(self, first: int = 0) -> None:
         self.first = first
+        self.row_number: Callable[[int], int] = int
+        """Returns the number of a sample for its place in the run, if they differ."""
         self.samples = 0
         """The number of samples that were rendered so far."""
         self.errors = RowErrors()

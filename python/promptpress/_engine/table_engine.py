@@ -22,7 +22,7 @@ from promptpress._engine.run import Run
 from promptpress._engine.sample_numbers import indexed_schema
 from promptpress._engine.schema_warnings import SchemaWarnings
 from promptpress._errors.errors import render_error
-from promptpress._fingerprint.request_hash import FINGERPRINT, with_requests_hash
+from promptpress._fingerprint.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
 from promptpress._io.as_table import as_reader, as_table
 from promptpress.typing import StreamLike, TableLike
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from promptpress._engine.filled_values import LastRun
     from promptpress._jinja.run import JinjaRun
 
-__all__ = ["TableEngine"]
+__all__ = ["CHOSEN_EXAMPLES", "TableEngine"]
+
+CHOSEN_EXAMPLES = "promptpress.examples"
+"""The column of examples that are chosen by the positions of samples, for samples in another order."""
 
 
 class TableEngine(ABC):
@@ -162,6 +165,33 @@ class TableEngine(ABC):
         """
         self.check_stream()
 
+    def in_any_order(self, rows: int) -> tuple[TableEngine, pa.Array | None]:  # noqa: ARG002 - most need no column
+        """Return an engine that renders samples in any order as this one renders them in theirs.
+
+        Args:
+            rows: The number of samples.
+
+        Returns:
+            The engine; and the values of a column `CHOSEN_EXAMPLES` that the samples need for it, if they need one.
+
+        """
+        return self, None
+
+    @property
+    def example_column(self) -> str | None:
+        """The column that says which examples each sample has: of the samples, or `CHOSEN_EXAMPLES`; None for none."""
+        return None
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        """Return the columns that requests may show.
+
+        Args:
+            names: The names of the samples' columns.
+
+        """
+        read = set(self.required_columns)
+        return [name for name in names if name in read]
+
     def undefined_names(self, schema: pa.Schema) -> list[str]:  # noqa: ARG002 - most have none
         """Say of each variable of a template that the samples don't give it, if the template doesn't provide for that.
 
@@ -221,6 +251,8 @@ class TableEngine(ABC):
         if options.index is not None:
             kept = indexed_schema(kept, options.index, keep)
         kept = kept.with_metadata({FINGERPRINT: self.fingerprint()}) if options.hashes else kept
+        if options.order is not None:
+            kept = kept.with_metadata({**(kept.metadata or {}), PREFIX_ORDER: options.index})
         return with_misspelt_columns(kept, self.misspelt_columns(schema))
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:  # noqa: ARG002 - some have no template
@@ -242,6 +274,10 @@ class TableEngine(ABC):
         """
         if self.reports_runs and not is_batch:
             warn_of_no_rows(run.first + run.samples)
+
+    def _row_number_in(self, run: Run) -> Callable[[int], int]:
+        """Return what gives the number of a row in messages, for its place in a run."""
+        return lambda row: self.row_number(run.row_number(row))
 
     def render(self, samples: TableLike, options: RenderOptions, *, is_batch: bool = False) -> pa.Table:
         """Render all samples: what `Renderer.render` returns.

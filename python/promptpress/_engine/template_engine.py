@@ -112,7 +112,7 @@ class TemplateEngine(TableEngine):
         """Keep the errors of rows next to the counts of the run; and as `TableEngine.ended`."""
         super().ended(run, is_batch=is_batch)
         if self.last_run is not None:
-            self.last_run.errors = run.errors.renumbered(self.row_number)
+            self.last_run.errors = run.errors.renumbered(self._row_number_in(run))
 
     @abstractmethod
     def texts(

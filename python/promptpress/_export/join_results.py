@@ -9,13 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow.take import rows_in_any_order
 from promptpress._errors.errors import PromptWarning, render_error, template_error
 from promptpress._errors.file_errors import OutputError
 from promptpress._export.custom_ids import CustomIds
 from promptpress._export.line_files import Path
 from promptpress._export.results import Result, read_results
 from promptpress._export.retry import write_retry
+from promptpress._fingerprint.request_hash import PREFIX_ORDER
 from promptpress._io.as_table import as_table
+from promptpress._utils import lazy_compute as pc
 from promptpress._utils.callers import callers_level
 from promptpress.typing import TableLike
 
@@ -46,6 +49,9 @@ def join(
     retry: Path | None = None,
 ) -> pa.Table:
     """Join the results of batches to the rows of the exported table, in the rows' order.
+
+    Rows that were rendered in prefix order come in the order of their samples again, if the table has the metadata that
+    `render` gives it, as files of Parquet and Arrow keep it.
 
     Results may come in any order, from any number of files, and some may be missing. The output and error files
     of OpenAI's Batch API, of vLLM's `run-batch` and of LiteLLM are read. If a request has several results, a success
@@ -109,7 +115,7 @@ def joined(
     prefix: str,
 ) -> tuple[pa.Table, list[str]]:
     """Join results to the rows of the exported table, as `join`; return the ids of the rows without an answer, too."""
-    exported = as_table(table)
+    exported = _in_order_of_samples(as_table(table))
     names = [f"{prefix}{name}" for name in (*_COLUMNS, *(["result"] if raw else []))]
     clashes = [name for name in names if name in exported.column_names]
     if clashes:
@@ -132,6 +138,18 @@ def joined(
     for name, column in zip(names, columns, strict=True):
         exported = exported.append_column(name, column)
     return exported, [text for text, row in rows.items() if (result := by_row[row]) is None or not result.succeeded]
+
+
+def _in_order_of_samples(table: pa.Table) -> pa.Table:
+    """Return a table with its rows in the order of their samples, if it was rendered in another one."""
+    metadata = table.schema.metadata or {}
+    index = metadata.get(PREFIX_ORDER.encode(), b"").decode()
+    if index not in table.schema.names or not len(table):
+        return table
+    rows = pc.sort_indices(table.column(index)).cast(pa.int64())
+    columns = [rows_in_any_order(column, rows) for column in table.columns]
+    metadata = {key: value for key, value in metadata.items() if key != PREFIX_ORDER.encode()}
+    return pa.Table.from_arrays(columns, schema=table.schema.with_metadata(metadata))
 
 
 def _by_row(results: Iterable[Result], rows: dict[str, int], pattern: str) -> list[Result | None]:

@@ -8,10 +8,13 @@ import pyarrow as pa
 
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["FINGERPRINT", "HASH", "VERSION", "RequestsHash", "with_requests_hash"]
+__all__ = ["FINGERPRINT", "HASH", "PREFIX_ORDER", "VERSION", "RequestsHash", "with_requests_hash"]
 
 FINGERPRINT, HASH, VERSION = "promptpress.fingerprint", "promptpress.hash", "promptpress.version"
 """Keys of metadata, in tables and in files."""
+
+PREFIX_ORDER = "promptpress.prefix_order"
+"""The key of the name of the index, by which requests in prefix order are put back into the order of the samples."""
 
 
 class RequestsHash:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.ordered_rendering import render_table
 from promptpress._engine.template_engine import checked_output
 from promptpress._errors.errors import PromptWarning, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
@@ -20,7 +21,7 @@ from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_s
 from promptpress._jinja.chat.sources import templates_of
 from promptpress._renderers.template_renderer import TemplateRenderer
 from promptpress._utils.callers import callers_level
-from promptpress.typing import KeptColumns, RowPolicy, SpanDetail, StringLayout, TableLike
+from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail, StringLayout, TableLike
 
 __all__ = ["ChatTemplate"]
 
@@ -155,6 +156,8 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         hashes: bool = False,
         spans: SpanDetail = False,
         errors: RowPolicy = "raise",
+        order: RequestOrder | None = None,
+        shared: bool = False,
     ) -> pa.Table:
         """Render all conversations.
 
@@ -171,6 +174,8 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
                 `tool_calls[0].function.arguments`; `example` is null.
             errors: As `Renderer.render`: `"column"` puts the error of a row into a column `error`, `"skip"` leaves the
                 row out.
+            order: As `Renderer.render`: `"prefix"` puts texts with equal beginnings together.
+            shared: As `Renderer.render`.
 
         Returns:
             One row a conversation: the index (int64), the kept columns, then `prompt`, `spans`, `hash`
@@ -191,9 +196,8 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         [(None, None, None), (0, 'user', 'content')]
 
         """
-        return self._engine.render(
-            conversations, RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
-        )
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
+        return render_table(self._engine, conversations, options)
 
     @property
     def required_columns(self) -> list[str]:

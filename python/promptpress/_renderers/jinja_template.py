@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from promptpress._engine.jinja_engine import JinjaEngine
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.ordered_rendering import render_table
 from promptpress._engine.template_engine import checked_output
 from promptpress._errors.errors import template_error
 from promptpress._jinja.compiler.compile import outlook
 from promptpress._jinja.sandbox.environments import ENVIRONMENTS
 from promptpress._renderers.template_renderer import TemplateRenderer
-from promptpress.typing import KeptColumns, RowPolicy, SpanDetail, StringLayout, TableLike
+from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail, StringLayout, TableLike
 
 __all__ = ["JinjaTemplate"]
 
@@ -101,6 +102,8 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         hashes: bool = False,
         spans: SpanDetail = False,
         errors: RowPolicy = "raise",
+        order: RequestOrder | None = None,
+        shared: bool = False,
     ) -> pa.Table:
         """Render all rows.
 
@@ -114,6 +117,8 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
                 so its origins aren't known). `"detailed"` adds the `column`, and `example` and `role`, which are null.
             errors: As `Renderer.render`: `"column"` puts the error of a row into a column `error`, `"skip"` leaves the
                 row out.
+            order: As `Renderer.render`: `"prefix"` puts texts with equal beginnings together.
+            shared: As `Renderer.render`.
 
         Returns:
             One row a row of the table: the index (int64), the kept columns, then `prompt`, `spans`, `hash` and
@@ -134,7 +139,8 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         {'start': 3, 'end': 6, 'source': 'field', 'column': 'q', 'example': None, 'role': None}
 
         """
-        return self._engine.render(table, RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors))
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
+        return render_table(self._engine, table, options)
 
     @property
     def required_columns(self) -> list[str]:

@@ -14,6 +14,7 @@ from promptpress.typing import (
     ControlTokens,
     KeptColumns,
     Mask,
+    RequestOrder,
     RowPolicy,
     SpanDetail,
     StreamLike,
@@ -205,6 +206,8 @@ class PromptRenderer(TableRenderer[Engine]):
         hashes: bool = False,
         spans: SpanDetail = False,
         errors: RowPolicy = "raise",
+        order: RequestOrder | None = None,
+        shared: bool = False,
     ) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
 
@@ -215,6 +218,8 @@ class PromptRenderer(TableRenderer[Engine]):
             hashes: As in `render`.
             spans: As in `render`.
             errors: As in `render`.
+            order: As in `render`.
+            shared: As in `render`.
 
         Returns:
             The schema of `render` and `stream`.
@@ -228,5 +233,5 @@ class PromptRenderer(TableRenderer[Engine]):
         prompt: large_string
 
         """
-        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
         return self._engine.output_schema(schema, options)

@@ -17,6 +17,7 @@ from promptpress._engine.conversation import Conversation
 from promptpress._engine.filled_values import LastRun
 from promptpress._engine.notes import find_notes, table_of
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.ordered_rendering import render_table
 from promptpress._errors.remedies import known_arguments
 from promptpress._io.as_table import as_table
 from promptpress._prompts.preview import Preview, preview_of
@@ -32,6 +33,7 @@ from promptpress.typing import (
     Label,
     Mode,
     Output,
+    RequestOrder,
     RowPolicy,
     SpanDetail,
     StreamLike,
@@ -235,6 +237,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         hashes: bool = False,
         spans: SpanDetail = False,
         errors: RowPolicy = "raise",
+        order: RequestOrder | None = None,
+        shared: bool = False,
     ) -> pa.Table:
         """Render all samples.
 
@@ -255,6 +259,14 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
                 makes its prompts null and says why in a column `error`, which is null for all others; `"skip"` leaves
                 the sample out. The others are what they would be if nothing was wrong. `last_run` counts the samples
                 with errors. What is wrong with the whole table is raised.
+            order: `"prefix"` puts requests with equal beginnings together, so that an engine that caches prefixes reads
+                them once: requests with the same examples, among them those with equal values of the column that
+                comes first, and so on. Groups come in the order of their first samples, and all requests of a sample
+                stay together. There is an index then, which is called `sample` by default. It takes 24 bytes of memory
+                a sample. None: the order of the samples.
+            shared: With an order, whether to add `prefix_group` (int64), which is the same for requests whose first
+                column or examples are equal, and `shared_bytes` (int64): with how many equal bytes a request and the
+                one before it begin. Of messages, the bytes of their texts count.
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
@@ -277,8 +289,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         {'start': 3, 'end': 8, 'source': 'field'}
 
         """
-        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
-        return self._engine.render(samples, options)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
+        return render_table(self._engine, samples, options)
 
     def converse(self, samples: TableLike) -> Conversation:
         """Begin conversations in which the model's own replies are part of the later requests.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._io.as_table import as_reader, as_table
 from promptpress._io.tokenizer import TokenCounter, load_tokenizer, text_parts
+from promptpress._statistics.prefix_cache import CACHE_BLOCK, PrefixCaches
 from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress.typing import StreamLike, TableLike
 
@@ -51,6 +53,8 @@ def stats(
     *,
     tokenizer: Any = None,
     column: str | None = None,
+    cache_bytes: int | None = None,
+    cache_block: int = CACHE_BLOCK,
 ) -> Statistics:
     """Return the lengths of requests, the origins of their bytes, and the requests that are equal.
 
@@ -64,6 +68,10 @@ def stats(
             the name of a model in the local Hugging Face cache, or a `tokenizers.Tokenizer`. Needs the extra
             `promptpress[tokenizer]`. Special tokens that a tokenizer would add aren't counted.
         column: The column of requests in a rendered table; None: `prompt`.
+        cache_bytes: Simulate an engine's prefix cache of this size, which forgets the blocks that weren't used for the
+            longest time, and say which share of the bytes it finds. With a renderer, the samples are rendered in prefix
+            order too (`Renderer.render`), so they are read into memory.
+        cache_block: The bytes of a block of the cache. 64 bytes are about 16 tokens of English.
 
     Returns:
         The statistics.
@@ -73,7 +81,7 @@ def stats(
         TypeError: If samples are missing or hold no Arrow data.
         KeyError: If the rendered table has no such column.
         ImportError: If the package `tokenizers` is needed, and isn't installed.
-        ValueError: If the tokenizer can't be read; `FileNotFoundError` if there is none.
+        ValueError: If the tokenizer can't be read (`FileNotFoundError` if there is none), or no block fits the cache.
 
     >>> import pyarrow as pa
     >>> from promptpress import Renderer
@@ -85,6 +93,7 @@ def stats(
 
     """
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
+    caches = None if cache_bytes is None else PrefixCaches(cache_bytes, cache_block)
     if isinstance(renderer_or_rendered, TableRenderer):
         if samples is None:
             message = "stats(renderer, samples): the samples are missing"
@@ -93,20 +102,29 @@ def stats(
             message = "column= is of rendered tables; a renderer says itself what its requests are"
             raise TypeError(message)
         engine = engine_of(renderer_or_rendered)
+        table = None if caches is None else as_table(samples)
+        samples = samples if table is None else table
         if isinstance(engine, ConfiguredEngine) and engine.chat is None:
-            return _of_configuration(engine, samples, counter)
-        return _of_template(engine, samples, counter)
+            statistics = _of_configuration(engine, samples, counter, caches)
+        else:
+            statistics = _of_template(engine, samples, counter, caches)
+        if caches is None or table is None:
+            return statistics
+        caches.add_prefix_order(engine, table)
+        return replace(statistics, prefix_cache=caches.table())
     if samples is not None:
         message = f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}"
         raise TypeError(message)
-    return _of_rendered(as_reader(renderer_or_rendered), column, counter)
+    statistics = _of_rendered(as_reader(renderer_or_rendered), column, counter, caches)
+    return statistics if caches is None else replace(statistics, prefix_cache=caches.table())
 
 
 class _Collector:
     """Collects the statistics of requests, batch by batch."""
 
-    def __init__(self, counter: TokenCounter | None, *, is_json: bool) -> None:
+    def __init__(self, counter: TokenCounter | None, caches: PrefixCaches | None, *, is_json: bool) -> None:
         self._counter = counter
+        self._caches = caches
         self._is_json = is_json
         self._bytes, self._characters, self._tokens = (_core.Lengths(_MAX_FIRST) for _ in range(3))
         self._duplicates = _core.Duplicates()
@@ -119,6 +137,8 @@ class _Collector:
         self._duplicates.add(self._count, _core.request_hashes(requests, self._is_json))
         if self._counter is not None:
             self._tokens.add(self._count, _token_counts(requests, self._counter, is_json=self._is_json))
+        if self._caches is not None:
+            self._caches.add(requests)
         self._count += len(requests)
 
     def statistics(
@@ -191,12 +211,14 @@ class _Locator:
         return number, None, None
 
 
-def _of_template(engine: TableEngine, samples: Any, counter: TokenCounter | None) -> Statistics:
+def _of_template(
+    engine: TableEngine, samples: Any, counter: TokenCounter | None, caches: PrefixCaches | None
+) -> Statistics:
     """Return the statistics of a Jinja or chat template's requests, whose origins aren't known."""
     engine.check_stream()
     reader = as_reader(samples)
     engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, None)
-    collector, locator = _Collector(counter, is_json=engine.writes_json), _Locator()
+    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator()
     run, first = engine.begin(RenderOptions(), engine.labels), 0
     for batch in sliced(reader):
         for part in run.parts(pa.Table.from_batches([batch]), first):
@@ -206,14 +228,17 @@ def _of_template(engine: TableEngine, samples: Any, counter: TokenCounter | None
     return collector.statistics(first, None, locator)
 
 
-def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: TokenCounter | None) -> Statistics:
+def _of_configuration(
+    engine: ConfiguredEngine, samples: Any, counter: TokenCounter | None, caches: PrefixCaches | None
+) -> Statistics:
     core = engine.core
     engine.check_table()
     table = as_table(samples) if core.label_column is not None else None
     reader = as_reader(samples) if table is None else table.to_reader()
     engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, table)
     labels = core.labels if table is None else engine.labels_of_table(table)
-    collector, locator = _Collector(counter, is_json=engine.configuration.writes_json), _Locator(labels)
+    collector = _Collector(counter, caches, is_json=engine.configuration.writes_json)
+    locator = _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
     position, origin_position = _core.StreamState(), _core.StreamState()
     first = 0
@@ -228,7 +253,9 @@ def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: TokenCoun
     return collector.statistics(first, origins, locator)
 
 
-def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: TokenCounter | None) -> Statistics:
+def _of_rendered(
+    reader: pa.RecordBatchReader, column: str | None, counter: TokenCounter | None, caches: PrefixCaches | None
+) -> Statistics:
     name = PROMPT_COLUMN if column is None else column
     try:
         index = column_of_prompts(reader.schema, name)
@@ -240,7 +267,7 @@ def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: Toke
         hint = "; column= says which holds the requests" if column is None else ""
         message = f"the table has {number} column {name!r}; it has {has}{hint}"
         raise KeyError(message) from None
-    collector = _Collector(counter, is_json=False)
+    collector = _Collector(counter, caches, is_json=False)
     for batch in sliced(reader):
         collector.add(batch.column(index))
     return collector.statistics(None, None, _Locator(is_known=False))

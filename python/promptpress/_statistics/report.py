@@ -140,6 +140,8 @@ def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
     tables += [_histogram(unit, lengths["histogram"]) for unit, lengths in units.items() if unit != "characters"]
     if statistics["by_origin"] is not None:
         tables += [_origins(statistics["by_origin"]), _columns(statistics["by_column"])]
+    if statistics["prefix_cache"] is not None:
+        tables.append(_prefix_cache(statistics["prefix_cache"]))
     duplicates = _duplicates(statistics)
     tables += [duplicates, *(_requests(title, statistics[title]) for title in ("longest", "shortest"))]
     return [table for table in tables if table.rows or table is duplicates]
@@ -181,6 +183,13 @@ def _origins(origins: Sequence[Mapping[str, Any]]) -> _Table:
 def _columns(columns: Sequence[Mapping[str, Any]]) -> _Table:
     rows = [["(no column)" if row["column"] is None else row["column"], *_size(row)] for row in columns]
     return _Table("bytes by column", ["column", "bytes", "share"], rows, [row["share"] for row in columns])
+
+
+def _prefix_cache(orders: Sequence[Mapping[str, Any]]) -> _Table:
+    sizes = f"{orders[0]['cache_bytes']:,} bytes in blocks of {orders[0]['block_bytes']:,}"
+    rows = [[f"{row['order']} order", f"{row['hit_bytes']:,}", f"{row['share']:.1%}"] for row in orders]
+    title = f"bytes that a prefix cache of {sizes} has read before"
+    return _Table(title, ["", "bytes", "share"], rows, [row["share"] for row in orders])
 
 
 def _duplicates(statistics: Mapping[str, Any]) -> _Table:

@@ -75,6 +75,8 @@ class Statistics:
         duplicate_groups: the number of such groups.
         longest: the longest requests by bytes: `request`, `sample`, `label`, `turn` and `bytes`.
         shortest: the shortest requests, with the same columns.
+        prefix_cache: what a prefix cache finds of the requests' bytes: `order` (`"samples"`, and with a renderer
+            `"prefix"`), `bytes`, `hit_bytes`, `share`, `cache_bytes` and `block_bytes`. None without `cache_bytes=`.
 
     Example:
         >>> import pyarrow as pa, promptpress as pp
@@ -99,6 +101,7 @@ class Statistics:
     duplicates: pa.Table
     longest: pa.Table
     shortest: pa.Table
+    prefix_cache: pa.Table | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics as plain data, as `promptpress stats --json` writes them.

@@ -47,7 +47,7 @@ def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="PATH", required=True, help=out)
     prompts = parser.add_argument_group(OVERRIDES)
     add_prompt_options(prompts)
-    add_shared(prompts, "--prompt-column", "--keep")
+    add_shared(prompts, "--prompt-column", "--keep", "--order")
     add_rows(parser.add_argument_group(ROWS))
 
     add = parser.add_argument_group("requests (openai-batch, vllm-batch, litellm-batch)").add_argument
@@ -58,6 +58,8 @@ def _add_options(parser: ArgumentParser) -> None:
     ids = "'{sample}-{label}', with any columns; default: the columns that identify a request"
     add("--custom-id", metavar="PATTERN", help=ids)
     add("--url", metavar="URL", help="/v1/chat/completions (default), or /v1/completions for texts")
+    keys = "with --order: give prompts with equal beginnings one prompt_cache_key (openai-batch)"
+    add("--cache-control", action="store_true", help=keys)
     add("--max-requests", type=positive, metavar="N", help="requests in a file")
     add("--max-bytes", type=positive, metavar="N", help="bytes in a file")
 

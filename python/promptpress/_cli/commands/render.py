@@ -71,6 +71,9 @@ def _add_options(parser: ArgumentParser) -> None:
     add_shared(prompts, "--keep")
     add_prompt_options(prompts)
     prompts.add_argument("--index", metavar="NAME", help="add a first column: the sample's number, from 0")
+    add_shared(prompts, "--order")
+    shared = "with --order: add columns of each prompt's group and of the bytes that it shares with the one before it"
+    prompts.add_argument("--shared", action="store_true", default=None, help=shared)
     hashes = "add a last column, hash: the first 16 bytes of each prompt's BLAKE3"
     prompts.add_argument("--hashes", action="store_true", default=None, help=hashes)
     add_rows(parser.add_argument_group(ROWS), seed=False)

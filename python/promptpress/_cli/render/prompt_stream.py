@@ -16,6 +16,8 @@ from promptpress._cli.sources.jinja_runs import RendererOrTemplate
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.ordered_rendering import ordered_batches
+from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.errors import of_row
 from promptpress._errors.file_errors import DataError, reason
@@ -80,11 +82,13 @@ def rendered(
 ) -> Iterator[pa.RecordBatch]:
     """Return a stream of rendered batches from the sample `first` on; `count` gets the sizes of finished batches.
 
-    If a column holds the labels, all samples are read before the first is rendered.
+    If a column holds the labels, or the prompts come in prefix order, all samples are read before one is rendered.
     """
     engine, labels = engine_of(renderer), None
     texts = engine.inner if isinstance(engine, TokenEngine) else engine
     engine.check_table()
+    if options.order is not None:
+        return _in_prefix_order(engine, samples, count, options)
     if isinstance(texts, ConfiguredEngine) and texts.core.label_column is not None:
         table = samples.table()
         labels = engine.labels_of_table(table)
@@ -102,6 +106,18 @@ def rendered(
     if samples.chosen is None or options.index is None:
         return batches
     return _with_row_numbers(batches, samples.chosen)
+
+
+def _in_prefix_order(
+    engine: TableEngine, samples: AnySamples, count: _Count, options: RenderOptions
+) -> Iterator[pa.RecordBatch]:
+    """Yield rendered batches in prefix order."""
+    with reading_errors(samples):
+        table = samples.table()
+        if samples.chosen is not None:
+            engine.row_number = samples.chosen.number
+        batches = ordered_batches(engine, table, options, count)
+        yield from batches if samples.chosen is None else _with_row_numbers(batches, samples.chosen)
 
 
 def has_only_prompts(

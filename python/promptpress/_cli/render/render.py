@@ -29,7 +29,7 @@ from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import held_warnings, report_notes
 from promptpress._cli.sources.template_option import TEMPLATE
 from promptpress._engine.column_engine import PromptColumn
-from promptpress._engine.options import RenderOptions
+from promptpress._engine.options import INDEX, SHARED, RenderOptions
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._errors.suggestions import close_names
@@ -99,12 +99,22 @@ def render_samples(
     `held` are the warnings that `held_warnings` collected while the renderer was made. If the file is one of many, its
     counts are kept for a resumed run. `tokens` are the arguments of `tokenize`, if prompts are to be encoded.
     """
+    _refuse_order(arguments)
     keep = keep_columns(arguments.keep, samples.schema)
-    options = RenderOptions.of(keep, arguments.index, errors=arguments.errors or "raise")
+    added = [*(["hash"] if arguments.hashes else []), *(["error"] if arguments.errors == "column" else [])]
+    added += SHARED if arguments.shared else ()
+    if arguments.order is not None and arguments.index is None:
+        arguments.index = INDEX
+    options = RenderOptions.of(
+        keep,
+        arguments.index,
+        errors=arguments.errors or "raise",
+        order=arguments.order,
+        shared=bool(arguments.shared),
+    )
     writer: RendererOrTemplate | TokenRenderer = renderer
     if tokens is not None:
         writer = TokenRenderer(token_engine(engine_of(renderer), tokens, options))
-    added = [*(["hash"] if arguments.hashes else []), *(["error"] if arguments.errors == "column" else [])]
     refuse_clash(writer, samples.schema, keep, arguments.config, added)
     schema = writer.output_schema(samples.schema, keep=keep)
     _refuse_index(arguments.index, Stamp(writer, schema, out.format, hashes=bool(arguments.hashes)).schema)
@@ -156,6 +166,14 @@ def render_samples(
     if not arguments.quiet:
         counts.report()
     return done
+
+
+def _refuse_order(arguments: Namespace) -> None:
+    """Refuse `--shared` without an order, and an order in a run that could be resumed."""
+    if arguments.shared and arguments.order is None:
+        raise UsageError("--shared: the columns are those of prompts in prefix order; add --order prefix")
+    if arguments.resume and arguments.order is not None:
+        raise UsageError("--order with --resume: a run is continued in the order of the samples; leave one of both out")
 
 
 def _schema(renderer: RendererOrTemplate | TokenRenderer, samples: AnySamples, options: RenderOptions) -> pa.Schema:

@@ -14,7 +14,8 @@ from promptpress._tokens.settings import TokenSettings
 
 def tokenize(arguments: Namespace) -> ExitCode:
     """Render the samples of a command line, and encode the prompts."""
-    arguments.hashes = arguments.print_first = False
+    arguments.hashes = arguments.print_first = arguments.shared = False
+    arguments.order = None
     settings = {
         "mask": arguments.mask,
         "labels": arguments.token_labels,

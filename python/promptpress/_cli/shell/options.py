@@ -11,7 +11,7 @@ from promptpress._errors.file_errors import UsageError
 from promptpress._io.read.chosen_rows import RowChoice
 from promptpress._io.read.formats import FORMATS
 from promptpress._io.write.formats import OUT_FORMATS
-from promptpress.typing import Dialect, Mode, Output, StringLayout, Substitution
+from promptpress.typing import Dialect, Mode, Output, RequestOrder, StringLayout, Substitution
 
 EXAMPLES = "the rows that few-shot examples come from (the train split)"
 OVERRIDES = "prompts (these options override the configuration)"
@@ -36,6 +36,7 @@ _SHARED: dict[str, dict[str, Any]] = {
         "help": "only the samples for which a condition holds: \"level > 3 AND topic = 'sums'\"",
     },
     "--no-clobber": {"action": "store_true", "help": "refuse to overwrite an output that exists"},
+    "--order": {"choices": get_args(RequestOrder), "help": "prefix: put prompts with equal beginnings together"},
     "--out-format": {"choices": tuple(OUT_FORMATS), "help": "the format of --out; default: by suffix"},
     "--prompt-column": {"metavar": "NAME", "help": "the column of prompts in a rendered file (prompt)"},
     "--quiet": {"action": "store_true", "help": "no notes"},

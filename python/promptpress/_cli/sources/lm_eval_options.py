@@ -13,6 +13,8 @@ _OTHER_OPTIONS = (
     *(
         "keep",
         "index",
+        "order",
+        "shared",
         "hashes",
         "template",
         "shots",

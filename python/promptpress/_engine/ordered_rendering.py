@@ -1,0 +1,172 @@
+"""Requests in prefix order: those with equal beginnings follow each other, so that an engine finds them in its cache.
+
+The order is made of the plan and the samples' columns, before anything is rendered (`src/prefix_order`). A sample takes
+24 bytes of memory at most, and 8 when the order is known. Then the samples are rendered in this order, batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+import promptpress._core as _core
+from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.rows_in_order import rows_in_order
+from promptpress._core import RenderError
+from promptpress._engine.leading_columns import leading_columns
+from promptpress._engine.options import SHARED, RenderOptions
+from promptpress._engine.rendering import rendered_batches
+from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
+from promptpress._errors.errors import of_row
+from promptpress._fingerprint.request_hash import with_requests_hash
+from promptpress._io.as_table import as_table
+from promptpress.typing import TableLike
+
+__all__ = ["PrefixOrder", "ordered_batches", "prefix_order", "render_table"]
+
+_BATCH_ROWS = 1 << 16
+"""The number of samples that are copied and rendered at a time, as many as the core renders into one array."""
+
+
+class PrefixOrder(NamedTuple):
+    """The order of samples in which requests with equal beginnings follow each other.
+
+    Args:
+        rows: The number (int64) of the sample in each place.
+        groups: The number (int64) of the group in each place; None if it wasn't asked for.
+        moves: False if the samples are in this order already.
+
+    """
+
+    rows: pa.Array
+    groups: pa.Array | None
+    moves: bool
+
+
+def prefix_order(
+    engine: TableEngine, table: pa.Table, labels: list[Any] | None, *, has_groups: bool = False
+) -> PrefixOrder:
+    """Order samples by what their requests begin with: by plan, without rendering them.
+
+    Args:
+        engine: The engine that renders the samples.
+        table: All samples, with the column `CHOSEN_EXAMPLES` if it is needed.
+        labels: The labels that each sample is rendered with.
+        has_groups: True for the groups of samples whose first column is equal.
+
+    """
+    samples = table.drop_columns([CHOSEN_EXAMPLES]) if CHOSEN_EXAMPLES in table.column_names else table
+    names = leading_columns(engine, samples, labels)
+    if names:
+        try:
+            return PrefixOrder(*_core.prefix_order(for_core(table.select(names))[0], has_groups))
+        except RenderError as error:
+            # A value that can't be read is an error of its row, as the rendering says, or ends it.
+            if error.code == "limit_exceeded":
+                raise
+    # Without a column, all requests are equal.
+    rows = _core.repeated_rows(0, len(table), 1)
+    return PrefixOrder(rows, _core.repeated_rows(0, 1, len(table)) if has_groups else None, moves=False)
+
+
+def ordered_batches(
+    engine: TableEngine,
+    table: pa.Table,
+    options: RenderOptions,
+    count: Callable[[int], object] = int,
+    *,
+    is_silent: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """Render a table in prefix order.
+
+    Args:
+        engine: The engine.
+        table: All samples.
+        options: The columns next to the prompts, with an order and an index.
+        count: Gets the number of samples of each batch that is rendered.
+        is_silent: True if nothing is said of the samples, because their rendering in their own order does.
+
+    Yields:
+        The output, whose index has the numbers of the samples.
+
+    Raises:
+        TemplateError: As `TableEngine.render`.
+        RenderError: As `TableEngine.render`: of rows that can't be rendered, that of the first one in prefix order.
+
+    """
+    options = options.of_schema(table.schema)
+    schema = engine.output_schema(table.schema, options)
+    engine.check_table()
+    if not is_silent:
+        engine.warn(schema, table.schema, table)
+    labels = engine.labels_of_table(table)
+    ordered_engine, choices = engine.in_any_order(len(table))
+    read = {*engine.columns_read(table.column_names), *options.kept}
+    # A table without any column would have no rows.
+    table = table.select([n for n in table.column_names if n in read] or table.column_names[:1])
+    if choices is not None:
+        table = table.append_column(CHOSEN_EXAMPLES, choices)
+    order = prefix_order(engine, table, labels, has_groups=options.shared)
+    without_order = replace(options, order=None, shared=False)
+    run = ordered_engine.begin(without_order, labels)
+    run.row_number = lambda row: int(order.rows[row].as_py())
+    in_order = rows_in_order(table, order.rows, _BATCH_ROWS) if order.moves else iter(table.to_batches(_BATCH_ROWS))
+    batches = _counted(in_order, count)
+    indices = _shared_indices(schema, options)
+    inner = pa.schema([field for index, field in enumerate(schema) if index not in indices])
+    prompts = indices.start - 1 - int(options.spans is not False)
+    shared = _core.SharedBytes()
+    try:
+        for batch in rendered_batches(run, batches, inner, without_order):
+            columns = batch.columns
+            if order.groups is not None:
+                columns[indices.start : indices.start] = [order.groups.take(columns[0]), shared.add(columns[prompts])]
+            columns[0] = order.rows.take(columns[0])
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+    except RenderError as error:
+        if error.row is None or not 0 <= error.row < len(order.rows):
+            raise
+        raise of_row(error, run.row_number(error.row)) from error.__cause__
+    if not is_silent:
+        engine.ended(run)
+
+
+def _counted(batches: Iterator[pa.RecordBatch], count: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = batch.num_rows
+        yield batch
+        del batch
+        count(rows)
+
+
+def _shared_indices(schema: pa.Schema, options: RenderOptions) -> range:
+    """Return the indices of the columns that say what requests share; none if they aren't asked for."""
+    if not options.shared:
+        return range(0)
+    end = len(schema) - int(options.hashes) - int(options.has_error_column)
+    return range(end - len(SHARED), end)
+
+
+def render_table(engine: TableEngine, samples: TableLike, options: RenderOptions) -> pa.Table:
+    """Render all samples, in their own order or in prefix order: what `Renderer.render` returns.
+
+    Args:
+        engine: The engine.
+        samples: Anything that holds a table.
+        options: The columns next to the prompts, and the order.
+
+    Raises:
+        TemplateError: As `TableEngine.render`.
+        RenderError: As `TableEngine.render`.
+        TypeError: If the samples are no table.
+
+    """
+    if options.order is None:
+        return engine.render(samples, options)
+    table = as_table(samples)
+    schema = engine.output_schema(table.schema, options.of_schema(table.schema))
+    rendered = pa.Table.from_batches(ordered_batches(engine, table, options), schema)
+    return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered

@@ -1,0 +1,151 @@
+"""`--order prefix` of `render` and `export`, `join` after it, and `stats --cache`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from promptpress._cli import main
+from promptpress._cli.shell.errors import ExitCode
+
+ROWS = 60
+SAMPLES = pa.table(
+    {
+        "topic": [f"topic {n % 4}, " * 12 for n in range(ROWS)],
+        "q": [f"number {n}" for n in range(ROWS)],
+        "chat": [
+            [{"role": "system", "content": f"s{n % 3}"}, {"role": "user", "content": f"u{n}"}] for n in range(ROWS)
+        ],
+    }
+)
+TEMPLATE = ("--template", "{topic}: {q}", "--data", "data.parquet", "--quiet")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(SAMPLES, "data.parquet", row_group_size=25)
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    return main(list(arguments))
+
+
+def lines(path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def test_render_writes_what_the_renderer_gives() -> None:
+    expected = pp.Renderer("{topic}: {q}").render(SAMPLES, keep=["q"], order="prefix", shared=True)
+    for out in ("out.jsonl", "out.parquet"):
+        assert run("render", *TEMPLATE, "--out", out, "--order", "prefix", "--shared", "--keep", "q") == 0
+    assert lines("out.jsonl") == expected.to_pylist() == pq.read_table("out.parquet").to_pylist()
+    assert expected["sample"].to_pylist() == [n for first in range(4) for n in range(first, ROWS, 4)]
+    hashed = ("--order", "prefix", "--index", "row", "--hashes", "--shared", "--errors", "column")
+    assert run("render", *TEMPLATE, "--out", "hashed.parquet", *hashed) == 0
+    names = ["row", "prompt", "hash", "prefix_group", "shared_bytes", "error"]
+    assert pq.read_table("hashed.parquet").column_names == names
+
+
+def test_chosen_rows_keep_their_numbers() -> None:
+    assert run("render", *TEMPLATE, "--out", "out.jsonl", "--order", "prefix", "--where", "q LIKE '%5'") == 0
+    assert [row["sample"] for row in lines("out.jsonl")] == [5, 25, 45, 15, 35, 55]
+
+
+@pytest.mark.parametrize("rendered_first", [False, True])
+def test_join_restores_the_order_of_what_export_has_written(rendered_first: bool) -> None:
+    source = TEMPLATE
+    if rendered_first:
+        assert run("render", *TEMPLATE, "--out", "prompts.parquet", "--order", "prefix", "--output", "openai") == 0
+        source = ("prompts.parquet", "--quiet")
+    order = () if rendered_first else ("--order", "prefix")
+    assert run("export", "openai-batch", *source, "--out", "in.jsonl", "--model-name", "m", *order) == 0
+    sent = [int(line["custom_id"]) for line in lines("in.jsonl")]
+    assert sent == [n for first in range(4) for n in range(first, ROWS, 4)]
+    assert lines("in.jsonl")[1]["body"]["messages"][0]["content"] == f"{SAMPLES['topic'][4]}: number 4"
+    results = []
+    for number in reversed(sent):
+        body = {"choices": [{"message": {"content": f"a{number}"}, "finish_reason": "stop"}]}
+        results.append({"custom_id": str(number), "response": {"status_code": 200, "body": body}, "error": None})
+    Path("results.jsonl").write_text("\n".join(map(json.dumps, results)), encoding="utf-8")
+    table = "prompts.parquet" if rendered_first else "data.parquet"
+    assert run("join", "results.jsonl", "--table", table, "--out", "joined.jsonl", "--quiet") == 0
+    assert [row["response"] for row in lines("joined.jsonl")] == [f"a{n}" for n in range(ROWS)]
+
+
+def test_exports_of_a_column_of_messages_are_put_in_order() -> None:
+    source = ("data.parquet", "--prompt-column", "chat", "--quiet")
+    assert run("export", "openai-batch", *source, "--out", "in.jsonl", "--model-name", "m", "--order", "prefix") == 0
+    assert [int(line["custom_id"]) for line in lines("in.jsonl")][:21] == [*range(0, ROWS, 3), 1]
+
+
+def test_requests_of_a_group_have_one_cache_key() -> None:
+    order = ("--order", "prefix", "--cache-control", "--body-columns", "user=q")
+    assert run("export", "openai-batch", *TEMPLATE, "--out", "in.jsonl", "--model-name", "m", *order) == 0
+    begin = pp.Renderer("{topic}: {q}", output="openai").fingerprint()[:8]
+    bodies = [line["body"] for line in lines("in.jsonl")]
+    assert [body["prompt_cache_key"] for body in bodies] == [f"{begin}-{n // 15}" for n in range(ROWS)]
+    assert bodies[1]["user"] == "number 4"
+    assert [int(line["custom_id"]) for line in lines("in.jsonl")][:3] == [0, 4, 8]
+
+
+OPENAI = ["export", "openai-batch", *TEMPLATE, "--model-name", "m", "--cache-control"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["render", *TEMPLATE, "--shared"], ExitCode.USAGE, "--shared"),
+        (["render", *TEMPLATE, "--order", "prefix", "--resume"], ExitCode.USAGE, "--order with --resume"),
+        (["render", *TEMPLATE, "--order", "prefix", "--index", "prompt"], ExitCode.USAGE, "--index prompt"),
+        (["export", "ray", "data.parquet", "--prompt-column", "q", "--order", "prefix"], ExitCode.USAGE, "--order"),
+        (OPENAI, ExitCode.USAGE, "add --order prefix"),
+        ([*OPENAI, "--order", "prefix", "--url", "/v1/completions"], ExitCode.USAGE, "/v1/chat/completions"),
+        ([*OPENAI, "--order", "prefix", "--body", '{"prompt_cache_key": "a"}'], ExitCode.USAGE, "already"),
+        (["export", "ray", *TEMPLATE, "--order", "prefix", "--cache-control"], ExitCode.USAGE, "openai-batch"),
+        (["stats", *TEMPLATE, "--cache-block", "3"], ExitCode.USAGE, "--cache-block"),
+        (["stats", *TEMPLATE, "--cache", "3"], ExitCode.USAGE, "--cache 3"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    arguments: list[str], code: ExitCode, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = [] if arguments[0] == "stats" else ["--out", "out.parquet"]
+    assert run(*arguments, *out) == code
+    assert message in capsys.readouterr().err
+
+
+def test_stats_say_what_a_cache_finds(capsys: pytest.CaptureFixture[str]) -> None:
+    cache = ("--cache", "256", "--cache-block", "16")
+    assert run("stats", *TEMPLATE, *cache, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["prefix_cache"]
+    assert [row["order"] for row in rows] == ["samples", "prefix"]
+    assert rows[0]["share"] < 0.1
+    assert rows[1]["share"] > 0.8
+    assert run("stats", *TEMPLATE, *cache) == 0
+    assert "a prefix cache of 256 bytes in blocks of 16" in capsys.readouterr().out
+    assert run("render", *TEMPLATE, "--out", "out.parquet", "--order", "prefix") == 0
+    assert run("stats", "out.parquet", *cache, "--json", "--quiet") == 0
+    (row,) = json.loads(capsys.readouterr().out)["prefix_cache"]
+    assert (row["order"], row["hit_bytes"]) == ("samples", rows[1]["hit_bytes"])
+
+
+def test_statistics_in_python() -> None:
+    statistics = pp.stats(pp.Renderer("{topic}: {q}"), SAMPLES, cache_bytes=1000, cache_block=10)
+    assert statistics.prefix_cache is not None
+    assert statistics.prefix_cache["order"].to_pylist() == ["samples", "prefix"]
+    assert "prefix cache of 1,000 bytes" in str(statistics)
+    template = pp.JinjaTemplate("{{ topic }}: {{ q }}")
+    other = pp.stats(template, SAMPLES, cache_bytes=1000, cache_block=10)
+    assert other.prefix_cache is not None
+    assert other.prefix_cache.equals(statistics.prefix_cache)
+    assert pp.stats(pp.Renderer("{q}"), SAMPLES).prefix_cache is None
+    for sizes in ((0, 10), (5, 10), (10, 0)):
+        with pytest.raises(ValueError, match="cache_bytes"):
+            pp.stats(pp.Renderer("{q}"), SAMPLES, cache_bytes=sizes[0], cache_block=sizes[1])
