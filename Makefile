@@ -35,7 +35,8 @@ WHEEL := .venv-wheel
 WHEELS := target/wheels
 
 # Benches whose peers are of other versions than the harnesses are.
-JINJA_BENCHES := benches/test_jinja_rates.py benches/test_chat_rates.py benches/test_lm_eval_rates.py benches/test_compile_corpus.py
+JINJA_BENCHES := benches/test_jinja_rates.py benches/test_chat_rates.py benches/test_integration_rates.py benches/test_lm_eval_rates.py \
+                 benches/test_compile_corpus.py
 
 # A wheel for Linux is linked by zig against an old C library, and maturin refuses one that needs a newer one. What is
 # linked against this machine's own may need the newest.
@@ -93,7 +94,7 @@ test-full: $(VENV)/.built test-engines test-exports test-harness test-jinja test
 	$(CARGO_TEST)
 	$(BIN)/python -m pytest $(PARALLEL) -m "full or not full"
 
-test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
+test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal to one process; expressions, functions and maps
 	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
 
 test-dask: $(DASK)/.built ## the tests of one engine, Dask, on processes of its own: the sample of test-engines in .ci/run
@@ -106,7 +107,7 @@ test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCom
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness $(PARALLEL) $(HARNESS_ARGS)
 
 test-jinja: $(JINJA)/.requirements $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval
-	PYTHONPATH=$(abspath python) $(JINJA)/bin/python -m pytest tests/jinja_engines $(PARALLEL) $(JINJA_ARGS)
+	PYTHONPATH=$(abspath python) $(JINJA)/bin/python -m pytest tests/jinja_engines tests/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
 
 test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
 	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \

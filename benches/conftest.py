@@ -11,7 +11,9 @@ import pytest
 
 # `make bench-jinja` runs these: their peers are of other versions than the harnesses want.
 collect_ignore = (
-    [] if find_spec("transformers") else ["test_jinja_rates.py", "test_chat_rates.py", "test_lm_eval_rates.py"]
+    []
+    if find_spec("transformers")
+    else ["test_jinja_rates.py", "test_chat_rates.py", "test_integration_rates.py", "test_lm_eval_rates.py"]
 )
 
 

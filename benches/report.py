@@ -249,6 +249,11 @@ def jinja(results: Results) -> Iterator[str]:
             "Chats",
             "Conversations by `ChatTemplate`, transformers' `render_jinja_template`, jinja2, minijinja-py.",
         ),
+        "where": (
+            "Where people work",
+            "Conversations in Polars, DuckDB and datasets by `ChatTemplate`, with all threads; one at a time and as a "
+            "batch by the drop-in for `apply_chat_template`; transformers, jinja2 and DuckDB's minijinja extension.",
+        ),
         "lm_eval": ("lm-eval", "Documents whose requests are built: `requests` makes a table, the others objects."),
     }
     for kind, (title, about_kind) in about.items():

@@ -141,6 +141,9 @@ def jinja_targets() -> Iterator[Target]:
     for workload, bound in (("chatml", 150), ("llama3", 150), ("qwen3-5", 60)):
         figure = way("chat", workload, "template", "transformers")
         yield Target(f"chats, {workload}: `ChatTemplate` to transformers", figure, bound)
+    for workload in ("chatml", "qwen3-5"):
+        figure = way("where", workload, "drop-in", "transformers")
+        yield Target(f"one chat at a time, {workload}: the drop-in to transformers", figure, 1.5)
     for ours, other, what, bound in (
         ("backend", "lm_eval", "the backend to lm-eval", 200),
         ("backend", "compile cache", "the same to lm-eval with templates compiled once", 4),

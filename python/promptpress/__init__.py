@@ -19,9 +19,13 @@ from promptpress._utils.public_names import name_publicly as _name_publicly
 
 if _TYPE_CHECKING:
     from promptpress import aisbench as aisbench
+    from promptpress import datasets as datasets
+    from promptpress import duckdb as duckdb
     from promptpress import export, lm_eval
     from promptpress import opencompass as opencompass
     from promptpress import openicl as openicl
+    from promptpress import polars as polars
+    from promptpress import transformers as transformers
     from promptpress._renderers.chat_template import ChatTemplate as ChatTemplate
     from promptpress._renderers.jinja_template import JinjaTemplate as JinjaTemplate
 
@@ -52,7 +56,9 @@ __all__ = [
 _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
 
 
-_MODULES = ("aisbench", "export", "lm_eval", "openicl", "opencompass")
+_MODULES = (
+    *("aisbench", "datasets", "duckdb", "export", "lm_eval", "openicl", "opencompass", "polars", "transformers"),
+)
 _CLASSES = ("ChatTemplate", "JinjaTemplate")
 
 

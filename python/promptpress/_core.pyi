@@ -352,6 +352,8 @@ class JinjaProgram:
         block: Sequence[tuple[Any, ...]],
         reasons: Sequence[str],
     ) -> JinjaProgram: ...
+    def text(self, texts: list[str]) -> str | None:
+        """Render one row whose only column has a list of texts; None if it is given up."""
 
 def render_jinja(
     programs: list[JinjaProgram | None],

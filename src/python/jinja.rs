@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, LargeListArray, LargeStringArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -56,6 +58,45 @@ impl JinjaProgram {
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.program.columns.clone()
+    }
+
+    /// Render one row whose only column has the list `texts`. Return None if the row is given up, or if a text has a
+    /// lone surrogate, which UTF-8 can't represent.
+    ///
+    /// A table of one row takes many times as long, because arrays cross the interpreter's border.
+    fn text<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyList>) -> PyResult<Option<Bound<'py, PyString>>> {
+        let (mut ends, mut bytes) = (vec![0_i64], Vec::new());
+        for text in texts {
+            let Ok(text) = text.cast::<PyString>()?.to_cow() else { return Ok(None) };
+            bytes.extend_from_slice(text.as_bytes());
+            ends.push(bytes.len() as i64);
+        }
+        let host = Interpreter::new(None, None);
+        let render = || row_text(&self.program, ends, bytes, &host);
+        let rendered = detached_rows(py, Some(&host), 1, render)?;
+        let array = rendered.map_err(|error| to_python(py, &error, host.failure()))?;
+        Ok(array.map(|array| PyString::new(py, array.as_string::<i64>().value(0))))
+    }
+}
+
+/// Render a row whose only column is a list of texts, which are UTF-8. Return None if the row is given up.
+fn row_text(program: &Program, ends: Vec<i64>, bytes: Vec<u8>, host: &Interpreter) -> Result<Option<ArrayRef>> {
+    let malformed = |error: ArrowError| Error::render(Code::InternalError, error.to_string());
+    let texts = LargeStringArray::try_new(OffsetBuffer::new(ends.into()), bytes.into(), None).map_err(malformed)?;
+    let item = Arc::new(Field::new_list_field(DataType::LargeUtf8, false));
+    let column: ArrayRef =
+        Arc::new(LargeListArray::new(item, OffsetBuffer::from_lengths([texts.len()]), Arc::new(texts), None));
+    let columns = program.columns.iter().map(|name| (name, column.clone()));
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) =
+        columns.map(|(name, column)| (Field::new(name, column.data_type().clone(), false), column)).unzip();
+    let batch =
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(malformed)?;
+    let programs = [Some(program)];
+    let rendering = Rendering::new(&programs, None, &batch)?;
+    match evaluated(&rendering, 0, Layout::LargeString, host)? {
+        Slice::Done(arrays) => Ok(arrays.into_iter().next()),
+        Slice::Open(_) => Ok(None),
     }
 }
 

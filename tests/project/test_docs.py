@@ -80,12 +80,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+NEEDED = {"integrations.md": ("polars", "duckdb", "datasets", "jinja2")}
+"""Packages that the blocks of a page need, which aren't promptpress's own."""
+
 # What is odd and kept is shown where it is listed.
 PAGE_PARAMETERS = [pytest.param(page, marks=UNWARNED if page.name == "fidelity.md" else ()) for page in PAGES]
 
 
 @pytest.mark.parametrize("page", PAGE_PARAMETERS, ids=[page.name for page in PAGES])
 def test_blocks(page: Path, folder: Path) -> None:
+    for package in NEEDED.get(page.name, ()):
+        pytest.importorskip(package)
     namespace: dict[str, object] = {"__name__": "docs"}
     for block in blocks(page):
         if block.language == "python":

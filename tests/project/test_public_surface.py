@@ -36,6 +36,8 @@ PUBLIC = {
         *("BasePromptTemplate", "MMPromptTemplate", "MultiTurnPromptTemplate"),
         *("get_round_index", "is_mm_prompt", "request_messages"),
     ),
+    "promptpress.datasets": ("render",),
+    "promptpress.duckdb": ("register",),
     "promptpress.export": (
         *("Written", "alpaca", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "preference"),
         *("prompt_completion", "ray_rows", "sharegpt", "vllm_batch"),
@@ -48,7 +50,9 @@ PUBLIC = {
         *("get_prompt_hash", "promptlist_to_openai"),
     ),
     "promptpress.openicl": ("PromptTemplate",),
+    "promptpress.polars": ("PromptExpressions",),
     "promptpress.run": ("main",),
+    "promptpress.transformers": ("apply_chat_template", "backend", "disable", "enable"),
     "promptpress.typing": (
         *("ArrowArrayExportable", "ArrowStreamExportable", "HuggingFaceDataset", "PyArrowDataset"),
         *("PolarsLazyFrame", "StreamingHuggingFaceDataset"),
@@ -140,6 +144,7 @@ def test_dir_shows_what_is_imported_at_its_first_use() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names, modules = (set(line.split()) for line in done.stdout.splitlines())
     lazy = {"aisbench", "export", "lm_eval", "openicl", "opencompass"}
+    lazy |= {"datasets", "duckdb", "polars", "transformers"}
     assert {*PUBLIC["promptpress"], "ChatTemplate", "JinjaTemplate", "typing", *lazy} == names
     assert not modules & {*(f"promptpress.{name}" for name in lazy), "jinja2"}
     for name in names:

@@ -10,7 +10,7 @@ from pathlib import Path
 LEARN = ["jobs", "start", "guide"]
 DO = [
     *("messages", "conversations", "media", "harness-configurations", "jinja", "tokens", "export", "prefix-order"),
-    *("command", "view", "origins", "notes", "audit", "reproduce", "faults", "scale", "backends"),
+    *("command", "view", "origins", "notes", "audit", "reproduce", "faults", "scale", "integrations", "backends"),
 ]
 LOOK_UP = ["commands", "api/index", "errors", "jinja-compiled", "fidelity", "glossary", "benchmarks", "reliability"]
 WHY = ["design"]

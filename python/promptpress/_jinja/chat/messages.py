@@ -11,14 +11,14 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["TAG", "as_openai", "cut", "normalised", "plain", "tagged"]
+__all__ = ["REASONING", "TAG", "as_openai", "cut", "normalised", "plain", "tagged"]
 
 Messages = list[Any]
 
 TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 """The mark that is put after the text that is to be continued, and is then searched in the rendered text."""
 
-_REASONING = ("reasoning_content", "thinking", "reasoning")
+REASONING = ("reasoning_content", "thinking", "reasoning")
 """Names of a message's reasoning. Templates read the first."""
 
 _SCALARS = frozenset({type(None), bool, int, float, str})
@@ -76,7 +76,7 @@ def as_openai(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
-    reasoning = next((message[key] for key in _REASONING if message.get(key) is not None), None)
+    reasoning = next((message[key] for key in REASONING if message.get(key) is not None), None)
     if reasoning is None:
         return message
     return {"thinking": reasoning, **message, "reasoning_content": reasoning}
@@ -141,8 +141,8 @@ def tagged(
         message = f'continue_final_message is set but the final message has no "{field}" to continue!'
         raise ValueError(message)
     fields = [field]
-    if field in _REASONING:
-        fields = [name for name in _REASONING if same(messages[-1].get(name), final)]
+    if field in REASONING:
+        fields = [name for name in REASONING if same(messages[-1].get(name), final)]
     if not any(name in source for name in fields):
         message = f'continue_final_message is set to "{field}" but this is not an accepted field in the chat_template'
         raise ValueError(message)

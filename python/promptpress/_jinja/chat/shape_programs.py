@@ -85,7 +85,7 @@ class ShapePrograms:
                     self._programs[number] = self.compile(self.shapes.skeleton(number))
                     new.append(number)
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
-            without = _TOO_COSTLY if self._exhausted >= MAX_EXHAUSTED else without
+            without = _TOO_COSTLY if self.is_exhausted else without
             programs = [self._programs.get(number, without) for number, _ in counts]
         if sum(rows for _, rows in counts) == len(ids) and len(counts) == 1:
             return programs, None, new
@@ -96,7 +96,7 @@ class ShapePrograms:
     def _wants_program(self, number: int, rows: int) -> bool:
         """Count rows of a shape; return true if the shape is to be compiled now."""
         self._rows[number] = total = self._rows.get(number, 0) + rows
-        if number in self._programs or len(self._programs) >= MAX_PROGRAMS or self._exhausted >= MAX_EXHAUSTED:
+        if number in self._programs or len(self._programs) >= MAX_PROGRAMS or self.is_exhausted:
             return False
         return len(self._programs) < CHEAP_PROGRAMS or total >= WORTHWHILE_ROWS
 
@@ -113,6 +113,11 @@ class ShapePrograms:
         if program is None:
             return ShapeProgram(None, tuple(f"line {line}: {why}" for line, why in bails[:1]), bails)
         return ShapeProgram(program, compiled.program.reasons, bails, skeleton)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True if compiling the template has cost too much, so that no further shape should be compiled."""
+        return self._exhausted >= MAX_EXHAUSTED
 
     def compiled(self) -> list[tuple[str, int, ShapeProgram]]:
         """Return the shapes that were compiled: skeleton, number of rows, program."""

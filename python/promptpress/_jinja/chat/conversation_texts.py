@@ -1,0 +1,249 @@
+"""Renders conversations that are Python objects, one at a time, by programs that are compared with an original."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from jinja2 import nodes
+
+import promptpress._core as _core
+from promptpress._core import TemplateError
+from promptpress._jinja.chat.message_shapes import Shape, UnreadError, frozen, shape_of, skeleton
+from promptpress._jinja.chat.messages import plain
+from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
+from promptpress._jinja.chat.shape_programs import ShapePrograms
+from promptpress._jinja.reference import Reference
+from promptpress._jinja.run import CHECKED_ONE_IN
+
+__all__ = ["ConversationTexts", "TemplateCall"]
+
+WORTHWHILE_CONVERSATIONS = 32
+"""Conversations after which their shape is compiled: Jinja2 renders 10 to 70 in the time that compiling takes."""
+MAX_TEMPLATES = 64
+"""Templates with their arguments that are kept; a further one takes the place of the oldest."""
+MAX_SHAPES = 1_000
+"""Shapes that are kept for one template."""
+MAX_COUNTED = 1 << 16
+"""Shapes that are counted before they are compiled."""
+
+Original = Callable[[Any], str]
+"""Renders a conversation as it was before."""
+
+_CLOCK = "strftime_now"
+
+_logger = logging.getLogger("promptpress.transformers")
+
+
+class TemplateCall(NamedTuple):
+    """A template with its arguments.
+
+    Args:
+        key: Equal for equal sources, arguments and times that the template reads.
+        source: The template.
+        arguments: Its arguments by name: `tools`, `documents`, `add_generation_prompt`, `continue_final_message`, and
+            the variables.
+        now: The time, if the template reads the clock.
+
+    """
+
+    key: Hashable
+    source: str
+    arguments: Mapping[str, Any]
+    now: datetime | None
+
+
+class _CompiledShape:
+    """The program of a shape.
+
+    Args:
+        program: In the core's form; None if the original renders all conversations of the shape.
+
+    """
+
+    __slots__ = ("conversations", "is_trusted", "program")
+
+    def __init__(self, program: _core.JinjaProgram | None) -> None:
+        self.program = program
+        self.is_trusted = False
+        self.conversations = 0
+
+
+class _Template:
+    """The shapes of a template with certain arguments; without programs if it can't be compiled."""
+
+    def __init__(self, settings: ChatSettings | None) -> None:
+        self.shapes: dict[Shape, _CompiledShape] = {}
+        self._programs: ShapePrograms | None = None
+        if settings is not None:
+            try:
+                self._programs = ShapePrograms(Reference(settings.source, settings.environment, settings.now), settings)
+            except TemplateError:
+                self._programs = None
+
+    def compile(self, shape: Shape) -> _CompiledShape:
+        """Compile a shape."""
+        programs = self._programs
+        if programs is None or programs.is_exhausted:
+            return _CompiledShape(None)
+        return _CompiledShape(programs.compile(json.dumps(skeleton(shape))).program)
+
+
+class ConversationTexts:
+    """Renders conversations with the texts that an original function gives, and mostly without calling it.
+
+    The original renders a conversation whose shape has been met few times. Then the template is compiled for the shape,
+    and both render the next conversation. If the texts are equal, the program renders all that follow, and one in some
+    thousand is compared again. If they differ, the original renders all conversations of the shape. It also renders
+    what can't be compiled or read, and raises all errors. Threads may share an object.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._templates: dict[Hashable, _Template] = {}
+        self._counts: dict[int, int] = {}
+
+    def call(
+        self, source: str, arguments: Mapping[str, Any], clock: Callable[[], datetime] | None = None
+    ) -> TemplateCall | None:
+        """Return a template with its arguments, for `text`; None if only the original renders it.
+
+        Args:
+            source: The template.
+            arguments: Its arguments by name, as in `TemplateCall`.
+            clock: Returns the time; None: only the original renders templates that read it.
+
+        >>> ConversationTexts().call("", {"tools": [{"name": "f"}]}) is None
+        False
+        >>> ConversationTexts().call("", {"tools": [print]}) is None
+        True
+
+        """
+        now, times = None, None
+        if _CLOCK in source:
+            formats = _time_formats(source)
+            now = clock() if clock is not None and formats is not None else None
+            if type(now) is not datetime or formats is None:
+                return None
+            try:
+                times = [now.strftime(text) for text in formats]
+            except ValueError:
+                return None
+        try:
+            key = (source, frozen(times), *[(name, frozen(value)) for name, value in arguments.items()])
+        except (UnreadError, RecursionError):
+            return None
+        return TemplateCall(key, source, arguments, now)
+
+    def text(self, call: TemplateCall, conversation: Any, original: Original) -> str | None:
+        """Return the text of a conversation; None if only the original renders conversations like it.
+
+        Args:
+            call: The template, as `call` returns it.
+            conversation: A list of messages.
+            original: Renders the conversation.
+
+        Raises:
+            Exception: What `original` raises.
+
+        """
+        if type(conversation) is not list:
+            return None
+        read = shape_of(conversation)
+        if read is None:
+            return None
+        shape, texts = read
+        template = self._templates.get(call.key)
+        compiled = None if template is None else template.shapes.get(shape)
+        if compiled is None:
+            compiled = self._counted(call, shape)
+            if compiled is None:
+                return original(conversation)
+        program = compiled.program
+        if program is None:
+            return None
+        compiled.conversations += 1
+        if compiled.is_trusted and compiled.conversations % CHECKED_ONE_IN:
+            return program.text(texts)
+        expected = original(conversation)
+        text = program.text(texts)
+        if text is not None:
+            compiled.is_trusted = text == expected
+            if not compiled.is_trusted:
+                compiled.program = None
+                _logger.warning("a program differs from the chat template, which renders its shape from now on")
+        return expected
+
+    def _counted(self, call: TemplateCall, shape: Shape) -> _CompiledShape | None:
+        """Count a conversation; return its compiled shape if it occurs often enough."""
+        number = hash((call.key, shape))
+        with self._lock:
+            if len(self._counts) >= MAX_COUNTED:
+                self._counts.clear()
+            self._counts[number] = count = self._counts.get(number, 0) + 1
+            if count < WORTHWHILE_CONVERSATIONS:
+                return None
+            del self._counts[number]
+            template = self._templates.get(call.key)
+            if template is None:
+                template = _Template(_settings(call))
+                _make_room(self._templates, MAX_TEMPLATES)
+                self._templates[call.key] = template
+            compiled = template.shapes.get(shape)
+            if compiled is None:
+                compiled = template.compile(shape)
+                _make_room(template.shapes, MAX_SHAPES)
+                template.shapes[shape] = compiled
+            return compiled
+
+
+def _make_room(kept: dict[Any, Any], limit: int) -> None:
+    """Drop the oldest entries so that one more fits."""
+    while len(kept) >= limit:
+        del kept[next(iter(kept))]
+
+
+@lru_cache(maxsize=MAX_TEMPLATES)
+def _time_formats(source: str) -> tuple[str, ...] | None:
+    """Return the formats in which a template reads the clock; None if they aren't all constants."""
+    try:
+        tree = Reference(source, "transformers").ast()
+    except TemplateError:
+        return None
+    formats = []
+    uses = sum(name.name == _CLOCK for name in tree.find_all(nodes.Name))
+    for call in tree.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Name) and call.node.name == _CLOCK:
+            text = call.args[0] if len(call.args) == 1 and not call.kwargs else None
+            if not isinstance(text, nodes.Const) or type(text.value) is not str or call.dyn_args or call.dyn_kwargs:
+                return None
+            formats.append(text.value)
+    # A template may also ask if there is a clock.
+    tests = [test.node for test in tree.find_all(nodes.Test) if test.name == "defined"]
+    uses -= sum(isinstance(node, nodes.Name) and node.name == _CLOCK for node in tests)
+    return tuple(formats) if uses == len(formats) else None
+
+
+def _settings(call: TemplateCall) -> ChatSettings | None:
+    """Return the settings of a template; None if the original refuses them."""
+    variables = dict(call.arguments)
+    continued = variables.pop("continue_final_message", False)
+    try:
+        return ChatSettings(
+            source=call.source,
+            environment="transformers",
+            fallback="jinja2",
+            tools=tool_schemas(variables.pop("tools", None)),
+            documents=document_list(variables.pop("documents", None)),
+            add_generation_prompt=variables.pop("add_generation_prompt", False),
+            continued=(continued if isinstance(continued, str) else "content") if continued else None,
+            now=call.now,
+            variables=plain(variables),
+        )
+    except TemplateError:
+        return None

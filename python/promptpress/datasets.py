@@ -1,0 +1,8 @@
+"""Hugging Face datasets: prompts next to their rows, by `map` over Arrow batches."""
+
+from promptpress._adapters.dataset_maps import render
+from promptpress._utils.public_names import name_publicly as _name_publicly
+
+__all__ = ["render"]
+
+_name_publicly(__name__, {name: globals()[name] for name in __all__})

@@ -1,0 +1,8 @@
+"""DuckDB: renderers as functions in SQL."""
+
+from promptpress._adapters.duckdb_functions import register
+from promptpress._utils.public_names import name_publicly as _name_publicly
+
+__all__ = ["register"]
+
+_name_publicly(__name__, {name: globals()[name] for name in __all__})

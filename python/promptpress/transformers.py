@@ -1,0 +1,8 @@
+"""transformers: `apply_chat_template` of tokenizers and processors, with compiled templates."""
+
+from promptpress._harnesses.transformers.switch import apply_chat_template, backend, disable, enable
+from promptpress._utils.public_names import name_publicly as _name_publicly
+
+__all__ = ["apply_chat_template", "backend", "disable", "enable"]
+
+_name_publicly(__name__, {name: globals()[name] for name in __all__})
