@@ -91,11 +91,11 @@ def test_an_interrupted_run_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     encoded, parts = token_engine._TokenRun._encoded, []
 
-    def ends(self: Any, part: Any, marked: Any) -> Any:
+    def ends(self: Any, part: Any, *others: Any) -> Any:
         parts.append(part)
         if len(parts) == 5:
             raise KeyboardInterrupt
-        return encoded(self, part, marked)
+        return encoded(self, part, *others)
 
     with monkeypatch.context() as patch:
         patch.setattr("promptpress._cli.render.resume.PART_BYTES", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from typing import Any
@@ -72,11 +73,13 @@ def test_random_conversations(mask: Any, kind: str) -> None:
 
     def model(messages: list[dict[str, Any]]) -> Pieces:
         pieces: Pieces = []
-        spoken = [n for n, message in enumerate(messages) if message["role"] == "assistant" and message["content"]]
-        if mask == "generation":
-            spoken = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
+        spoken = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
+        if last_turn:
+            spoken = spoken[-1:]
+        if mask != "generation":
+            spoken = [n for n in spoken if messages[n]["content"]]
         for number, message in enumerate(messages):
-            is_said = number in (spoken[-1:] if last_turn else spoken)
+            is_said = number in spoken
             pieces += [
                 (f"<|im_start|>{message['role']}\n", False),
                 (message["content"], is_said),
@@ -231,3 +234,133 @@ def test_rows_of_jinja2_and_joint_texts_have_no_mask() -> None:
 def test_generation_needs_blocks(renderer: Any, message: str) -> None:
     with pytest.raises(pp.TemplateError, match=message):
         renderer().tokenize(CONVERSATION, small_tokenizer(), mask="generation")
+
+
+def trained(template: str, messages: list[Any], **arguments: Any) -> str:
+    """What is trained of one conversation, with `~` between stretches that don't touch."""
+    tokenizer = small_tokenizer()
+    arguments = {"mask": "assistant+end", **arguments}
+    (row,) = (
+        pp.ChatTemplate(template).tokenize([{"messages": json.dumps(messages)}], tokenizer, **arguments).to_pylist()
+    )
+    out, last = "", False
+    for token, is_trained in zip(row["input_ids"], row["assistant_masks"], strict=True):
+        if is_trained:
+            out += ("" if last or not out else "~") + tokenizer.decode([token], skip_special_tokens=False)
+        last = is_trained
+    return out
+
+
+def user(content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def assistant(content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, **more}
+
+
+PLAIN = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+CALL = [{"type": "function", "function": {"name": "weather", "arguments": {"city": "Rome"}}}]
+
+
+@pytest.mark.parametrize("content", ["Let me see.", "", None])
+def test_calls_of_tools_have_no_mask(content: Any) -> None:
+    template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}"
+        "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}<|im_end|>\n{% endfor %}"
+    )
+    messages = [
+        user("q"),
+        assistant(content, tool_calls=CALL),
+        {"role": "tool", "content": "sunny"},
+        assistant("It is."),
+    ]
+    with pytest.raises(pp.RenderError, match="message 1 calls tools"):
+        trained(template, messages)
+    assert trained(template, [user("q"), assistant("It is.", tool_calls=[])]) == "It is.<|im_end|>"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "('<|im_start|>' ~ m.role ~ '\n' ~ m.content ~ '<|im_end|>\n')|trim",
+        "('<s>' ~ m.content).replace('a', 'b')",
+        "m.content|upper",
+        "m.content|length",
+    ],
+)
+def test_what_a_template_changes_is_refused(expression: str) -> None:
+    template = "{% for m in messages %}{{ " + expression + " }}{% endfor %}"
+    with pytest.raises(pp.RenderError) as caught:
+        trained(template, [user("q"), assistant("abc a")])
+    assert caught.value.code == "unknown_origin"
+
+
+def test_the_last_turn_is_that_of_the_last_assistant() -> None:
+    assert trained(PLAIN, [user("a"), assistant("b"), user("c"), assistant("d")], last_turn=True) == "d<|im_end|>"
+    assert trained(PLAIN, [user("a"), assistant("b"), user("c"), assistant("")], last_turn=True) == ""
+    assert trained(PLAIN, [user("a"), assistant("b"), user("c")], last_turn=True) == "b<|im_end|>"
+
+
+SPLITS = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% set c = m.content %}"
+    "{% if '</think>' in c %}<think>\n{{ c.split('</think>')[0].split('<think>')[-1].strip('\\n') }}\n</think>\n\n"
+    "{{ c.split('</think>')[-1].lstrip('\\n') }}{% else %}{{ c }}{% endif %}<|im_end|>\n{% endfor %}"
+)
+
+
+def test_a_content_that_a_template_takes_apart_is_whole() -> None:
+    messages = [user("q"), assistant("<think>\nrr\n</think>\n\nd")]
+    assert trained(SPLITS, messages) == "<think>\nrr\n</think>\n\nd<|im_end|>"
+
+
+def test_reasoning_in_parts_is_reasoning() -> None:
+    template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}{{ m.content }}{% else %}"
+        "{% for p in m.content %}{% if p.type == 'thinking' %}<think>{{ p.thinking }}</think>{% else %}{{ p.text }}"
+        "{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
+    )
+    parts = [{"type": "thinking", "thinking": "HM"}, {"type": "text", "text": "A2"}]
+    assert trained(template, [user("q"), assistant(parts)]) == "A2<|im_end|>"
+    assert trained(template, [user("q"), assistant(parts)], reasoning=True) == "<think>HM</think>A2<|im_end|>"
+
+
+def test_what_is_said_again_elsewhere_brings_no_frames() -> None:
+    template = (
+        "{% for m in messages %}{% if m.role == 'user' %}<s>{% if loop.index0 %}(before: "
+        "{{ messages[loop.index0 - 1].content }}){% endif %}{{ m.content }}</s>{% else %}{{ m.content }}<|im_end|>"
+        "{% endif %}{% endfor %}"
+    )
+    messages = [user("q"), assistant("a1"), user("r"), assistant("a2")]
+    assert trained(template, messages, mask="assistant") == "a1~a1~a2"
+    noted = "{% for m in messages %}{{ m.content }}{{ m.note }}<|im_end|>{% endfor %}"
+    note = [{"role": "user", "content": "q", "note": "n"}, assistant("a", note="<s>x")]
+    assert trained(noted, note, mask="assistant") == "a"
+
+
+@UNWARNED
+def test_every_turn_of_a_meta_template_ends() -> None:
+    meta = {
+        "round": [
+            {"role": "HUMAN", "begin": "<|im_start|>user\n", "end": "<|im_end|>\n"},
+            {"role": "BOT", "begin": "<|im_start|>assistant\n", "end": "<|im_end|>\n", "generate": True},
+        ]
+    }
+    turns = [
+        *({"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "So {a}."}),
+        *({"role": "HUMAN", "prompt": "Sure?"}, {"role": "BOT", "prompt": "Yes."}),
+        *({"role": "HUMAN", "prompt": "?"}, {"role": "BOT", "prompt": ""}),
+    ]
+    renderer = pp.Renderer({"round": turns}, meta_template=meta, output="text")
+    tokenizer = small_tokenizer()
+    samples = pa.table({"q": ["1+1?"], "a": ["2"]})
+    for arguments, text in (({}, "So 2.<|im_end|>Yes.<|im_end|>"), ({"last_turn": True}, "Yes.<|im_end|>")):
+        (row,) = renderer.tokenize(samples, tokenizer, mask="assistant+end", **arguments).to_pylist()
+        ids = [token for token, is_spoken in zip(row["input_ids"], row["assistant_masks"], strict=True) if is_spoken]
+        assert tokenizer.decode(ids, skip_special_tokens=False) == text
+
+
+def test_somebody_has_to_have_a_role() -> None:
+    for renderer in (pp.Renderer("{q}"), pp.JinjaTemplate("{{ q }}")):
+        with pytest.raises(pp.TemplateError, match="nobody has a role here"):
+            renderer.tokenize(pa.table({"q": ["1"]}), small_tokenizer(), mask="assistant")

@@ -93,12 +93,10 @@ def test_texts_of_small_tokenizers(kind: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(pieces, "_MAX_CHARACTERS", 300)
     for _ in range(part_of(60)):
         texts = [text_of(rng, [*MARKS, *WORDS]) for _ in range(20)]
-        specials = [rng.random() < 0.5 for _ in texts]
-        got = of_all.encode(texts, specials, offsets=False)
-        want = [
-            tokenizer.encode(text, add_special_tokens=special) for text, special in zip(texts, specials, strict=True)
-        ]
-        assert [tokens.ids for tokens in got] == [encoding.ids for encoding in want]
+        special = rng.random() < 0.5
+        got = of_all.encode(texts, special, offsets=False)
+        want = [tokenizer.encode(text, add_special_tokens=special) for text in texts]
+        assert [getattr(tokens, "ids", tokens) for tokens in got] == [encoding.ids for encoding in want]
 
 
 def test_what_repeats_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +123,7 @@ def test_a_difference_is_an_error() -> None:
         wrong._pieces._anchors = dict.fromkeys(wrong._pieces._anchors, 1)
         wrong._pieces._context = ("<s>", 1)
         with pytest.raises(pp.RenderError, match=message) as caught:
-            wrong.encode([text], [False], offsets=False)
+            wrong.encode([text], False, offsets=False)
         assert caught.value.code == "differs_from_reference"
     assert encoder._CHECKED_ONE_IN > 1
 
@@ -142,3 +140,40 @@ def test_a_table_of_texts_without_added_tokens() -> None:
     assert table.num_rows == 1
     ids = pp.Renderer("{q}").tokenize(samples, small_tokenizer())["input_ids"].to_pylist()
     assert ids == [small_tokenizer().encode(text).ids for text in samples["q"].to_pylist()]
+
+
+def test_special_tokens_that_a_tokenizer_takes_for_text() -> None:
+    tokenizer = Tokenizer.from_str(small_tokenizer().to_str())
+    samples = pa.table({"q": ["a<s>b</s>"] * 3})
+    parsed = pp.Renderer("{q}").tokenize(samples, tokenizer)["input_ids"][0].as_py()
+    tokenizer.encode_special_tokens = True
+    split = pp.Renderer("{q}").tokenize(samples, tokenizer)["input_ids"][0].as_py()
+    assert split == tokenizer.encode("a<s>b</s>").ids != parsed
+
+
+def test_what_the_library_fails_on_is_an_error_of_its_row() -> None:
+    tokenizer = Tokenizer.from_str(small_tokenizer().to_str())
+    tokenizer.add_tokens(
+        [AddedToken("<A>", rstrip=True, normalized=False), AddedToken("\n", lstrip=True, normalized=False)]
+    )
+    samples = pa.table({"q": ["one", "<A>\n\n", "two"]})
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - the library's own class is private
+        tokenizer.encode("<A>\n\n")
+    assert caught.type.__name__ == encoder._PANIC
+    with pytest.raises(pp.RenderError, match="row 1: the library tokenizers fails on the text"):
+        pp.Renderer("{q}").tokenize(samples, tokenizer)
+    table = pp.Renderer("{q}").tokenize(samples, tokenizer, errors="column")
+    assert [error is None for error in table["error"].to_pylist()] == [True, False, True]
+
+
+def test_a_first_special_token_that_is_normalised_is_seen() -> None:
+    state = json.loads(small_tokenizer("bos").to_str())
+    for token in state["added_tokens"]:
+        token["normalized"] = True
+    state["normalizer"] = {"type": "Prepend", "prepend": " "}
+    tokenizer = Tokenizer.from_str(json.dumps(state))
+    text = " <s>x"
+    plain = tokenizer.encode(text, add_special_tokens=False).ids
+    (got,) = Encoder.of(tokenizer).encode([text], None, offsets=False)
+    begins = plain[:1] == [tokenizer.token_to_id("<s>")]
+    assert getattr(got, "ids", None) == (plain if begins else tokenizer.encode(text).ids)

@@ -10,11 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._arrow.core_tables import column_names
+from promptpress._arrow.to_pylist import to_pylist
 from promptpress._core import RenderError
 from promptpress._engine.template_engine import TemplateEngine
 from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
+from promptpress._jinja.chat.conversation_rows import conversation_of
+from promptpress._jinja.chat.messages import normalised
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins
 from promptpress._jinja.run import JinjaRun, Texts
@@ -69,6 +72,26 @@ class ChatEngine(TemplateEngine):
     def chat_settings(self) -> ChatSettings:
         """The settings of the template."""
         return self.renderer.settings
+
+    @property
+    def writes_chats(self) -> bool:
+        """True, as `TableEngine.writes_chats`."""
+        return True
+
+    @property
+    def has_roles(self) -> bool:
+        """True, as `TableEngine.has_roles`."""
+        return True
+
+    def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
+        """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
+        out: list[list[dict[str, Any]] | None] = []
+        for value in to_pylist(rows[self.column]):
+            try:
+                out.append(normalised(conversation_of(value)))
+            except (ValueError, TypeError, AttributeError):
+                out.append(None)
+        return out
 
     def marked(self) -> ChatEngine:
         """Make an engine whose texts have marks around the texts of `{% generation %}` blocks.

@@ -86,6 +86,22 @@ class ConfiguredEngine(TableEngine):
         """True if requests are messages written as JSON, as `TableEngine.writes_json`."""
         return self.configuration.writes_json
 
+    @property
+    def writes_chats(self) -> bool:
+        """True if a chat template makes the texts, as `TableEngine.writes_chats`."""
+        return self.chat is not None
+
+    @property
+    def has_roles(self) -> bool:
+        """True if a chat template or a meta template names roles, as `TableEngine.has_roles`."""
+        return self.chat is not None or self.settings["meta_template"] is not None
+
+    def marked(self) -> TableEngine:
+        """Make an engine with marks around generation blocks, as `TableEngine.marked`."""
+        if self.chat is None:
+            return super().marked()
+        return ConfiguredEngine(self.configuration, self.chat.marked(), silent=True)
+
     def changed(self, **settings: Any) -> ConfiguredEngine:
         """Make another engine that differs in some settings.
 

@@ -21,7 +21,7 @@ from promptpress._engine.rendering import rendered_batch, rendered_batches, rend
 from promptpress._engine.run import Run
 from promptpress._engine.sample_numbers import indexed_schema
 from promptpress._engine.schema_warnings import SchemaWarnings
-from promptpress._errors.errors import render_error
+from promptpress._errors.errors import render_error, template_error
 from promptpress._fingerprint.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
 from promptpress._io.as_table import as_reader, as_table
 from promptpress.typing import StreamLike, TableLike
@@ -38,9 +38,6 @@ CHOSEN_EXAMPLES = "promptpress.examples"
 
 class TableEngine(ABC):
     """Renders tables, streams and batches of samples; safe to share between threads."""
-
-    has_prompts: bool = True
-    """False if other columns take the place of the prompts."""
 
     row_number: Callable[[int], int] = int
     """Returns the number of a row in messages, for its number among the samples; the command sets it."""
@@ -212,6 +209,47 @@ class TableEngine(ABC):
             samples: The samples, where they are at hand.
 
         """
+
+    # What token ids and masks ask for.
+
+    @property
+    def text_engine(self) -> TableEngine:
+        """The engine that renders the texts, which is another one where something is made of them."""
+        return self
+
+    @property
+    def token_counts(self) -> str | None:
+        """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
+        return None
+
+    @property
+    def writes_chats(self) -> bool:
+        """True if a chat template writes the requests, and special tokens with them."""
+        return False
+
+    @property
+    def has_roles(self) -> bool:
+        """True if the spans of requests say who speaks."""
+        return False
+
+    def marked(self) -> TableEngine:
+        """Make an engine of the same texts, with marks around those of `{% generation %}` blocks.
+
+        Raises:
+            TemplateError: If there are no such blocks.
+
+        """
+        message = "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template"
+        raise template_error("unsupported_mode", "mask", message)
+
+    def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:  # noqa: ARG002 - most have none
+        """Return the conversation of each row, as a chat template sees it; None if rows have none.
+
+        Args:
+            rows: Some samples.
+
+        """
+        return None
 
     # What is the same for all of them.
 

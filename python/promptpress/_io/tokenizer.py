@@ -43,7 +43,7 @@ class TokenCounter:
         self.tokenizer = tokenizer
         self.name = name
         self.digest = digest
-        """The SHA-256 of the tokenizer's file, by which it is known again."""
+        """The digest of all that decides ids, by which a tokenizer is recognised."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text."""
@@ -80,7 +80,7 @@ def load_tokenizer(source: Any) -> TokenCounter:
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
         path = _find_file(name)
-        text, described = _read(path), str(path)
+        text, described, splits = _read(path), str(path), False
     else:
         tokenizer = getattr(source, "backend_tokenizer", source)  # transformers' fast tokenizers wrap one
         if not isinstance(tokenizer, tokenizers.Tokenizer):
@@ -88,7 +88,9 @@ def load_tokenizer(source: Any) -> TokenCounter:
             message = f"tokenizer: expected a file, a folder, a name or a tokenizers.Tokenizer, found a {kind}"
             raise TypeError(message)
         name, text, described = "tokenizer", tokenizer.to_str(), repr(type(source))
-    digest = hashlib.sha256(text.encode()).hexdigest()
+        splits = bool(tokenizer.encode_special_tokens or getattr(source, "split_special_tokens", False))
+    # Not in the file: whether special tokens in a text are encoded as text.
+    digest = hashlib.sha256(text.encode()).hexdigest() + ("-split" if splits else "")
     tokenizer = _LOADED.get(digest)
     if tokenizer is None:
         try:
@@ -97,6 +99,7 @@ def load_tokenizer(source: Any) -> TokenCounter:
             raise ValueError(f"{described}: no tokenizer of the package tokenizers: {error}") from None
         tokenizer.no_truncation()
         tokenizer.no_padding()
+        tokenizer.encode_special_tokens = splits
         while len(_LOADED) >= _MAX_LOADED:
             _LOADED.pop(next(iter(_LOADED)), None)
         _LOADED[digest] = tokenizer

@@ -29,7 +29,8 @@ def anchors(tokenizer: Any) -> dict[str, int]:
         tokenizer: A `tokenizers.Tokenizer`.
 
     Returns:
-        The ids, keyed by the tokens' texts. None at all if encoding is random (BPE dropout).
+        The ids, keyed by the tokens' texts. None at all if encoding is random (BPE dropout), or special
+            tokens are encoded as text.
 
     >>> from tokenizers import AddedToken, Tokenizer, models
     >>> tokenizer = Tokenizer(models.BPE())
@@ -39,7 +40,7 @@ def anchors(tokenizer: Any) -> dict[str, int]:
     ['<s>', '<|end|>']
 
     """
-    if getattr(tokenizer.model, "dropout", None):
+    if getattr(tokenizer.model, "dropout", None) or tokenizer.encode_special_tokens:
         return {}
     tokens = tokenizer.get_added_tokens_decoder()
     texts = [token.content for token in tokens.values() if token.content]

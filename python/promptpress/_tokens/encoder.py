@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import dropwhile
 from typing import Any, ClassVar
 
@@ -14,6 +14,9 @@ from promptpress._tokens.plain_data import PlainData
 from promptpress._tokens.tokens import Tokens, encoded
 
 __all__ = ["Encoder"]
+
+_PANIC = "PanicException"
+"""The name of the library's exception for its own bugs, which is no `Exception`."""
 
 _MAX_MADE = 4
 _CHECKED_ONE_IN = 2048
@@ -38,8 +41,6 @@ class Encoder:
         self.digest = counter.digest
         """The digest of all that decides ids."""
         self._around = _special_ids(self.tokenizer)
-        before = [] if self._around is None else self._around[0]
-        self._first_special = self.tokenizer.id_to_token(before[0]) if before else None
         self._cutter = Cutter(self.tokenizer)
         anchors = self._cutter.anchors
         self._plain: PlainData | None = None
@@ -70,81 +71,90 @@ class Encoder:
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoder, (TokenCounter(self.tokenizer, self.name, self.digest),)
 
-    def starts_with_special(self, text: str) -> bool:
-        """Return true if a text begins with the special token that the tokenizer puts before texts.
-
-        Args:
-            text: A text.
-
-        """
-        return self._first_special is not None and text.startswith(self._first_special)
-
-    def encode(self, texts: Sequence[str], specials: Sequence[bool], *, offsets: bool) -> list[Tokens]:
+    def encode(self, texts: Sequence[str], special: bool | None, *, offsets: bool) -> list[Tokens | RenderError]:
         """Encode texts: in pieces that are kept where they can be cut, else as a whole.
 
         Args:
             texts: The texts.
-            specials: For each text, whether the tokenizer puts its special tokens around it.
+            special: Whether the tokenizer puts its special tokens around each text. None: unless the text begins with
+                the first of them.
             offsets: Whether the bytes of each token are asked for.
+
+        Returns:
+            The tokens of each text, or the error for one that the library can't encode.
 
         Raises:
             RenderError: If the tokens of the pieces aren't those of the whole: a bug, for which some texts are encoded
                 both ways.
 
         """
-        pieces = None if any(specials) and self._around is None else self._cutter.pieces(texts)
+        if special is not False and self._around is None:
+            return self._whole(texts, special=special is None or special, offsets=offsets)
+        pieces = self._cutter.pieces(texts)
         if pieces is None:
-            return self._whole(texts, specials, offsets=offsets)
-        out = self._with_specials(self._pieces.tokens(pieces, offsets=offsets), specials)
+            return self._with_specials(self._whole(texts, special=False, offsets=offsets), special)
+
+        def in_pieces(part: slice) -> list[Tokens | RenderError]:
+            return list(self._pieces.tokens(pieces[part], offsets=offsets))
+
+        out = _without_panic(in_pieces, texts)
         checked = range(0, len(texts), _CHECKED_ONE_IN)
-        whole = self._whole([texts[row] for row in checked], [specials[row] for row in checked], offsets=offsets)
+        whole = self._whole([texts[row] for row in checked], special=False, offsets=offsets)
         for row, tokens in zip(checked, whole, strict=True):
-            if tokens != out[row]:
+            if isinstance(tokens, Tokens) and tokens != out[row]:
                 message = (
                     f"the tokens of a text in pieces aren't those of the whole text, {texts[row][:80]!r}. This is a "
                     "bug of promptpress; please report it with the tokenizer"
                 )
                 raise render_error("differs_from_reference", message)
-        return out
+        return self._with_specials(out, special)
 
-    def _whole(self, texts: Sequence[str], specials: Sequence[bool], *, offsets: bool) -> list[Tokens]:
-        out: list[Any] = [None] * len(texts)
-        for special in set(specials):
-            rows = [row for row, other in enumerate(specials) if other == special]
-            batch = encoded(self.tokenizer, [texts[row] for row in rows], special=special, offsets=offsets)
-            for row, tokens in zip(rows, batch, strict=True):
-                out[row] = tokens
-        return out
+    def _whole(self, texts: Sequence[str], *, special: bool, offsets: bool) -> list[Tokens | RenderError]:
+        """Encode texts as wholes."""
+
+        def whole(part: slice) -> list[Tokens | RenderError]:
+            return list(encoded(self.tokenizer, texts[part], special=special, offsets=offsets))
+
+        return _without_panic(whole, texts)
 
     def encode_data_as_text(
-        self, texts: Sequence[str], spans: Sequence[Any], specials: Sequence[bool], *, offsets: bool
+        self, texts: Sequence[str], spans: Sequence[Any], special: bool | None, *, offsets: bool
     ) -> list[Tokens | RenderError]:
         """Encode texts in which data bring no added token: whatever looks like one is text.
 
         Args:
             texts: The texts.
             spans: The origins of each text's bytes.
-            specials: As for `encode`.
+            special: As for `encode`.
             offsets: As for `encode`.
 
         Returns:
             The tokens of each text, or the error for one that can't be encoded so with certainty.
 
         """
-        if self._around is None and any(specials):
+        if self._around is None and special is not False:
             message = 'the tokenizer puts more than tokens around a text; control_tokens="text" can\'t be done with it'
             return [render_error("unknown_origin", message) for _ in texts]
         if self._plain is None:
             self._plain = PlainData(self.tokenizer, self._cutter.anchors)
-        out = self._plain.encode(texts, spans, offsets=offsets)
-        return [
-            self._with_special(tokens) if special and isinstance(tokens, Tokens) else tokens
-            for tokens, special in zip(out, specials, strict=True)
-        ]
+        plain = self._plain
 
-    def _with_specials(self, tokens: Sequence[Tokens], specials: Sequence[bool]) -> list[Tokens]:
-        pairs = zip(tokens, specials, strict=True)
-        return [self._with_special(of_text) if special else of_text for of_text, special in pairs]
+        def without_control_tokens(part: slice) -> list[Tokens | RenderError]:
+            return plain.encode(texts[part], spans[part], offsets=offsets)
+
+        return self._with_specials(_without_panic(without_control_tokens, texts), special)
+
+    def _with_specials(self, texts: Sequence[Tokens | RenderError], special: bool | None) -> list[Tokens | RenderError]:
+        """Return texts with the special tokens around them."""
+        if special is False or self._around is None:
+            return list(texts)
+        first = self._around[0][:1]
+        return [
+            self._with_special(tokens)
+            if isinstance(tokens, Tokens) and (special or not first or list(tokens.ids[:1]) != first)
+            else tokens
+            for tokens in texts
+        ]
 
     def _with_special(self, tokens: Tokens) -> Tokens:
         assert self._around is not None
@@ -154,6 +164,31 @@ class Encoder:
             for offsets in (tokens.starts, tokens.ends)
         )
         return Tokens([*before, *tokens.ids, *after], starts, ends)
+
+
+def _without_panic(
+    encode: Callable[[slice], list[Tokens | RenderError]], texts: Sequence[str], part: slice | None = None
+) -> list[Tokens | RenderError]:
+    """Return the tokens of texts; where the library panics, the error of the text that it panics on.
+
+    Args:
+        encode: Encodes some of the texts.
+        texts: All texts.
+        part: Which of them; None: all.
+
+    """
+    part = slice(0, len(texts)) if part is None else part
+    try:
+        return encode(part)
+    except BaseException as error:
+        if type(error).__name__ != _PANIC:
+            raise
+    if part.stop - part.start == 1:
+        message = f"the library tokenizers fails on the text {texts[part.start][:80]!r}"
+        return [render_error("unconvertible_value", message)]
+    half = (part.start + part.stop) // 2
+    halves = (slice(part.start, half), slice(half, part.stop))
+    return [tokens for of_half in halves for tokens in _without_panic(encode, texts, of_half)]
 
 
 def _special_ids(tokenizer: Any) -> tuple[list[int], list[int]] | None:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import le
 from typing import Any, NamedTuple
 
-from promptpress._jinja.sandbox.environments import MARKS
 from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin
 from promptpress._tokens.settings import TokenSettings
+from promptpress._utils.marks import MARKS
 
 __all__ = ["assistant_spans", "generation_spans", "mask_of"]
 
@@ -19,7 +19,11 @@ Span = tuple[int, int]
 
 _OPEN, _CLOSE = MARKS
 _EITHER_MARK = re.compile(f"[{_OPEN}{_CLOSE}]")
+_CONTENT = "content"
 _REASONING = ("reasoning_content", "reasoning", "thinking")
+_CALLS = ("tool_calls", "function_call")
+_BEGIN = "role.begin"
+_KEYS = re.compile(r"[^.\[\]]+")
 _ROLES = ("assistant", "BOT")
 _TAG_BEFORE = re.compile(r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*$")
 _TAG_AFTER = re.compile(r"\s*(?:</[^<>\s]+>|\[/[^\[\]\s]+\])")
@@ -63,18 +67,45 @@ def generation_spans(marked: str, text: str) -> list[Span]:
 
 
 class _Piece(NamedTuple):
-    """A stretch of a prompt, and whose it is."""
+    """A stretch of a prompt, and whose it is.
+
+    Args:
+        start: Its first byte.
+        end: The byte after it.
+        message: The number of its message.
+        path: The path of the text in the message; None if it isn't known.
+        value: The text that is there; None if it isn't known.
+        is_said: True if an assistant says it.
+        is_reasoning: True if it is an assistant's reasoning.
+        is_frame: True if it is the template's own.
+
+    """
 
     start: int
     end: int
     message: int | None
+    path: str | None
+    value: str | None
     is_said: bool
     is_reasoning: bool
     is_frame: bool
+    begins_turn: bool
+
+
+class _Turn(NamedTuple):
+    """The stretches of one turn of an assistant, and the pieces that they are of."""
+
+    message: int | None
+    spans: list[Span]
+    pieces: list[_Piece]
 
 
 def assistant_spans(
-    text: bytes, spans: Sequence[Mapping[str, Any]], settings: TokenSettings, added: Collection[str]
+    text: bytes,
+    spans: Sequence[Mapping[str, Any]],
+    settings: TokenSettings,
+    added: Collection[str],
+    messages: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[Span]:
     """Return the stretches that assistants say, and what ends their turns where that is asked for.
 
@@ -83,51 +114,113 @@ def assistant_spans(
         spans: The origins of its bytes, in detail.
         settings: What is trained.
         added: The tokenizer's added tokens, as texts.
+        messages: The conversation as the template sees it; None if a configuration made the prompt.
 
     Raises:
-        UnknownOriginError: If the origin of a stretch isn't known.
+        UnknownOriginError: If the origin of a stretch isn't known, or a message calls tools.
 
     """
-    pieces = [_piece(span) for span in spans]
-    turns: list[tuple[int | None, list[Span]]] = []
+    for number, message in enumerate(messages or ()):
+        if message.get("role") in _ROLES and any(message.get(key) for key in _CALLS):
+            raise UnknownOriginError(f"message {number} calls tools, and which of the text is the call isn't known")
+    pieces = [_piece(text, span, messages) for span in spans]
+    turns: list[_Turn] = []
     for number, piece in enumerate(pieces):
         if not piece.is_said or (piece.is_reasoning and not settings.reasoning):
             continue
-        start, end = piece.start, piece.end
-        if piece.is_reasoning:
-            start, end = _with_tags(text, pieces, number)
-        if turns and turns[-1][0] == piece.message:
-            texts = turns[-1][1]
-            # What the template writes between two texts of one message belongs to the message.
-            texts.append((texts[-1][1] if _only_frames(pieces, texts[-1][1], start) else start, end))
-        else:
-            turns.append((piece.message, [(start, end)]))
-    if settings.last_turn:
+        start, end = _with_tags(text, pieces, number) if piece.is_reasoning else _with_own_frame(text, pieces, number)
+        turn = turns[-1] if turns else None
+        if turn is None or turn.message != piece.message or _begins_turn(pieces, turn.pieces[-1], piece):
+            turns.append(_Turn(piece.message, [(start, end)], [piece]))
+            continue
+        turn.spans.append((turn.spans[-1][1] if _belongs(text, pieces, turn, piece) else start, end))
+        turn.pieces.append(piece)
+    if settings.last_turn and messages is not None:
+        last = [number for number, message in enumerate(messages) if message.get("role") in _ROLES][-1:]
+        turns = [turn for turn in turns if turn.message in last]
+    elif settings.last_turn:
         turns = turns[-1:]
     if settings.mask != "assistant":
-        for _, texts in turns:
-            end = texts[-1][1]
-            texts.append((end, _turn_end(text, pieces, end, added, with_blanks=settings.mask == "assistant+turn")))
-    return [span for _, texts in turns for span in texts if span[0] < span[1]]
+        for turn in turns:
+            end = turn.spans[-1][1]
+            turn.spans.append((end, _turn_end(text, pieces, end, added, with_blanks=settings.mask == "assistant+turn")))
+    return [span for turn in turns for span in turn.spans if span[0] < span[1]]
 
 
-def _piece(span: Mapping[str, Any]) -> _Piece:
-    source, path = span["source"], span.get("path")
+def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str, Any]] | None) -> _Piece:
     check_origin(span)
+    source, path, start, end, message = (span.get(name) for name in ("source", "path", "start", "end", "message"))
     is_frame = source in FRAMES or path == "role"
-    is_said = not is_frame and span.get("role") in _ROLES
+    keys = _KEYS.findall(path or "")
+    is_reasoning = any(key in _REASONING for key in keys)
+    is_said = not is_frame and span.get("role") in _ROLES and (not keys or keys[0] == _CONTENT or is_reasoning)
+    value = None
+    if is_said and path is not None and messages is not None and message is not None:
+        value = _value(messages[message], keys)
+        if text[start:end].decode() not in value:
+            raise UnknownOriginError(
+                f"the template changes {path} of message {message}, or joins text of its own to it"
+            )
     return _Piece(
-        span["start"], span["end"], span.get("message"), is_said, is_said and _head(path) in _REASONING, is_frame
+        int(start or 0),
+        int(end or 0),
+        message,
+        path,
+        value,
+        is_said,
+        is_said and is_reasoning,
+        is_frame,
+        source == _BEGIN,
     )
 
 
-def _head(path: str | None) -> str | None:
-    return None if path is None else re.split(r"[.\[]", path, maxsplit=1)[0]
+def _value(message: Any, keys: Sequence[str]) -> str:
+    """Return the text at a path of a message; an empty text if there is none."""
+    value = message
+    for key in keys:
+        try:
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        except (LookupError, TypeError, ValueError):
+            return ""
+    return str(value)
 
 
-def _only_frames(pieces: Sequence[_Piece], start: int, end: int) -> bool:
-    """Return true if only the template's own text stands in a stretch."""
-    return all(piece.is_frame for piece in pieces if piece.start < end and piece.end > start)
+def _begins_turn(pieces: Sequence[_Piece], last: _Piece, piece: _Piece) -> bool:
+    """Return true if a new turn begins between two pieces of one prompt that a configuration made."""
+    between = [other for other in pieces if other.start >= last.end and other.end <= piece.start]
+    return piece.value is None and any(other.begins_turn or not other.is_frame for other in between)
+
+
+def _belongs(text: bytes, pieces: Sequence[_Piece], turn: _Turn, piece: _Piece) -> bool:
+    """Return true if what stands between a turn's last text and the next one is the turn's too.
+
+    That is so for what the template writes between two texts of one message. Between two parts of one text, it has to
+    be what stands there in that text.
+    """
+    last = turn.pieces[-1]
+    if not all(other.is_frame for other in pieces if other.start < piece.start and other.end > last.end):
+        return False
+    if piece.path != last.path:
+        return all(other.path != piece.path for other in turn.pieces)
+    if piece.value is None:
+        return True
+    return text[last.start : piece.end].decode() in piece.value
+
+
+def _with_own_frame(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
+    """Return the stretch of a text with what the template writes anew of it, such as a tag that it has cut off."""
+    piece = pieces[number]
+    start, end = piece.start, piece.end
+    if piece.value is None:
+        return start, end
+    before, after = piece.value.split(text[start:end].decode(), 1)
+    if before.strip() and number and pieces[number - 1].is_frame:
+        frame = text[pieces[number - 1].start : start].decode()
+        start -= next((len(cut.encode()) for cut in (before, before.lstrip()) if frame.endswith(cut)), 0)
+    if after.strip() and number + 1 < len(pieces) and pieces[number + 1].is_frame:
+        frame = text[end : pieces[number + 1].end].decode()
+        end += next((len(cut.encode()) for cut in (after, after.rstrip()) if frame.startswith(cut)), 0)
+    return start, end
 
 
 def _with_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:

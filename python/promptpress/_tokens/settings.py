@@ -95,9 +95,14 @@ class TokenSettings:
                 raise ValueError(message)
 
     @property
+    def has_assistants(self) -> bool:
+        """True if the mask is of what assistants say."""
+        return self.mask not in (None, "generation")
+
+    @property
     def needs_origins(self) -> bool:
         """True if it has to be known where the bytes of prompts come from."""
-        return self.control_tokens == "text" or self.mask not in (None, "generation")
+        return self.control_tokens == "text" or self.has_assistants
 
     @property
     def cuts(self) -> bool:

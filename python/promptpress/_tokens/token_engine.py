@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from promptpress._arrow.types import is_text
 from promptpress._core import RenderedRows, RenderError
-from promptpress._engine.chat_engine import ChatEngine
-from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.misspelt_columns import MisspeltColumn
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Part, Run
@@ -45,8 +43,6 @@ class TokenEngine(TableEngine):
 
     """
 
-    has_prompts = False
-
     def __init__(self, inner: TableEngine, encoder: Encoder, settings: TokenSettings) -> None:
         super().__init__()
         self.inner = inner
@@ -54,7 +50,12 @@ class TokenEngine(TableEngine):
         self.settings = settings
         self.warnings = inner.warnings
         self.added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
-        self._marked = _marked(inner) if settings.mask == "generation" else None
+        self._marked = inner.marked() if settings.mask == "generation" else None
+        if settings.has_assistants and not inner.has_roles:
+            message = (
+                "nobody has a role here, so no assistant says anything; meta_template= and chat_template= give roles"
+            )
+            raise template_error("unsupported_mode", "mask", message)
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -67,10 +68,14 @@ class TokenEngine(TableEngine):
         return self.inner.required_columns
 
     @property
-    def writes_chats(self) -> bool:
-        """True if the texts are those of a chat template, which writes special tokens itself."""
-        inner = self.inner
-        return isinstance(inner, ChatEngine) or (isinstance(inner, ConfiguredEngine) and inner.chat is not None)
+    def token_counts(self) -> str:
+        """The column of the numbers of tokens, as `TableEngine.token_counts`."""
+        return self.settings.names.get("n_tokens", "n_tokens")
+
+    @property
+    def text_engine(self) -> TableEngine:
+        """The other engine, as `TableEngine.text_engine`."""
+        return self.inner
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         """Return the fields of label and turn, and those of tokens in the place of the prompt.
@@ -200,21 +205,6 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
     return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
 
 
-def _marked(inner: TableEngine) -> TableEngine:
-    """Make an engine of the same texts, with marks around those of `{% generation %}` blocks.
-
-    Raises:
-        TemplateError: If there are no such blocks.
-
-    """
-    if isinstance(inner, ChatEngine):
-        return inner.marked()
-    if isinstance(inner, ConfiguredEngine) and inner.chat is not None:
-        return ConfiguredEngine(inner.configuration, inner.chat.marked(), silent=True)
-    message = "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template"
-    raise template_error("unsupported_mode", "mask", message)
-
-
 class TokenRenderer(TableRenderer[TokenEngine]):
     """A renderer of tokens, with the interface of the renderers as far as files need it.
 
@@ -247,11 +237,6 @@ class TokenRenderer(TableRenderer[TokenEngine]):
         """Return what is the same for all that writes the same tokens."""
         return self._engine.fingerprint()
 
-    @property
-    def token_counts(self) -> str:
-        """The name of the column of the numbers of tokens."""
-        return self._engine.settings.names.get("n_tokens", "n_tokens")
-
 
 class _TokenRun(Run):
     """Renders and encodes.
@@ -279,19 +264,23 @@ class _TokenRun(Run):
         for start in range(0, max(table.num_rows, 1), step):
             rows = table.slice(start, step)
             parts = self.inner.parts(rows, first + start, single=single)
+            has_assistants = self._engine.settings.has_assistants
+            messages = self._engine.inner.conversations(rows) if has_assistants else None
             if self._marked is None:
                 for part in parts:
-                    yield self._encoded(part, None)
+                    yield self._encoded(part, None, messages and messages[part.start - first - start :])
                 continue
             for part, marked in zip(parts, self._marked.parts(rows, first + start, single=single), strict=True):
-                yield self._encoded(part, marked.prompts.to_pylist())
+                yield self._encoded(part, marked.prompts.to_pylist(), None)
 
-    def _encoded(self, part: RenderedRows | Part, marked: list[str | None] | None) -> Part:
+    def _encoded(self, part: RenderedRows | Part, marked: list[str | None] | None, messages: list[Any] | None) -> Part:
         settings, encoder = self._engine.settings, self._engine.encoder
         prompts: list[str | None] = part.prompts.to_pylist()
         rows = [row for row, prompt in enumerate(prompts) if prompt is not None]
         texts = [prompt for prompt in prompts if prompt is not None]
-        specials = list(map(self._has_specials, texts))
+        special = settings.add_special_tokens
+        if special is None and self._engine.inner.writes_chats:
+            special = False
         of_part: Any = part.spans
         spans = None if of_part is None else of_part.to_pylist()
         has_offsets = settings.offsets or settings.mask is not None
@@ -299,9 +288,9 @@ class _TokenRun(Run):
         if settings.control_tokens == "text":
             assert spans is not None
             of_texts = [spans[row] for row in rows]
-            encoded = encoder.encode_data_as_text(texts, of_texts, specials, offsets=has_offsets)
+            encoded = encoder.encode_data_as_text(texts, of_texts, special, offsets=has_offsets)
         else:
-            encoded = encoder.encode(texts, specials, offsets=has_offsets)
+            encoded = encoder.encode(texts, special, offsets=has_offsets)
         tokens: list[Tokens | None] = [None] * len(prompts)
         errors: dict[int, str] = {}
         for row, text, of_row in zip(rows, texts, encoded, strict=True):
@@ -310,7 +299,8 @@ class _TokenRun(Run):
                     raise of_row
                 if settings.mask is not None:
                     of_marked = None if marked is None else marked[row] or ""
-                    of_row.mask = self._mask(text, of_row, of_marked, None if spans is None else spans[row])
+                    of_messages = None if messages is None else messages[row]
+                    of_row.mask = self._mask(text, of_row, of_marked, spans and spans[row], of_messages)
                 tokens[row] = self._cut(of_row)
             except RenderError as error:
                 if not self._collects_errors:
@@ -328,13 +318,7 @@ class _TokenRun(Run):
             more=columns_of(tokens, settings),
         )
 
-    def _has_specials(self, text: str) -> bool:
-        engine = self._engine
-        if engine.settings.add_special_tokens is not None:
-            return engine.settings.add_special_tokens
-        return not (engine.writes_chats or engine.encoder.starts_with_special(text))
-
-    def _mask(self, text: str, tokens: Tokens, marked: str | None, spans: Any) -> bytes:
+    def _mask(self, text: str, tokens: Tokens, marked: str | None, spans: Any, messages: Any) -> bytes:
         """Return which tokens are trained.
 
         Raises:
@@ -346,7 +330,7 @@ class _TokenRun(Run):
             if marked is not None:
                 trained = generation_spans(marked, text)
             else:
-                trained = assistant_spans(text.encode(), spans, settings, self._engine.added)
+                trained = assistant_spans(text.encode(), spans, settings, self._engine.added, messages)
         except UnknownOriginError as error:
             message = f'{error}; mask="{settings.mask}" can\'t be made'
             raise render_error("unknown_origin", message) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
 import pyarrow as pa
 
@@ -25,7 +25,9 @@ from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import RowGroup
 from promptpress._io.read.samples import Samples
 from promptpress._io.write.rendered_lines import RenderedLines
-from promptpress._tokens.token_engine import TokenEngine, TokenRenderer
+
+if TYPE_CHECKING:
+    from promptpress._tokens.token_engine import TokenRenderer
 
 _Batch = TypeVar("_Batch")
 
@@ -85,7 +87,7 @@ def rendered(
     If a column holds the labels, or the prompts come in prefix order, all samples are read before one is rendered.
     """
     engine, labels = engine_of(renderer), None
-    texts = engine.inner if isinstance(engine, TokenEngine) else engine
+    texts = engine.text_engine
     engine.check_table()
     if options.order is not None:
         return _in_prefix_order(engine, samples, count, options)

@@ -9,7 +9,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -40,9 +40,11 @@ from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, output_fil
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._io.write.streams import CompressedFile
 from promptpress._io.write.writers import lines_of
-from promptpress._tokens.token_engine import TokenRenderer, token_engine
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.escapes import encodable, visible
+
+if TYPE_CHECKING:
+    from promptpress._tokens.token_engine import TokenRenderer
 
 _SKIPPED_GROUPS = "promptpress.skipped_row_groups"
 _SKIPPED_ROWS = "promptpress.skipped_rows"
@@ -114,6 +116,8 @@ def render_samples(
     )
     writer: RendererOrTemplate | TokenRenderer = renderer
     if tokens is not None:
+        from promptpress._tokens.token_engine import TokenRenderer, token_engine  # noqa: PLC0415 - most runs render
+
         writer = TokenRenderer(token_engine(engine_of(renderer), tokens, options))
     refuse_clash(writer, samples.schema, keep, arguments.config, added)
     schema = writer.output_schema(samples.schema, keep=keep)
@@ -153,7 +157,7 @@ def render_samples(
                 compression,
                 stamp=stamp,
                 has_errors=options.has_error_column,
-                token_counts=writer.token_counts if isinstance(writer, TokenRenderer) else None,
+                token_counts=engine_of(writer).token_counts,
             )
             done.samples, done.leaves_out, done.is_strict = progress.rows, options.errors == "skip", arguments.strict
             if options.collects_errors and not is_continued and (run := engine_of(writer).last_run) is not None:

@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -24,8 +24,10 @@ from promptpress._errors.file_errors import UsageError
 from promptpress._io.write.background_writer import background_writer
 from promptpress._io.write.output_file import STDOUT
 from promptpress._io.write.parts import Parts, read_manifest, refuse_other_run
-from promptpress._tokens.token_engine import TokenRenderer
 from promptpress._utils.counted import counted
+
+if TYPE_CHECKING:
+    from promptpress._tokens.token_engine import TokenRenderer
 
 PART_BYTES = 32 << 20
 PART_SECONDS = 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,8 +17,10 @@ from promptpress._fingerprint.request_hash import FINGERPRINT, HASH, VERSION, Re
 from promptpress._io.write.formats import OUT_FORMATS
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._io.write.writers import takes_metadata_at_end
-from promptpress._tokens.token_engine import TokenRenderer
 from promptpress._utils import lazy_compute as pc
+
+if TYPE_CHECKING:
+    from promptpress._tokens.token_engine import TokenRenderer
 
 _HASH_COLUMN = "hash"
 _HASH_BYTES = 16
@@ -39,7 +42,7 @@ class Stamp:
         columns_after: int = 0,
     ) -> None:
         self._is_text = OUT_FORMATS[kind].is_text
-        has_total = engine_of(renderer).has_prompts and (hashes or takes_metadata_at_end(kind))
+        has_total = engine_of(renderer).token_counts is None and (hashes or takes_metadata_at_end(kind))
         self._total = RequestsHash() if has_total else None
         self._is_json = engine_of(renderer).writes_json
         self._adds_column = hashes

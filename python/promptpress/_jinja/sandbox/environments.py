@@ -24,17 +24,14 @@ from promptpress._jinja.sandbox.bounded import BoundedEnvironment
 from promptpress._jinja.sandbox.bounded_regex import substituted
 from promptpress._jinja.sandbox.bounds import charge_text, weigh
 from promptpress._jinja.sandbox.guarded_calls import read
+from promptpress._utils.marks import MARKS
 
 if TYPE_CHECKING:
     from jinja2.nodes import EvalContext
     from jinja2.parser import Parser
     from jinja2.runtime import Macro, Undefined
 
-__all__ = ["ENVIRONMENTS", "MARKS", "environment", "plain_json"]
-
-MARKS = ("\ufdd0", "\ufdd1")
-"""What stands before and after the text of a `{% generation %}` block where blocks are marked: noncharacters."""
-
+__all__ = ["ENVIRONMENTS", "environment", "plain_json"]
 
 _Named = TypeVar("_Named", bound=Callable[..., Any])
 
