@@ -325,7 +325,7 @@ def test_reasoning_in_parts_is_reasoning() -> None:
     assert trained(template, [user("q"), assistant(parts)], reasoning=True) == "<think>HM</think>A2<|im_end|>"
 
 
-def test_what_is_said_again_elsewhere_brings_no_frames() -> None:
+def test_a_text_that_stands_twice_brings_no_frames() -> None:
     template = (
         "{% for m in messages %}{% if m.role == 'user' %}<s>{% if loop.index0 %}(before: "
         "{{ messages[loop.index0 - 1].content }}){% endif %}{{ m.content }}</s>{% else %}{{ m.content }}<|im_end|>"

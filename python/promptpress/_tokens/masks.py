@@ -128,7 +128,9 @@ def assistant_spans(
     for number, piece in enumerate(pieces):
         if not piece.is_said or (piece.is_reasoning and not settings.reasoning):
             continue
-        start, end = _with_tags(text, pieces, number) if piece.is_reasoning else _with_own_frame(text, pieces, number)
+        start, end = (
+            _with_tags(text, pieces, number) if piece.is_reasoning else _with_rewritten_tags(text, pieces, number)
+        )
         turn = turns[-1] if turns else None
         if turn is None or turn.message != piece.message or _begins_turn(pieces, turn.pieces[-1], piece):
             turns.append(_Turn(piece.message, [(start, end)], [piece]))
@@ -207,7 +209,7 @@ def _belongs(text: bytes, pieces: Sequence[_Piece], turn: _Turn, piece: _Piece) 
     return text[last.start : piece.end].decode() in piece.value
 
 
-def _with_own_frame(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
+def _with_rewritten_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
     """Return the stretch of a text with what the template writes anew of it, such as a tag that it has cut off."""
     piece = pieces[number]
     start, end = piece.start, piece.end
