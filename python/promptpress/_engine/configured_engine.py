@@ -52,7 +52,7 @@ class ConfiguredEngine(TableEngine):
         self.warnings.silent = silent
         self._checked_output: pa.Schema | None = None
         self._fingerprint: str | None = None
-        self.last_run: LastRun | None = None
+        self._last_run: LastRun | ConfiguredRun | None = None
         self.reports_runs = not silent
         self._has_warned = False
 
@@ -142,15 +142,28 @@ class ConfiguredEngine(TableEngine):
         """Warn if values were filled in, of batches only once; and as `TableEngine.ended`."""
         assert isinstance(run, ConfiguredRun)
         super().ended(run, is_batch=is_batch)
-        row_number = self._row_number_in(run)
-        self._report(LastRun.of(run.position, run.samples, run.errors, row_number), is_batch=is_batch)
+        if self._counts_filled_values:
+            self._report(self._counts_of(run), is_batch=is_batch)
+        else:
+            # Counting takes as long as rendering ten rows, and few ask for it.
+            self._last_run = run
+
+    def _counts_of(self, run: ConfiguredRun) -> LastRun:
+        return LastRun.of(run.position, run.samples, run.errors, self._row_number_in(run))
+
+    @property
+    def last_run(self) -> LastRun | None:  # type: ignore[override]  # nobody else sets it
+        """The counts of the last run; None before one has ended."""
+        if isinstance(self._last_run, ConfiguredRun):
+            self._last_run = self._counts_of(self._last_run)
+        return self._last_run
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
         """Return placeholders that are near to a column's name, as `TableEngine.misspelt_columns`."""
         return misspelt_in(find_notes(self.configuration, schema, None)) if self.reports_runs else []
 
     def _report(self, run: LastRun, *, is_batch: bool = False) -> None:
-        self.last_run = run
+        self._last_run = run
         if not (is_batch and self._has_warned):
             self._has_warned = self._has_warned or run.rows > 0
             warn_of_filled_values(run)
