@@ -242,3 +242,31 @@ def test_the_page_has_the_chosen_rows() -> None:
     rows = [row for row in range(ROWS) if LEVELS[row] == 4]
     chosen = [rows[position] for position in sampled_rows(len(rows), 3, 0)]
     assert all(f"number {row}" in page for row in chosen)
+
+
+def test_rows_without_their_numbers_are_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Answers would be joined to other rows."""
+    command = ("render", "--template", "Q: {q}", "--data", "data.parquet", "--out", "out.jsonl")
+    note = "rows are left out, and no column of the output says which"
+    for options in (("--where", "level > 3"), ("--sample", "5")):
+        assert main([*command, *options]) == 0
+        assert note in capsys.readouterr().err
+        for more in (("--index", "sample"), ("--keep", "q")):
+            assert main([*command, *options, *more]) == 0
+            assert note not in capsys.readouterr().err
+    assert main([*command, "--limit", "5"]) == 0
+    assert note not in capsys.readouterr().err
+    Path("more.jsonl").write_text('{"q": "a"}\n{"q": "a long one"}\n{"q": "b"}\n', encoding="utf-8")
+    limited = (
+        "render",
+        "--template",
+        "Q: {q}",
+        "--data",
+        "more.jsonl",
+        "--out",
+        "out.jsonl",
+        "--limits",
+        "prompt_bytes=8",
+    )
+    assert main([*limited, "--errors", "skip"]) == 0
+    assert note in capsys.readouterr().err

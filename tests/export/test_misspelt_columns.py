@@ -33,6 +33,8 @@ TEMPLATES = {
     "jinja": lambda name: pp.JinjaTemplate(f"Q: {{{{ {name} }}}}"),
 }
 
+TWO_NAMES = {"configuration": "question} {context", "jinja": "question }} {{ context"}
+
 
 def export_to(name: str, table: Any, path: Path, **options: Any) -> Any:
     write = getattr(export, name)
@@ -59,8 +61,13 @@ def test_each_export_refuses_a_misspelt_column(tmp_path: Path, kind: str, name: 
         assert os.listdir(tmp_path) == []
     export_to(name, rendered(kind, "questoin"), path, **WRITES[name], unknown="keep")
     export_to(name, rendered(kind, "question"), path, **WRITES[name])
-    # A name that is near to none may be meant as it is.
-    export_to(name, rendered(kind, "context"), path, **WRITES[name])
+    # A name that is near to none may be meant as it is, where others are filled in.
+    export_to(name, rendered(kind, TWO_NAMES[kind]), path, **WRITES[name])
+    path.unlink(missing_ok=True)
+    with pytest.raises(pp.TemplateError, match="context") as caught:
+        export_to(name, rendered(kind, "context"), path, **WRITES[name])
+    assert caught.value.code == "unknown_placeholder"
+    export_to(name, rendered(kind, "context"), path, **WRITES[name], unknown="keep")
     with pytest.raises(pp.TemplateError, match="unknown: 'no' is not one of"):
         export_to(name, rendered(kind, "question"), path, **WRITES[name], unknown="no")
 

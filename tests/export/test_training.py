@@ -60,6 +60,21 @@ def test_preferences_of_two_columns(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("blank", ["", "  ", "\n", None])
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+@pytest.mark.parametrize("write", ["messages_json", "sharegpt", "prompt_completion", "alpaca", "preference"])
+def test_an_empty_answer_is_none(tmp_path: Path, write: str, kind: pa.DataType, blank: str | None) -> None:
+    """As a CSV file has a missing one."""
+    answers = pa.array(["2", blank, "4"], kind)
+    table = pa.table({"prompt": ["1+1=", "2+1=", "2+2="], "gold": answers, "wrong": ["1", "2", ""]})
+    options = {"chosen": "gold", "rejected": "wrong"} if write == "preference" else {"answer": "gold"}
+    with pytest.raises(pp.RenderError, match=r"--where \"trim\(gold\) <> ''\"") as caught:
+        getattr(export, write)(table, tmp_path / "out.jsonl", **options)
+    assert (caught.value.row, caught.value.column) == (1, "gold")
+
+
 def test_instructions(tmp_path: Path) -> None:
     lines = written(tmp_path, export.alpaca, TEXTS, answer="gold", input_column="more", keep=["id"])
     assert lines == [

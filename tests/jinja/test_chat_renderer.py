@@ -160,3 +160,19 @@ def test_statistics_are_those_of_the_texts() -> None:
         expected.bytes.sum,
         None,
     )
+
+
+def test_raw_messages_are_what_a_chat_template_gets() -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "{q}"},
+        {"role": "user", "content": "Well?"},
+        {"role": "assistant", "content": ""},
+    ]
+    chat = ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")
+    raw = {"type": "RawPromptTemplate", "messages": messages}
+    renderer = Renderer(raw, chat_template=chat)
+    table = renderer.render(pa.table({"q": ["1+1?"]}), spans="detailed")
+    assert table["prompt"].to_pylist() == ["<system>Be brief.<user>1+1?<user>Well?<assistant>"]
+    fields = [span for span in table["spans"][0].as_py() if span["source"] == "field"]
+    assert [(span["column"], span["message"]) for span in fields] == [("q", 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import warnings
 from typing import Any
 
 import promptpress as pp
@@ -13,6 +14,9 @@ import pytest
 from amounts import part_of
 from marks import UNWARNED
 from parts.small_tokenizers import KINDS, MARKS, WORDS, small_tokenizer
+
+# Of some conversations nothing is trained.
+pytestmark = UNWARNED
 
 TEXTS = (*WORDS, *MARKS, " ", "\n", "é", "e\u0301", "🙂", "<|im_", "start|>", "{", "ﬁ")
 CHATML = (
@@ -364,3 +368,15 @@ def test_somebody_has_to_have_a_role() -> None:
     for renderer in (pp.Renderer("{q}"), pp.JinjaTemplate("{{ q }}")):
         with pytest.raises(pp.TemplateError, match="nobody has a role here"):
             renderer.tokenize(pa.table({"q": ["1"]}), small_tokenizer(), mask="assistant")
+
+
+def test_it_is_told_where_nothing_is_trained() -> None:
+    template, tokenizer = pp.ChatTemplate(PLAIN), small_tokenizer()
+    rows = [{"messages": [user("q"), *others]} for others in ([assistant("a")], [], [assistant("")])]
+    with pytest.warns(pp.PromptWarning, match="in 2 of 3 requests no token is trained"):
+        template.tokenize(rows, tokenizer, mask="assistant+end")
+    with pytest.warns(pp.PromptWarning, match="in 1 of 1 request no token is trained"):
+        template.tokenize(rows[:1], tokenizer, mask="assistant", max_tokens=2, truncation="right")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        template.tokenize(rows[:1], tokenizer, mask="assistant")

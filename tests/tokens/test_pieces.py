@@ -108,6 +108,7 @@ def test_what_repeats_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return of_library(tokenizer, texts, **options)
 
     monkeypatch.setattr(pieces, "encoded", counting)
+    monkeypatch.setattr(Encoder, "_made", {})
     chat = pp.ChatTemplate("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}")
     shots = [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]
     rows = [{"messages": [*shots, {"role": "user", "content": f"{n}?"}]} for n in range(1000)]

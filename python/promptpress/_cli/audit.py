@@ -176,4 +176,22 @@ def show_command(arguments: Namespace, row: int) -> str:
             words += value if isinstance(value, list) else [str(value)]
     if arguments.chat_argument:
         words += ["--chat-argument", *(f"{name}={value}" for name, value in arguments.chat_argument)]
-    return shlex.join([*words, "--row", str(row)])
+    return " ".join(map(_quoted, [*words, "--row", str(row)]))
+
+
+def _quoted(word: str) -> str:
+    r"""Quote a word for a shell; a line feed and the like are written as escapes, which people can copy.
+
+    >>> print(_quoted("Q: {q}"), _quoted("Q: {q}\nA:"))
+    'Q: {q}' $'Q: {q}\nA:'
+
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = "".join(
+        {"\\": "\\\\", "'": "\\'"}.get(letter, letter)
+        if letter.isprintable()
+        else letter.encode("unicode_escape").decode()
+        for letter in word
+    )
+    return f"$'{escaped}'"

@@ -286,6 +286,9 @@ def _requests_of_row(prompts: pa.Array, row: int, refused: dict[int, str]) -> li
 def _conversation(request: Any) -> ChatConversation:
     if isinstance(request, str):
         return ChatConversation([{"role": _ROLES["HUMAN"], "content": request}], [[0]])
+    if request and all("content" in item for item in request):
+        # Raw messages are what they are: nothing is renamed, joined or left out.
+        return ChatConversation(list(request), [[number] for number in range(len(request))])
     messages: list[dict[str, Any]] = []
     sources: list[list[int]] = []
     for number, item in enumerate(request):

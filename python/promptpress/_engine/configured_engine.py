@@ -160,7 +160,11 @@ class ConfiguredEngine(TableEngine):
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
         """Return placeholders that are near to a column's name, as `TableEngine.misspelt_columns`."""
-        return misspelt_in(find_notes(self.configuration, schema, None)) if self.reports_runs else []
+        if not self.reports_runs:
+            return []
+        notes = find_notes(self.configuration, schema, None)
+        shows_nothing = set(self.required_columns).isdisjoint(schema.names)
+        return misspelt_in(notes, shows_nothing=shows_nothing)
 
     def _report(self, run: LastRun, *, is_batch: bool = False) -> None:
         self._last_run = run

@@ -120,7 +120,12 @@ class JinjaEngine(TemplateEngine):
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
         """Return the undefined variables that are near to a column's name, as `TableEngine.misspelt_columns`."""
-        return [MisspeltColumn(name.location, name.message) for name in self._undefined_names(schema) if name.closest]
+        shows_nothing = set(self.required_columns).isdisjoint(column_names(schema))
+        return [
+            MisspeltColumn(name.location, name.message)
+            for name in self._undefined_names(schema)
+            if name.closest or shows_nothing
+        ]
 
     def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:  # noqa: ARG002
         """Warn of undefined variables, as `TableEngine.warn`."""

@@ -18,6 +18,7 @@ from promptpress._engine.schema_warnings import listed_texts
 
 __all__ = ["find_notes", "misspelt_in", "table_of", "warning_text"]
 
+_UNKNOWN = "unknown_placeholder"
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("code", "severity", "place", "message", "remedy")])
 
 
@@ -62,14 +63,19 @@ def warning_text(notes: list[Note]) -> str:
     return listed_texts(texts, "Renderer.notes lists them")
 
 
-def misspelt_in(notes: list[Note]) -> list[MisspeltColumn]:
+def misspelt_in(notes: list[Note], *, shows_nothing: bool = False) -> list[MisspeltColumn]:
     """Return the placeholders that name no column and are near to a column's name.
 
     Args:
         notes: As `find_notes` gives them.
+        shows_nothing: Whether no placeholder names a column, so that those count that aren't near to any.
 
     """
-    return [MisspeltColumn(note.place, f"{note.message}; {note.remedy}") for note in notes if note.column is not None]
+    return [
+        MisspeltColumn(note.place, f"{note.message}; {note.remedy}")
+        for note in notes
+        if note.column is not None or (shows_nothing and note.code == _UNKNOWN)
+    ]
 
 
 def table_of(notes: list[Note]) -> pa.Table:

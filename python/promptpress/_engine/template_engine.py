@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,16 +15,18 @@ from promptpress._core import RenderError
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Part, Run
 from promptpress._engine.table_engine import TableEngine
-from promptpress._errors.errors import ABOUT_THE_TABLE, row_error_text, template_error
+from promptpress._errors.errors import ABOUT_THE_TABLE, PromptWarning, row_error_text, template_error
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins, spans_type
 from promptpress._jinja.run import JinjaRun, Texts
 from promptpress._utils import lazy_compute as pc
+from promptpress._utils.callers import callers_level
 from promptpress.typing import StringLayout
 
-__all__ = ["TemplateEngine", "checked_output", "with_nulls"]
+__all__ = ["TemplateEngine", "checked_output", "warn_of_file_name", "with_nulls"]
 
 _PROMPT = "prompt"
+_SUFFIXES = (".jinja", ".jinja2", ".j2", ".json")
 _OUTPUT_COLUMNS = (_PROMPT, "label", "turn", "hash", "spans", "error")
 """Columns that `names` may rename: those of a `Renderer`, so that both take the same names."""
 
@@ -55,6 +58,19 @@ def checked_output(names: Mapping[str, str] | None, strings: object) -> dict[str
         message = f"{strings!r} is not one of {', '.join(map(repr, LAYOUTS))}"
         raise template_error("unknown_name", "strings", message)
     return {"names": None if names is None else dict(names), "strings": strings}
+
+
+def warn_of_file_name(source: str, remedy: str) -> None:
+    """Warn if a template is probably the name of a file.
+
+    Args:
+        source: The template.
+        remedy: The way to give the file's text.
+
+    """
+    if source.endswith(_SUFFIXES) and len(source.split()) == 1 and "{" not in source:
+        message = f"source: {source!r} is the name of a file, and would be the text of every prompt; {remedy}"
+        warnings.warn(message, PromptWarning, stacklevel=callers_level())
 
 
 class TemplateEngine(TableEngine):

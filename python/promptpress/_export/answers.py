@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyarrow import types
 
+from promptpress._arrow.types import is_text, without_views
 from promptpress._errors.errors import render_error
 from promptpress._export.chat_messages import column_field, refuse_nulls
 from promptpress._io.write.json_lines import LineWriter, Piece
@@ -17,6 +18,7 @@ __all__ = [
     "check_answer",
     "column_texts",
     "lists_between",
+    "refuse_no_answers",
     "refuse_unanswered",
     "unanswered",
 ]
@@ -34,15 +36,44 @@ def check_answer(schema: pa.Schema, name: str) -> None:
         raise render_error("wrong_column_type", f"an answer is a text, and it is {kind}", column=name)
 
 
-def answer_texts(batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:
+def answer_texts(batch: pa.RecordBatch, name: str, first_row: int, *, may_be_empty: bool = False) -> pa.Array:
     """Return the texts of a column of answers.
 
+    Args:
+        batch: Some rows.
+        name: The column.
+        first_row: The number of the first row.
+        may_be_empty: Whether an answer may be an empty text.
+
     Raises:
-        RenderError: If a row has no answer; rows count from `first_row`.
+        RenderError: If a row has no answer, or an empty one; rows count from `first_row`.
 
     """
-    refuse_nulls(batch.column(batch.schema.get_field_index(name)), first_row, name, "it has no answer")
+    refuse_no_answers(batch.column(batch.schema.get_field_index(name)), first_row, name, may_be_empty=may_be_empty)
     return column_texts(batch, name, first_row)
+
+
+def refuse_no_answers(column: pa.Array, first_row: int, name: str, *, may_be_empty: bool = False) -> None:
+    """Refuse rows without an answer: a null, an empty text or blanks, as CSV files write a missing answer.
+
+    Args:
+        column: The answers.
+        first_row: The number of the first row.
+        name: The column's name.
+        may_be_empty: Whether an answer may be an empty text.
+
+    Raises:
+        RenderError: For the first such row; rows count from `first_row`.
+
+    """
+    remedy = f"leave such rows out, on the command line by --where \"trim({name}) <> ''\""
+    refuse_nulls(column, first_row, name, f"it has no answer; {remedy}")
+    texts = column.dictionary_decode() if types.is_dictionary(column.type) else column
+    if is_text(texts.type) and not may_be_empty:
+        is_blank = pc.equal(pc.binary_length(pc.utf8_trim_whitespace(without_views(texts))), 0)
+        row = pc.index(is_blank, pa.scalar(value=True)).as_py()
+        if row >= 0:
+            raise render_error("no_assistant_message", f"its answer is empty; {remedy}", first_row + row, name)
 
 
 def column_texts(batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress._errors.errors import render_error, template_error
-from promptpress._export.answers import check_answer, refuse_unanswered
-from promptpress._export.chat_messages import Form, Prompts, lists_of, refuse_nulls
+from promptpress._export.answers import check_answer, refuse_no_answers, refuse_unanswered
+from promptpress._export.chat_messages import Form, Prompts, lists_of
 from promptpress._export.line_files import Path, Written, write_lines
 from promptpress._export.misspelt import Unknown
 from promptpress._export.object_lines import kept_members
@@ -88,7 +88,7 @@ class _Conversations:
             refuse_unanswered(messages, self._rows, self._prompts.name)
         else:
             answers = batch.column(batch.schema.get_field_index(self._answer))
-            refuse_nulls(answers, self._rows, self._answer, "it has no answer")
+            refuse_no_answers(answers, self._rows, self._answer)
         converted = batch.set_column(self._prompt_index, self._prompt_field, prompts)
         out = self._writer.lines(converted, self._rows)
         self._rows += batch.num_rows

@@ -120,7 +120,9 @@ class _Answers:
     def __call__(self, batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
         column = batch.column(batch.schema.get_field_index(self._prompts.name))
         prompts = self._prompts.for_training(column, first_row)
-        answers = [answer_texts(batch, name, first_row) for name in self._columns]
+        chosen, rejected = self._columns
+        # A model may have answered nothing.
+        answers = [answer_texts(batch, chosen, first_row), answer_texts(batch, rejected, first_row, may_be_empty=True)]
         if self._prompts.form != "text":
             answers = list(map(answer_messages, answers))
         return dict(zip(_KEYS, (prompts, *answers), strict=True))

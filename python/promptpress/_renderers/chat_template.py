@@ -12,7 +12,7 @@ import pyarrow as pa
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
-from promptpress._engine.template_engine import checked_output
+from promptpress._engine.template_engine import checked_output, warn_of_file_name
 from promptpress._errors.errors import PromptWarning, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.messages import plain
@@ -111,6 +111,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             message = f"expected the name of a column, found a {type(column).__name__}"
             raise template_error("wrong_type", "column", message)
         output = checked_output(names, strings)
+        warn_of_file_name(source, "ChatTemplate.from_tokenizer reads files and folders")
         renderer = ChatRenderer(settings)
         warning = misspelt(renderer.reference, variables)
         if warning:

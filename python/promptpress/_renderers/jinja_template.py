@@ -11,7 +11,7 @@ import pyarrow as pa
 from promptpress._engine.jinja_engine import JinjaEngine
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
-from promptpress._engine.template_engine import checked_output
+from promptpress._engine.template_engine import checked_output, warn_of_file_name
 from promptpress._errors.errors import template_error
 from promptpress._jinja.compiler.compile import outlook
 from promptpress._jinja.sandbox.environments import ENVIRONMENTS
@@ -82,6 +82,7 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
             **checked_output(names, strings),
             "now": datetime.now() if now is None else now,
         }
+        warn_of_file_name(source, "open the file and give its text")
         self._set(JinjaEngine(arguments))
         if fallback == "refuse":
             self._refuse_hopeless()

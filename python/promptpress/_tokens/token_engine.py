@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ from promptpress._engine.run import Part, Run
 from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer
-from promptpress._errors.errors import render_error, row_error_text, template_error
+from promptpress._errors.errors import PromptWarning, render_error, row_error_text, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._tokens.columns import columns_of
 from promptpress._tokens.encoder import Encoder
@@ -26,6 +27,8 @@ from promptpress._tokens.masks import assistant_spans, generation_spans, mask_of
 from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
 from promptpress._tokens.tokens import Tokens
+from promptpress._utils.callers import callers_level
+from promptpress._utils.counted import counted
 
 __all__ = ["TokenEngine", "TokenRenderer", "token_engine"]
 
@@ -152,6 +155,12 @@ class TokenEngine(TableEngine):
         inner.samples, inner.errors = run.samples, run.errors
         self.inner.row_number = self.row_number
         self.inner.ended(inner, is_batch=is_batch)
+        if run.untrained and self.reports_runs:
+            message = (
+                f"in {run.untrained:,} of {counted(run.requests, 'request')} no token is trained: an assistant says "
+                "nothing in them, or it is cut off"
+            )
+            warnings.warn(message, PromptWarning, stacklevel=callers_level())
         self.last_run = self.inner.last_run
 
     def fingerprint(self) -> str:
@@ -257,6 +266,10 @@ class _TokenRun(Run):
         self._marked = marked
         self._engine = engine
         self._collects_errors = options.collects_errors
+        self.requests = 0
+        """The number of requests so far that have tokens."""
+        self.untrained = 0
+        """The number of those in which the mask trains nothing."""
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
         """Render and encode the next samples, as `Run.parts`."""
@@ -301,7 +314,9 @@ class _TokenRun(Run):
                     of_marked = None if marked is None else marked[row] or ""
                     of_messages = None if messages is None else messages[row]
                     of_row.mask = self._mask(text, of_row, of_marked, spans and spans[row], of_messages)
-                tokens[row] = self._cut(of_row)
+                tokens[row] = cut = self._cut(of_row)
+                self.requests += 1
+                self.untrained += cut.mask is not None and not any(cut.mask)
             except RenderError as error:
                 if not self._collects_errors:
                     number = sample_numbers(part, self.times)[row].as_py()

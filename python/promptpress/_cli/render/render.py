@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -49,6 +50,11 @@ if TYPE_CHECKING:
 _SKIPPED_GROUPS = "promptpress.skipped_row_groups"
 _SKIPPED_ROWS = "promptpress.skipped_rows"
 """Keys of a file's metadata."""
+
+_NO_NUMBERS = (
+    "rows are left out, and no column of the output says which are there: answers would be joined to other rows; "
+    "--index sample adds their numbers, by which export and join find them"
+)
 
 _SAVED_COUNTS = ("rows", "samples", "prompt_bytes", "tokens", "fingerprint", "hash", "errors")
 """The counts of a complete output that a resumed run reports again."""
@@ -169,6 +175,9 @@ def render_samples(
     done.skipped = samples.skipped
     if not arguments.quiet:
         counts.report()
+    leaves_out = samples.chosen is not None or (done.leaves_out and done.errors)
+    if leaves_out and options.index is None and not keep:
+        warnings.warn(_NO_NUMBERS, promptpress.PromptWarning, stacklevel=2)
     return done
 
 
