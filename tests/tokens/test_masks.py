@@ -370,7 +370,7 @@ def test_somebody_has_to_have_a_role() -> None:
             renderer.tokenize(pa.table({"q": ["1"]}), small_tokenizer(), mask="assistant")
 
 
-def test_it_is_told_where_nothing_is_trained() -> None:
+def test_a_mask_that_trains_nothing_warns() -> None:
     template, tokenizer = pp.ChatTemplate(PLAIN), small_tokenizer()
     rows = [{"messages": [user("q"), *others]} for others in ([assistant("a")], [], [assistant("")])]
     with pytest.warns(pp.PromptWarning, match="in 2 of 3 requests no token is trained"):
