@@ -39,7 +39,12 @@ _REASONING = "_alias_reasoning_fields"
 """The function that stores a message's reasoning under each of its names. Releases before 5.21 lack it."""
 _FUNCTIONS = (FUNCTION, "_plain_template_data", _REASONING, _ENVIRONMENT)
 """The functions whose rules the drop-in follows. Releases before 5.23 lack the second, which copies JSON's types."""
-KNOWN_CODE = {"c5fde40ec642f5bb": "5.23", "088b540f591fc09e": "5.21 and 5.22", "eaa27dfe91580d16": "5.20"}
+KNOWN_CODE = {
+    "b952f0511bafc4e5": "5.24",
+    "c5fde40ec642f5bb": "5.23",
+    "088b540f591fc09e": "5.21 and 5.22",
+    "eaa27dfe91580d16": "5.20",
+}
 """The releases whose functions are known, by a digest of their source. Others may have other rules for some texts."""
 
 Rendered = tuple[list[str], list[Any]]
