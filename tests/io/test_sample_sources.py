@@ -190,7 +190,7 @@ class TestPolars:
 
 
 class TestPandas:
-    @pytest.mark.parametrize("values", [[[1, 2], [3, 4]], [["x", 1], ["y", "z"]]])
+    @pytest.mark.parametrize("values", [[[1, 2], [3, 4]], [["x", 1], ["y", "z"]], [["x", "y"], ["z", 1]]])
     def test_what_it_cannot_give(self, values: Any) -> None:
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame(values, columns=["q", "q" if values[0][0] == 1 else "n"])

@@ -85,13 +85,15 @@ def _frame_errors(samples: Any) -> Iterator[None]:
         _refuse_objects(samples.schema if kind.__name__ == "DataFrame" else {})
     try:
         yield
-    except ValueError as error:
+    except (ValueError, pa.ArrowTypeError) as error:
         if kind.__name__ == "Series":
             raise not_a_table(samples) from error
         if package != "pandas":
             raise
         of_column = " ".join(str(part) for part in error.args)
-        raise render_error("unconvertible_value", f"pandas can't give its values to Arrow: {of_column}") from error
+        remedy = "; give the column one type, as by astype(str)" if "Conversion failed" in of_column else ""
+        message = f"pandas can't give its values to Arrow: {of_column}{remedy}"
+        raise render_error("unconvertible_value", message) from error
 
 
 def _refuse_objects(schema: Mapping[str, Any]) -> None:
