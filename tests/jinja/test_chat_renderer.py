@@ -162,17 +162,13 @@ def test_statistics_are_those_of_the_texts() -> None:
     )
 
 
-def test_raw_messages_are_what_a_chat_template_gets() -> None:
-    messages = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "{q}"},
-        {"role": "user", "content": "Well?"},
-        {"role": "assistant", "content": ""},
-    ]
+def test_raw_messages_are_refused_as_in_the_harness() -> None:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "{q}"}]
     chat = ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")
     raw = {"type": "RawPromptTemplate", "messages": messages}
-    renderer = Renderer(raw, chat_template=chat)
-    table = renderer.render(pa.table({"q": ["1+1?"]}), spans="detailed")
-    assert table["prompt"].to_pylist() == ["<system>Be brief.<user>1+1?<user>Well?<assistant>"]
-    fields = [span for span in table["spans"][0].as_py() if span["source"] == "field"]
-    assert [(span["column"], span["message"]) for span in fields] == [("q", 1)]
+    samples = pa.table({"q": ["1+1?"]})
+    with pytest.raises(RenderError, match=r"KeyError: 'prompt'.*names=.\"prompt\": \"messages\"") as caught:
+        Renderer(raw, chat_template=chat).render(samples)
+    assert caught.value.code == "unmapped_role"
+    rendered = Renderer(raw, output="messages", names={"prompt": "messages"}).render(samples)
+    assert chat.render(rendered)["prompt"].to_pylist() == ["<system>Be brief.<user>1+1?"]

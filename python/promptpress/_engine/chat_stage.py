@@ -256,6 +256,11 @@ def _one_by_one(prompts: pa.Array, refused: dict[int, str] | None) -> pa.Array:
             texts.append(None if request is None else json.dumps(_conversation(request).messages, ensure_ascii=False))
         except (KeyError, TypeError) as error:
             message = f"{type(error).__name__}: {error}; a chat template's messages are of HUMAN, BOT or SYSTEM"
+            if isinstance(request, list) and request and "content" in request[0]:
+                message += (
+                    "; the harness refuses raw messages, too: a ChatTemplate takes the table that is rendered without "
+                    'chat_template= and with names={"prompt": "messages"}'
+                )
             failure = render_error("unmapped_role", message, row)
             if refused is None:
                 raise failure from error
@@ -286,9 +291,6 @@ def _requests_of_row(prompts: pa.Array, row: int, refused: dict[int, str]) -> li
 def _conversation(request: Any) -> ChatConversation:
     if isinstance(request, str):
         return ChatConversation([{"role": _ROLES["HUMAN"], "content": request}], [[0]])
-    if request and all("content" in item for item in request):
-        # Raw messages are what they are: nothing is renamed, joined or left out.
-        return ChatConversation(list(request), [[number] for number in range(len(request))])
     messages: list[dict[str, Any]] = []
     sources: list[list[int]] = []
     for number, item in enumerate(request):
