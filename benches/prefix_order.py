@@ -1,4 +1,4 @@
-"""How much of its prompts an engine with a prefix cache has read before: in the samples' order and in prefix order.
+"""The share of prompts that an engine with a prefix cache has read before: in the samples' order and in prefix order.
 
 `python benches/prefix_order.py` prints, for three workloads, the share of the bytes that a simulated cache finds; then
 what prefix order costs, in a process and as a command, and its memory. The cache has blocks of 64 bytes, about 16

@@ -57,7 +57,7 @@ def conversations(rows: int) -> pa.Table:
 
 
 def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
-    """How long a call takes the processor, and what it returns."""
+    """Return how long a call takes the processor, and its result."""
     start = time.process_time()
     result = function()
     return time.process_time() - start, result

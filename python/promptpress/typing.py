@@ -184,7 +184,7 @@ ConfigLike: TypeAlias = Mapping[str, Any] | str | os.PathLike[str] | ConfigFile
 """A configuration, or the file of it."""
 
 ControlTokens: TypeAlias = Literal["parse", "text"]
-"""Whether data may bring control tokens, or whatever looks like one in data is text."""
+"""A choice: data may bring control tokens, or all that looks like one in data is text."""
 
 Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_design"]
 """The harness, or the early design of meta templates, whose rules decide where they differ."""
@@ -205,13 +205,13 @@ RequestOrder: TypeAlias = Literal["prefix"]
 """An order of requests in the place of that of the samples. `"prefix"` puts requests with equal beginnings together."""
 
 RowPolicy: TypeAlias = Literal["raise", "column", "skip"]
-"""What becomes of a sample that can't be rendered."""
+"""A choice of what becomes of a sample that can't be rendered."""
 
 SpanDetail: TypeAlias = bool | Literal["detailed"]
 """Whether it is said where bytes come from, and whether in detail."""
 
 Truncation: TypeAlias = Literal["refuse", "left", "right", "middle"]
-"""What becomes of a request with too many tokens, either an error or a cut, and where that is."""
+"""A choice of what becomes of a request with too many tokens, either an error or a cut, and where that is."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]
 """Whether values are looked into for placeholders."""

@@ -241,7 +241,7 @@ def test_generation_needs_blocks(renderer: Any, message: str) -> None:
 
 
 def trained(template: str, messages: list[Any], **arguments: Any) -> str:
-    """What is trained of one conversation, with `~` between stretches that don't touch."""
+    """Return what is trained of one conversation, with `~` between stretches that don't touch."""
     tokenizer = small_tokenizer()
     arguments = {"mask": "assistant+end", **arguments}
     (row,) = (

@@ -17,7 +17,7 @@ from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail
 __all__ = ["ERRORS", "INDEX", "SHARED", "RenderOptions"]
 
 ERRORS = ("raise", "column", "skip")
-"""What may become of a row that can't be rendered."""
+"""All that may become of a row that can't be rendered."""
 
 INDEX = "sample"
 """The name of the index of requests that are in another order than the samples, if no other is given."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice, takewhile
 from operator import le
 from typing import Any, NamedTuple
 
+from promptpress._jinja.chat.messages import REASONING
 from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.marks import MARKS
@@ -20,7 +22,6 @@ Span = tuple[int, int]
 _OPEN, _CLOSE = MARKS
 _EITHER_MARK = re.compile(f"[{_OPEN}{_CLOSE}]")
 _CONTENT = "content"
-_REASONING = ("reasoning_content", "reasoning", "thinking")
 _CALLS = ("tool_calls", "function_call")
 _BEGIN = "role.begin"
 _KEYS = re.compile(r"[^.\[\]]+")
@@ -93,11 +94,11 @@ class _Piece(NamedTuple):
 
 
 class _Turn(NamedTuple):
-    """The stretches of one turn of an assistant, and the pieces that they are of."""
+    """The stretches of one turn of an assistant, and the numbers of the pieces that they are of."""
 
     message: int | None
     spans: list[Span]
-    pieces: list[_Piece]
+    numbers: list[int]
 
 
 def assistant_spans(
@@ -132,11 +133,11 @@ def assistant_spans(
             _with_tags(text, pieces, number) if piece.is_reasoning else _with_rewritten_tags(text, pieces, number)
         )
         turn = turns[-1] if turns else None
-        if turn is None or turn.message != piece.message or _begins_turn(pieces, turn.pieces[-1], piece):
-            turns.append(_Turn(piece.message, [(start, end)], [piece]))
+        if turn is None or turn.message != piece.message or _begins_turn(pieces, turn, number):
+            turns.append(_Turn(piece.message, [(start, end)], [number]))
             continue
-        turn.spans.append((turn.spans[-1][1] if _belongs(text, pieces, turn, piece) else start, end))
-        turn.pieces.append(piece)
+        turn.spans.append((turn.spans[-1][1] if _belongs(text, pieces, turn, number) else start, end))
+        turn.numbers.append(number)
     if settings.last_turn and messages is not None:
         last = [number for number, message in enumerate(messages) if message.get("role") in _ROLES][-1:]
         turns = [turn for turn in turns if turn.message in last]
@@ -145,7 +146,10 @@ def assistant_spans(
     if settings.mask != "assistant":
         for turn in turns:
             end = turn.spans[-1][1]
-            turn.spans.append((end, _turn_end(text, pieces, end, added, with_blanks=settings.mask == "assistant+turn")))
+            frames = takewhile(lambda piece: piece.is_frame, islice(pieces, turn.numbers[-1] + 1, None))
+            limit = max((piece.end for piece in frames), default=end)
+            frame = text[end:limit].decode()
+            turn.spans.append((end, end + _end_of_turn(frame, added, with_blanks=settings.mask == "assistant+turn")))
     return [span for turn in turns for span in turn.spans if span[0] < span[1]]
 
 
@@ -154,7 +158,7 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
     source, path, start, end, message = (span.get(name) for name in ("source", "path", "start", "end", "message"))
     is_frame = source in FRAMES or path == "role"
     keys = _KEYS.findall(path or "")
-    is_reasoning = any(key in _REASONING for key in keys)
+    is_reasoning = any(key in REASONING for key in keys)
     is_said = not is_frame and span.get("role") in _ROLES and (not keys or keys[0] == _CONTENT or is_reasoning)
     value = None
     if is_said and path is not None and messages is not None and message is not None:
@@ -187,23 +191,23 @@ def _value(message: Any, keys: Sequence[str]) -> str:
     return str(value)
 
 
-def _begins_turn(pieces: Sequence[_Piece], last: _Piece, piece: _Piece) -> bool:
+def _begins_turn(pieces: Sequence[_Piece], turn: _Turn, number: int) -> bool:
     """Return true if a new turn begins between two pieces of one prompt that a configuration made."""
-    between = [other for other in pieces if other.start >= last.end and other.end <= piece.start]
-    return piece.value is None and any(other.begins_turn or not other.is_frame for other in between)
+    between = pieces[turn.numbers[-1] + 1 : number]
+    return pieces[number].value is None and any(other.begins_turn or not other.is_frame for other in between)
 
 
-def _belongs(text: bytes, pieces: Sequence[_Piece], turn: _Turn, piece: _Piece) -> bool:
+def _belongs(text: bytes, pieces: Sequence[_Piece], turn: _Turn, number: int) -> bool:
     """Return true if what stands between a turn's last text and the next one is the turn's too.
 
     That is so for what the template writes between two texts of one message. Between two parts of one text, it has to
     be what stands there in that text.
     """
-    last = turn.pieces[-1]
-    if not all(other.is_frame for other in pieces if other.start < piece.start and other.end > last.end):
+    last, piece = pieces[turn.numbers[-1]], pieces[number]
+    if not all(other.is_frame for other in pieces[turn.numbers[-1] + 1 : number]):
         return False
     if piece.path != last.path:
-        return all(other.path != piece.path for other in turn.pieces)
+        return all(pieces[other].path != piece.path for other in turn.numbers)
     if piece.value is None:
         return True
     return text[last.start : piece.end].decode() in piece.value
@@ -239,22 +243,16 @@ def _with_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
     return start, end
 
 
-def _turn_end(text: bytes, pieces: Sequence[_Piece], end: int, added: Collection[str], *, with_blanks: bool) -> int:
-    """Return where a turn ends: after the first added token of what the template writes after it."""
-    limit = end
-    for piece in pieces:
-        if piece.start <= limit < piece.end and piece.is_frame:
-            limit = piece.end
-    frame = text[end:limit].decode()
+def _end_of_turn(frame: str, added: Collection[str], *, with_blanks: bool) -> int:
+    """Return how many bytes end a turn: up to the first added token of what the template writes after it."""
     position = 0
     ends = [(frame.find(token), -len(token)) for token in added if token and token in frame]
     if ends:
         first, length = min(ends)
         position = first - length
     if with_blanks:
-        while position < len(frame) and frame[position].isspace():
-            position += 1
-    return end + len(frame[:position].encode())
+        position = len(frame) - len(frame[position:].lstrip())
+    return len(frame[:position].encode())
 
 
 def mask_of(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> bytes:

@@ -19,6 +19,9 @@ __all__ = ["PlainData"]
 _CONTEXT = "\ufdd0\ufdd1"
 """An added token of the tokenizer without others, after which pieces are encoded: noncharacters."""
 
+_MAX_CONSTANTS = 4096
+"""The texts of templates whose pieces are kept; with more, all are dropped."""
+
 _DATA = ("field", "filled_field", "computed")
 """The sources of what data brings; all others are the configuration's."""
 
@@ -105,6 +108,8 @@ class PlainData:
             for token in self._others:
                 if any(token in piece for piece in pieces[::2]):
                     raise UnknownOriginError(f"the template writes {token!r}, a token at which no text can be cut")
+            if len(self._cut_constants) >= _MAX_CONSTANTS:
+                self._cut_constants.clear()
             self._cut_constants[text] = pieces
         return pieces
 

@@ -52,6 +52,7 @@ class TokenEngine(TableEngine):
         self.encoder = encoder
         self.settings = settings
         self.warnings = inner.warnings
+        self.reports_runs = inner.reports_runs
         self.added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
         self._marked = inner.marked() if settings.mask == "generation" else None
         if settings.has_assistants and not inner.has_roles:

@@ -67,6 +67,6 @@ _FORMS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
     **{kind: (kind.isoformat, kind.fromisoformat) for kind in (datetime.datetime, datetime.date, datetime.time)},
 }
-"""How values of each type are written as JSON values and read; the type's name in lower case is the key."""
+"""Functions that write values of each type as JSON values and read them; the type's name in lower case is the key."""
 
 _READERS = {"$items": dict, **{f"${kind.__name__.lower()}": read for kind, (_, read) in _FORMS.items()}}

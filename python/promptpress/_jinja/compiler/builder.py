@@ -43,7 +43,7 @@ class Builder:
         self.certain: list[bool] = []
         """True for nodes that never raise if their operands don't."""
         self.weights: list[int] = []
-        """How many pieces and conditions each node consists of, if shared parts are counted each time."""
+        """The number of pieces and conditions that each node consists of, if shared parts are counted each time."""
         self.constant_size = 0
         self.constants: dict[int, Any] = {}
         self.reasons: dict[str, int] = {}
