@@ -184,7 +184,7 @@ ConfigLike: TypeAlias = Mapping[str, Any] | str | os.PathLike[str] | ConfigFile
 """A configuration, or the file of it."""
 
 ControlTokens: TypeAlias = Literal["parse", "text"]
-"""A choice: data may bring control tokens, or all that looks like one in data is text."""
+"""A choice of whether data may bring control tokens, or all that looks like one in data is text."""
 
 Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_design"]
 """The harness, or the early design of meta templates, whose rules decide where they differ."""
