@@ -142,7 +142,7 @@ conformance: $(VENV)/.built ## the recorded cases of the harnesses, where they a
 lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary, and who uses whom in src/ and python/
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked --all-targets --features python -- -D warnings
+	cargo clippy --locked --all-targets --features python,tokenizers -- -D warnings
 	cargo metadata --locked --format-version 1 --manifest-path libfuzzer/Cargo.toml >/dev/null
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)

@@ -1,10 +1,13 @@
-"""Token ids of conversations: `ChatTemplate.tokenize` next to the library over the finished texts.
+"""Token ids of conversations: `ChatTemplate.tokenize` next to engines that encode the finished texts.
 
-    .venv/bin/python benches/tokens.py --tokenizer FOLDER [--rows 4000] [--rounds 3]
+    .venv/bin/python benches/tokens.py --tokenizer FOLDER [--rows 20000] [--library-rows 2000] [--rounds 5]
 
-Conversations have a system prompt, five questions with answers that are the same in each, and one question. Both are
-measured in turns, in seconds of the processor, on one thread; the texts that the library gets are rendered before. The
-tokenizer's file is loaded once, before the first round, but no piece of a text is kept from round to round.
+Conversations have a system prompt and one question; those of "5 shots" have five questions with answers before it,
+which are the same in each. All ways are measured in turns, in seconds of the processor: `library` is the package
+tokenizers, over the first rows only; `engine` the core's engine, over whole texts; both get texts that are rendered
+before. `tokenize` renders, too. The tokenizer is loaded before the first round. The last line compares wall time of two
+threads and of one. With the packages transformers and datasets, `datasets.map` with
+`apply_chat_template(tokenize=True)` stands beside.
 """
 
 from __future__ import annotations
@@ -14,14 +17,15 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import promptpress as pp
 import pyarrow as pa
+from promptpress._core import TextEncoder
 from promptpress._io.tokenizer import load_tokenizer
-from promptpress._tokens.encoder import Encoder
 
 CHATML = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
 SHOTS = 5
@@ -36,11 +40,11 @@ def question(number: int) -> str:
     )
 
 
-def conversations(rows: int) -> pa.Table:
+def conversations(rows: int, shots: int) -> pa.Table:
     """Conversations of which each has a question of its own."""
-    shots = [
+    examples = [
         message
-        for number in range(SHOTS)
+        for number in range(shots)
         for message in (
             {"role": "user", "content": question(number)},
             {"role": "assistant", "content": "ABCD"[number % 4]},
@@ -50,48 +54,95 @@ def conversations(rows: int) -> pa.Table:
     return pa.table(
         {
             "messages": [
-                [system, *shots, {"role": "user", "content": question(number + SHOTS)}] for number in range(rows)
+                [system, *examples, {"role": "user", "content": question(number + shots)}] for number in range(rows)
             ]
         }
     )
 
 
-def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Return how long a call takes the processor, and its result."""
-    start = time.process_time()
-    result = function()
-    return time.process_time() - start, result
+def seconds(function: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> float:
+    """Return how long a call takes the processor, or by another clock."""
+    start = clock()
+    function()
+    return clock() - start
+
+
+def mapped(folder: str, rows: pa.Table) -> Callable[[], Any] | None:
+    """Return a call of `datasets.map` that encodes conversations; None without the packages for it."""
+    try:
+        import datasets
+        from transformers import PreTrainedTokenizerFast
+    except ImportError:
+        return None
+    datasets.disable_progress_bars()
+    datasets.disable_caching()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(Path(folder) / "tokenizer.json"), chat_template=CHATML)
+    of_rows = datasets.Dataset(rows)
+
+    def encode(batch: Any) -> Any:
+        return {"input_ids": tokenizer.apply_chat_template(batch["messages"], tokenize=True, return_dict=False)}
+
+    return lambda: of_rows.map(encode, batched=True, remove_columns=["messages"])
+
+
+def compare(options: argparse.Namespace, shots: int) -> None:
+    """Measure all ways in turns, print their rates, and compare the ids."""
+    samples, chat = conversations(options.rows, shots), pp.ChatTemplate(CHATML)
+    few = samples.slice(0, options.library_rows)
+    texts = chat.render(samples)["prompt"].combine_chunks()
+    library = load_tokenizer(options.tokenizer).tokenizer
+    whole = TextEncoder(library.to_str(), [], None, None)
+    tokens = chat.tokenize(samples, options.tokenizer)["input_ids"]
+    listed = texts.slice(0, options.library_rows).to_pylist()
+    wanted = [encoding.ids for encoding in library.encode_batch_fast(listed, add_special_tokens=False)]
+    assert tokens.slice(0, options.library_rows).to_pylist() == wanted
+    ways: dict[str, tuple[int, Callable[[], Any]]] = {
+        "library": (
+            few.num_rows,
+            lambda: [e.ids for e in library.encode_batch_fast(listed, add_special_tokens=False)],
+        ),
+        "engine": (
+            options.rows,
+            lambda: whole.encode(texts, offsets=False).columns(None, False, None, "refuse", []),
+        ),
+        "tokenize": (options.rows, lambda: chat.tokenize(samples, options.tokenizer)),
+        "with mask": (
+            few.num_rows,
+            lambda: chat.tokenize(few, options.tokenizer, mask="assistant+end", labels=True),
+        ),
+    }
+    of_map = mapped(options.tokenizer, few)
+    if of_map is not None:
+        ways["datasets.map"] = few.num_rows, of_map
+    pp.set_threads(1)
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(options.rounds):
+        for name, (rows, call) in ways.items():
+            times[name].append(seconds(call) / rows)
+    a_row = {name: statistics.median(of_way) for name, of_way in times.items()}
+    length = len(tokens.combine_chunks().flatten()) / options.rows
+    print(f"{shots} shots, {length:.0f} tokens a row")
+    for name, of_row in a_row.items():
+        ratios = "".join(f"{a_row[other] / of_row:9.2f}x {other}" for other in a_row if other != name)
+        print(f"  {name:13}{1 / of_row:10,.0f} rows/s {length / of_row / 1e6:8.2f} M tokens/s{ratios}")
+    walls: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(options.rounds):
+        for threads, of_threads in walls.items():
+            pp.set_threads(threads)
+            of_threads.append(seconds(ways["tokenize"][1], time.perf_counter))
+    print(f"  two threads: {statistics.median(walls[1]) / statistics.median(walls[2]):.2f}x one, wall time")
 
 
 def main() -> None:
-    """Measure both in turns, and compare the ids."""
+    """Compare conversations with examples, and without."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokenizer", required=True)
-    parser.add_argument("--rows", type=int, default=4000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=20000)
+    parser.add_argument("--library-rows", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    samples, chat = conversations(options.rows), pp.ChatTemplate(CHATML)
-    texts = chat.render(samples)["prompt"].to_pylist()
-    library = load_tokenizer(options.tokenizer).tokenizer
-
-    def whole() -> list[list[int]]:
-        return [encoding.ids for encoding in library.encode_batch_fast(texts, add_special_tokens=False)]
-
-    rates: dict[str, list[float]] = {"library": [], "ids": [], "ids and mask": []}
-    for _ in range(options.rounds):
-        time_of, wanted = seconds(whole)
-        rates["library"].append(time_of)
-        for name, arguments in (("ids", {}), ("ids and mask", {"mask": "assistant+end", "labels": True})):
-            Encoder._made.clear()
-            time_of, table = seconds(lambda arguments=arguments: chat.tokenize(samples, options.tokenizer, **arguments))
-            rates[name].append(time_of)
-            assert table["input_ids"].to_pylist() == wanted
-    tokens = sum(map(len, wanted))
-    base = statistics.median(rates["library"])
-    for name, times in rates.items():
-        median = statistics.median(times)
-        rate = f"{options.rows / median:10,.0f} rows/s {tokens / median / 1e6:8.2f} M tokens/s"
-        print(f"{name:14} {rate} {base / median:6.1f}x")
+    for shots in (SHOTS, 0):
+        compare(options, shots)
 
 
 if __name__ == "__main__":

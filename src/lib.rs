@@ -4,7 +4,7 @@
 //! A sample takes one path: configuration → template and role → output → plan → render → Arrow. Each module uses only
 //! modules to its left: `error · suggest · json_text · value · threads · dialect · template · role · output · plan ·
 //! python_text · render · conversations · fewshot_sampling · jinja · json_lines · lints · statistics · audit · prefix_order ·
-//! python`.
+//! token_ids · python`.
 //!
 //! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
 //! [`render::render`] batches with it. The Python package is a thin layer over these.
@@ -30,6 +30,7 @@ pub mod statistics;
 mod suggest;
 mod template;
 mod threads;
+pub mod token_ids;
 pub mod value;
 
 #[cfg(feature = "python")]

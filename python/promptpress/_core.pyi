@@ -32,7 +32,10 @@ __all__ = [
     "SharedBytes",
     "StreamState",
     "TemplateError",
+    "TextEncoder",
     "TextFinder",
+    "TokenColumns",
+    "TokenRows",
     "__version__",
     "are_plain_chats",
     "begin_with",
@@ -316,6 +319,101 @@ class RowSource:
 
     def __new__(cls, table: pa.Table) -> RowSource: ...
     def take(self, rows: pa.Array) -> list[pa.Array]: ...
+
+@final
+class TextEncoder:
+    """A tokenizer that encodes columns of texts.
+
+    Args:
+        json: A `tokenizer.json`.
+        added: The added tokens, each with its id if texts can be cut at it, else None; and whether the library treats
+            it in a way of its own.
+        context: An added token with its id that has to stand before pieces; None: none has to.
+        cuts: The family of places to cut further; None: nowhere.
+
+    Raises:
+        ValueError: If the core doesn't know a part of the tokenizer.
+
+    """
+
+    def __new__(
+        cls,
+        json: str,
+        added: Sequence[tuple[str, int | None, bool]],
+        context: tuple[str, int] | None,
+        cuts: str | None,
+    ) -> TextEncoder: ...
+    def set_lengths(self, lengths: Sequence[int], has_normal_form: bool) -> None:
+        """Tell the number of bytes of each token, and whether texts are brought into the normal form NFC."""
+    def encode(self, texts: pa.Array, offsets: bool) -> TokenRows:
+        """Return the tokens of texts; rows whose tokens aren't certain here are open."""
+
+@final
+class TokenRows:
+    """The tokens of some rows."""
+
+    @staticmethod
+    def open(texts: pa.Array, offsets: bool) -> TokenRows:
+        """Return rows for texts, all of them open."""
+
+    @property
+    def open_rows(self) -> list[int]:
+        """The numbers of the open rows."""
+
+    def ids(self, row: int) -> list[int] | None:
+        """Return the ids of a row, without special tokens around them; None if it is open or null."""
+
+    def spans(self, row: int) -> list[tuple[int, int]] | None:
+        """Return the bytes of each token of a row: the first, and the one after the last."""
+
+    def fill(self, row: int, ids: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> None:
+        """Set the ids of a row; the first byte of each token, and the one after its last."""
+
+    def surround(self, before: Sequence[int], after: Sequence[int], always: bool) -> None:
+        """Put special tokens around each row; around those that begin with the first of them only if `always` is true."""
+
+    def columns(
+        self,
+        trained: pa.Array | None,
+        labels: bool,
+        most: int | None,
+        truncation: str,
+        failed: Sequence[int],
+    ) -> TokenColumns:
+        """Return the columns, and give up the rows.
+
+        Args:
+            trained: The stretches of each row that are trained: lists of structs of `start` and `end`.
+            labels: Whether labels are asked for.
+            most: The most tokens of a row; None: any number.
+            truncation: Which tokens stay of a row with more.
+            failed: The rows that have no tokens, because something else is wrong with them, in order.
+
+        """
+
+@final
+class TokenColumns:
+    """The Arrow columns of some rows."""
+
+    @property
+    def input_ids(self) -> pa.Array: ...
+    @property
+    def n_tokens(self) -> pa.Array: ...
+    @property
+    def assistant_masks(self) -> pa.Array | None: ...
+    @property
+    def labels(self) -> pa.Array | None: ...
+    @property
+    def offsets(self) -> pa.Array | None: ...
+    @property
+    def truncated(self) -> pa.Array: ...
+    @property
+    def too_long(self) -> list[tuple[int, int]]:
+        """The rows with too many tokens, and how many they have."""
+
+    @property
+    def untrained(self) -> int:
+        """The number of rows of which no token is trained."""
 
 @final
 class SharedBytes:

@@ -10,6 +10,7 @@
 //! | `json_lines` | rows as lines of JSON |
 //! | `audit` | searches of an audit in whole columns |
 //! | `prefix_order` | samples in the order of equal beginnings, and what requests share |
+//! | `token_ids` | texts as token ids |
 //! | `conversations` | columns of conversations, read for chat templates |
 //! | `fewshot_sampling` | examples drawn with Python's random numbers |
 //! | `tables` | the core's tables that Python reads too |
@@ -39,6 +40,7 @@ mod single;
 mod statistics;
 mod stream_state;
 mod tables;
+mod token_ids;
 mod value;
 
 use pyo3::prelude::*;
@@ -83,6 +85,9 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<prefix_order::RowSource>()?;
     module.add_class::<prefix_order::SharedBytes>()?;
     module.add_class::<prefix_order::BlockCache>()?;
+    module.add_class::<token_ids::TextEncoder>()?;
+    module.add_class::<token_ids::TokenRows>()?;
+    module.add_class::<token_ids::TokenColumns>()?;
     module.add("ODD_KINDS", audit::odd_kinds())?;
     module.add_class::<tables::JinjaOperation>()?;
     module.add_class::<tables::PyOutputForm>()?;

@@ -25,7 +25,8 @@ def small_tokenizer(kind: str = "bytes") -> Any:
 
     Args:
         kind: `"bytes"` is byte-level BPE, `"bos"` the same with `<s>` before each text, `"words"` WordPiece with a
-            normalizer that takes accents away, `"blanks"` BPE over blanks as `▁`, with bytes for unknown characters.
+            normalizer that takes accents away, `"blanks"` BPE over blanks as `▁`, with bytes for unknown characters;
+            else one of `SPLITS`: byte-level BPE with the expressions of a family of models.
 
     """
     trainer: Any
@@ -42,11 +43,11 @@ def small_tokenizer(kind: str = "bytes") -> Any:
         )
     else:
         tokenizer = Tokenizer(models.BPE())
-        tokenizer.normalizer = normalizers.NFC()
-        split = Regex(r"\p{N}{1,3}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+")
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Split(split, "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
-        )
+        if kind not in ("gpt2", "gpt4"):
+            tokenizer.normalizer = normalizers.NFC()
+        splits = [pre_tokenizers.Split(Regex(split), "isolated") for split in SPLITS.get(kind, (_SPLIT,))]
+        byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind == "gpt2")
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splits, byte_level])
         tokenizer.decoder = decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=list(MARKS), initial_alphabet=alphabet)
@@ -58,5 +59,24 @@ def small_tokenizer(kind: str = "bytes") -> Any:
         )
     return tokenizer
 
+
+_SPLIT = r"\p{N}{1,3}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+"
+_WORD = r"[^\r\n\p{L}\p{N}]?"
+_REST = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_GPT4 = rf"(?i:'s|'t|'re|'ve|'m|'ll|'d)|{_WORD}\p{{L}}+|NUMBERS| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_REST}"
+_GPT4O = rf"{_WORD}{_UPPER}*{_LOWER}+|{_WORD}{_UPPER}+{_LOWER}*|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_REST}"
+_DEEPSEEK = (
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
+    " ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
+)
+SPLITS: dict[str, tuple[str, ...]] = {
+    "gpt2": (),
+    "gpt4": (_GPT4.replace("NUMBERS", r"\p{N}{1,3}"),),
+    "qwen": (_GPT4.replace("NUMBERS", r"\p{N}"),),
+    "gpt4o": (_GPT4O,),
+    "deepseek": (r"\p{N}{1,3}", "[一-龥\u3040-ゟ\u30a0-ヿ]+", _DEEPSEEK),
+}
+"""The expressions of families of models, in turn."""
 
 KINDS = ("bytes", "bos", "words", "blanks")

@@ -26,6 +26,9 @@ _MAX_LOADED = 4
 _LOADED: dict[str, Any] = {}
 """Tokenizers, keyed by the digest of their files: loading one takes a second."""
 
+_DIGESTS: dict[tuple[Any, ...], str] = {}
+"""The digests of files that were read, keyed by their states: reading one takes as long as many prompts."""
+
 _TEXT_KEYS = ("prompt", "prompt_mm", "content", "parts", "text")
 
 
@@ -80,8 +83,12 @@ def load_tokenizer(source: Any) -> TokenCounter:
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
         path = _find_file(name)
+        state: tuple[Any, ...] | None = _state(path)
+        if state is not None and state in _DIGESTS and _DIGESTS[state] in _LOADED:
+            return TokenCounter(_LOADED[_DIGESTS[state]], name, _DIGESTS[state])
         text, described, splits = _read(path), str(path), False
     else:
+        state = None
         tokenizer = getattr(source, "backend_tokenizer", source)  # transformers' fast tokenizers wrap one
         if not isinstance(tokenizer, tokenizers.Tokenizer):
             kind = type(source).__name__
@@ -91,6 +98,10 @@ def load_tokenizer(source: Any) -> TokenCounter:
         splits = bool(tokenizer.encode_special_tokens or getattr(source, "split_special_tokens", False))
     # Not in the file: whether special tokens in a text are encoded as text.
     digest = hashlib.sha256(text.encode()).hexdigest() + ("-split" if splits else "")
+    if state is not None:
+        while len(_DIGESTS) >= _MAX_LOADED:
+            _DIGESTS.pop(next(iter(_DIGESTS)), None)
+        _DIGESTS[state] = digest
     tokenizer = _LOADED.get(digest)
     if tokenizer is None:
         try:
@@ -126,6 +137,15 @@ def _find_file(name: str) -> Path:
         message = f"{name}: no such file or folder, and no model of that name in the local Hugging Face cache"
         raise FileNotFoundError(f"{message}; nothing is downloaded")
     return Path(cached)
+
+
+def _state(path: Path) -> tuple[Any, ...] | None:
+    """Return what is the same as long as nobody writes to a file; None if that can't be told."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return path.absolute(), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _read(path: Path) -> str:

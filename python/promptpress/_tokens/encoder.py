@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import dropwhile
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from promptpress._core import RenderError
+import pyarrow as pa
+
+from promptpress._core import RenderError, TextEncoder, TokenRows
 from promptpress._errors.errors import render_error
 from promptpress._io.tokenizer import TokenCounter, load_tokenizer
+from promptpress._tokens.fast import Fast
 from promptpress._tokens.pieces import Cutter, Pieces
 from promptpress._tokens.plain_data import PlainData
 from promptpress._tokens.tokens import Tokens, encoded
 
-__all__ = ["Encoder"]
+__all__ = ["Encoded", "Encoder"]
+
+_Encode = Callable[..., "list[Tokens | RenderError]"]
+"""Encodes some texts, with or without offsets."""
 
 _PANIC = "PanicException"
 """The name of the library's exception for its own bugs, which is no `Exception`."""
 
 _MAX_MADE = 4
-_CHECKED_ONE_IN = 2048
+_WORTH_LOADING = 1 << 18
+"""The bytes of texts for which the core's engine is loaded: that takes as long as the library takes for some more."""
+
+_CHECKED_ONE_IN = 16384
 """One text in so many is encoded as a whole too."""
 
 
@@ -43,6 +53,8 @@ class Encoder:
         self._around = _special_ids(self.tokenizer)
         self._cutter = Cutter(self.tokenizer)
         anchors = self._cutter.anchors
+        self._fast: Fast | None = None
+        self._bytes = self._rows = 0
         self._plain: PlainData | None = None
         self._pieces = Pieces(self.tokenizer, anchors, next(iter(anchors.items()), ("", 0)))
 
@@ -71,46 +83,84 @@ class Encoder:
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoder, (TokenCounter(self.tokenizer, self.name, self.digest),)
 
-    def encode(self, texts: Sequence[str], special: bool | None, *, offsets: bool) -> list[Tokens | RenderError]:
-        """Encode texts: in pieces that are kept where they can be cut, else as a whole.
+    def encode(self, texts: pa.Array, special: bool | None, *, offsets: bool) -> Encoded:
+        """Encode texts: by the core where it gives the library's ids, else by the library.
+
+        The library gets pieces that are kept, where texts can be cut.
 
         Args:
-            texts: The texts.
+            texts: The texts; a null has no tokens.
             special: Whether the tokenizer puts its special tokens around each text. None: unless the text begins with
                 the first of them.
             offsets: Whether the bytes of each token are asked for.
 
-        Returns:
-            The tokens of each text, or the error for one that the library can't encode.
-
         Raises:
-            RenderError: If the tokens of the pieces aren't those of the whole: a bug, for which some texts are encoded
-                both ways.
+            RenderError: If the tokens aren't those of the library: a bug, for which some texts are encoded both ways.
 
         """
         if special is not False and self._around is None:
-            return self._whole(texts, special=special is None or special, offsets=offsets)
-        pieces = self._cutter.pieces(texts)
-        if pieces is None:
-            return self._with_specials(self._whole(texts, special=False, offsets=offsets), special)
-
-        def in_pieces(part: slice) -> list[Tokens | RenderError]:
-            return list(self._pieces.tokens(pieces[part], offsets=offsets))
-
-        out = _without_panic(in_pieces, texts)
-        checked = range(0, len(texts), _CHECKED_ONE_IN)
-        whole = self._whole([texts[row] for row in checked], special=False, offsets=offsets)
-        for row, tokens in zip(checked, whole, strict=True):
-            if isinstance(tokens, Tokens) and tokens != out[row]:
-                message = (
-                    f"the tokens of a text in pieces aren't those of the whole text, {texts[row][:80]!r}. This is a "
-                    "bug of promptpress; please report it with the tokenizer"
-                )
-                raise render_error("differs_from_reference", message)
+            whole = TokenRows.open(texts, offsets=offsets)
+            return self._filled(whole, texts, partial(self._whole, special=special is None or special), offsets=offsets)
+        engine = self._engine(texts, offsets=offsets)
+        rows = TokenRows.open(texts, offsets=offsets) if engine is None else engine.encode(texts, offsets=offsets)
+        out = self._filled(rows, texts, self._in_pieces, offsets=offsets)
+        self._check(out, texts, offsets=offsets)
         return self._with_specials(out, special)
 
-    def _whole(self, texts: Sequence[str], *, special: bool, offsets: bool) -> list[Tokens | RenderError]:
-        """Encode texts as wholes."""
+    def _engine(self, texts: pa.Array, *, offsets: bool) -> TextEncoder | None:
+        """Return the core's engine; None if the library has to do it, or does it before the engine is loaded."""
+        if self._fast is None:
+            self._bytes += texts.nbytes
+            if self._bytes < _WORTH_LOADING:
+                return None
+            self._fast = Fast(self.tokenizer, self._cutter.anchors)
+        return self._fast.engine if not offsets or self._fast.has_offsets else None
+
+    def _filled(self, rows: TokenRows, texts: pa.Array, encode: _Encode, *, offsets: bool) -> Encoded:
+        """Return rows with the tokens of those that are open."""
+        numbers = rows.open_rows
+        if not numbers:
+            return Encoded(rows, {})
+        all_open = len(numbers) == len(texts)
+        open_texts = texts.to_pylist() if all_open else [texts[row].as_py() for row in numbers]
+        return _filled(rows, numbers, encode(open_texts, offsets=offsets))
+
+    def _in_pieces(self, texts: Sequence[str], *, offsets: bool) -> list[Tokens | RenderError]:
+        """Encode texts by the library, in pieces if they can be cut."""
+        pieces = self._cutter.pieces(texts)
+        if pieces is None:
+            return self._whole(texts, special=False, offsets=offsets)
+
+        def of_part(part: slice) -> list[Tokens | RenderError]:
+            return list(self._pieces.tokens(pieces[part], offsets=offsets))
+
+        return _without_panic(of_part, texts)
+
+    def _check(self, encoded: Encoded, texts: pa.Array, *, offsets: bool) -> None:
+        """Compare some rows with those of the library.
+
+        Raises:
+            RenderError: If they differ.
+
+        """
+        first = -self._rows % _CHECKED_ONE_IN
+        self._rows += len(texts)
+        for row in range(first, len(texts), _CHECKED_ONE_IN):
+            text = texts[row].as_py()
+            if text is None or row in encoded.errors:
+                continue
+            whole = self._whole([text], special=False, offsets=offsets)[0]
+            rows = encoded.rows
+            if not isinstance(whole, Tokens) or whole.are(rows.ids(row), rows.spans(row) if offsets else None):
+                continue
+            message = (
+                f"the tokens of a text aren't those of the library tokenizers, {text[:80]!r}. This is a bug of "
+                "promptpress; please report it with the tokenizer"
+            )
+            raise render_error("differs_from_reference", message)
+
+    def _whole(self, texts: Sequence[str], *, special: bool = False, offsets: bool) -> list[Tokens | RenderError]:
+        """Encode texts as wholes by the library."""
 
         def whole(part: slice) -> list[Tokens | RenderError]:
             return list(encoded(self.tokenizer, texts[part], special=special, offsets=offsets))
@@ -118,52 +168,65 @@ class Encoder:
         return _without_panic(whole, texts)
 
     def encode_data_as_text(
-        self, texts: Sequence[str], spans: Sequence[Any], special: bool | None, *, offsets: bool
-    ) -> list[Tokens | RenderError]:
+        self, texts: pa.Array, spans: Sequence[Any], special: bool | None, *, offsets: bool
+    ) -> Encoded:
         """Encode texts in which data bring no added token: whatever looks like one is text.
 
         Args:
-            texts: The texts.
+            texts: The texts; a null has no tokens.
             spans: The origins of each text's bytes.
             special: As for `encode`.
             offsets: As for `encode`.
 
         Returns:
-            The tokens of each text, or the error for one that can't be encoded so with certainty.
+            The tokens, with an error for each text that can't be encoded so with certainty.
 
         """
+        rows = TokenRows.open(texts, offsets=offsets)
+        numbers = rows.open_rows
         if self._around is None and special is not False:
             message = 'the tokenizer puts more than tokens around a text; control_tokens="text" can\'t be done with it'
-            return [render_error("unknown_origin", message) for _ in texts]
+            return Encoded(rows, {row: render_error("unknown_origin", message) for row in numbers})
         if self._plain is None:
             self._plain = PlainData(self.tokenizer, self._cutter.anchors)
         plain = self._plain
+        present = [text for text in texts.to_pylist() if text is not None]
+        of_texts = [spans[row] for row in numbers]
 
         def without_control_tokens(part: slice) -> list[Tokens | RenderError]:
-            return plain.encode(texts[part], spans[part], offsets=offsets)
+            return plain.encode(present[part], of_texts[part], offsets=offsets)
 
-        return self._with_specials(_without_panic(without_control_tokens, texts), special)
+        return self._with_specials(_filled(rows, numbers, _without_panic(without_control_tokens, present)), special)
 
-    def _with_specials(self, texts: Sequence[Tokens | RenderError], special: bool | None) -> list[Tokens | RenderError]:
+    def _with_specials(self, encoded: Encoded, special: bool | None) -> Encoded:
         """Return texts with the special tokens around them."""
-        if special is False or self._around is None:
-            return list(texts)
-        first = self._around[0][:1]
-        return [
-            self._with_special(tokens)
-            if isinstance(tokens, Tokens) and (special or not first or list(tokens.ids[:1]) != first)
-            else tokens
-            for tokens in texts
-        ]
+        if special is not False and self._around is not None:
+            encoded.rows.surround(*self._around, always=bool(special))
+        return encoded
 
-    def _with_special(self, tokens: Tokens) -> Tokens:
-        assert self._around is not None
-        before, after = self._around
-        starts, ends = (
-            None if offsets is None else [*(0 for _ in before), *offsets, *(0 for _ in after)]
-            for offsets in (tokens.starts, tokens.ends)
-        )
-        return Tokens([*before, *tokens.ids, *after], starts, ends)
+
+class Encoded(NamedTuple):
+    """The tokens of some texts.
+
+    Args:
+        rows: The tokens. Rows with errors are open.
+        errors: The errors of texts that can't be encoded, keyed by the numbers of their rows.
+
+    """
+
+    rows: TokenRows
+    errors: dict[int, RenderError]
+
+
+def _filled(rows: TokenRows, numbers: Sequence[int], tokens: Sequence[Tokens | RenderError]) -> Encoded:
+    """Return rows, some of which get tokens, or an error."""
+    errors: dict[int, RenderError] = {}
+    for row, of_row in zip(numbers, tokens, strict=True):
+        if isinstance(of_row, RenderError):
+            errors[row] = of_row
+        else:
+            rows.fill(row, of_row.ids, of_row.starts or (), of_row.ends or ())
+    return Encoded(rows, errors)
 
 
 def _without_panic(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice, takewhile
-from operator import le
 from typing import Any, NamedTuple
 
 from promptpress._jinja.chat.messages import REASONING
@@ -14,7 +12,7 @@ from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.marks import MARKS
 
-__all__ = ["assistant_spans", "generation_spans", "mask_of"]
+__all__ = ["assistant_spans", "generation_spans"]
 
 Span = tuple[int, int]
 """The first byte of a prompt's stretch, and the byte after it."""
@@ -253,35 +251,3 @@ def _end_of_turn(frame: str, added: Collection[str], *, with_blanks: bool) -> in
     if with_blanks:
         position = len(frame) - len(frame[position:].lstrip())
     return len(frame[:position].encode())
-
-
-def mask_of(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> bytes:
-    """Return which tokens overlap a stretch, by the rule of transformers.
-
-    Args:
-        starts: The byte at which each token begins.
-        ends: The byte after each token.
-        spans: Stretches, in order.
-
-    Returns:
-        A byte for each token, 1 or 0.
-
-    >>> list(mask_of([0, 3, 4], [3, 4, 9], [(3, 5)]))
-    [0, 1, 1]
-
-    """
-    count = len(ends)
-    # Special tokens after the text have no place in it.
-    while count and ends[count - 1] == 0:
-        count -= 1
-    starts, ends, padding = starts[:count], ends[:count], len(ends) - count
-    mask = bytearray(count)
-    if all(map(le, starts, starts[1:])) and all(map(le, ends, ends[1:])):
-        for begin, stop in spans:
-            first, last = bisect_right(ends, begin), bisect_left(starts, stop)
-            if first < last:
-                mask[first:last] = b"\1" * (last - first)
-    else:
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            mask[number] = any(start < stop and end > begin for begin, stop in spans)
-    return bytes(mask) + bytes(padding)

@@ -128,24 +128,6 @@ class TokenSettings:
         """The fields of the columns, by the names that they shall have."""
         return [pa.field(self.names.get(name, name), data_type) for name, data_type in self.columns.items()]
 
-    def kept(self, count: int) -> list[range]:
-        """Return the ranges of tokens that are kept of a request with more tokens than it may have.
-
-        Args:
-            count: The tokens of the request.
-
-        >>> TokenSettings(max_tokens=5, truncation="middle").kept(9)
-        [range(0, 2), range(6, 9)]
-
-        """
-        assert self.max_tokens is not None
-        if self.truncation == "left":
-            return [range(count - self.max_tokens, count)]
-        if self.truncation == "right":
-            return [range(self.max_tokens)]
-        first = self.max_tokens // 2
-        return [range(first), range(count - (self.max_tokens - first), count)]
-
 
 def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
     return TypeError(f"{name}: expected {expected}, found {value!r}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar
 
@@ -21,12 +22,10 @@ from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer
 from promptpress._errors.errors import PromptWarning, render_error, row_error_text, template_error
 from promptpress._errors.suggestions import did_you_mean
-from promptpress._tokens.columns import columns_of
 from promptpress._tokens.encoder import Encoder
-from promptpress._tokens.masks import assistant_spans, generation_spans, mask_of
+from promptpress._tokens.masks import assistant_spans, generation_spans
 from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
-from promptpress._tokens.tokens import Tokens
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
 
@@ -289,86 +288,81 @@ class _TokenRun(Run):
 
     def _encoded(self, part: RenderedRows | Part, marked: list[str | None] | None, messages: list[Any] | None) -> Part:
         settings, encoder = self._engine.settings, self._engine.encoder
-        prompts: list[str | None] = part.prompts.to_pylist()
-        rows = [row for row, prompt in enumerate(prompts) if prompt is not None]
-        texts = [prompt for prompt in prompts if prompt is not None]
+        prompts: pa.Array = part.prompts
         special = settings.add_special_tokens
         if special is None and self._engine.inner.writes_chats:
             special = False
         of_part: Any = part.spans
         spans = None if of_part is None else of_part.to_pylist()
         has_offsets = settings.offsets or settings.mask is not None
-        encoded: Sequence[Tokens | RenderError]
         if settings.control_tokens == "text":
             assert spans is not None
-            of_texts = [spans[row] for row in rows]
-            encoded = encoder.encode_data_as_text(texts, of_texts, special, offsets=has_offsets)
+            encoded = encoder.encode_data_as_text(prompts, spans, special, offsets=has_offsets)
         else:
-            encoded = encoder.encode(texts, special, offsets=has_offsets)
-        tokens: list[Tokens | None] = [None] * len(prompts)
-        errors: dict[int, str] = {}
-        for row, text, of_row in zip(rows, texts, encoded, strict=True):
-            try:
-                if isinstance(of_row, RenderError):
-                    raise of_row
-                if settings.mask is not None:
-                    of_marked = None if marked is None else marked[row] or ""
-                    of_messages = None if messages is None else messages[row]
-                    of_row.mask = self._mask(text, of_row, of_marked, spans and spans[row], of_messages)
-                tokens[row] = cut = self._cut(of_row)
-                self.requests += 1
-                self.untrained += cut.mask is not None and not any(cut.mask)
-            except RenderError as error:
-                if not self._collects_errors:
-                    number = sample_numbers(part, self.times)[row].as_py()
-                    raise render_error(error.code, error.message, number) from None
-                errors[row] = row_error_text(error)
+            encoded = encoder.encode(prompts, special, offsets=has_offsets)
+        errors = dict(encoded.errors)
+        trained = None
+        if settings.mask is not None:
+            trained = self._trained(prompts.to_pylist(), marked, spans, messages, errors)
+        columns = encoded.rows.columns(
+            trained, settings.labels, settings.max_tokens, settings.truncation, sorted(errors)
+        )
+        for row, count in columns.too_long:
+            errors[row] = _too_long(count, settings)
+        if errors and not self._collects_errors:
+            row = min(errors)
+            number = sample_numbers(part, self.times)[row].as_py()
+            raise render_error(errors[row].code, errors[row].message, number) from None
+        self.requests += len(prompts) - columns.n_tokens.null_count
+        self.untrained += columns.untrained
+        texts = {row: row_error_text(error) for row, error in errors.items()}
         return Part(
             part.start,
             part.rows,
             None,
-            _with_errors(part.errors, len(prompts), errors) if self._collects_errors else None,
+            _with_errors(part.errors, len(prompts), texts) if self._collects_errors else None,
             labels=part.labels,
             turns=part.turns,
             samples=part.samples,
-            more=columns_of(tokens, settings),
+            more=[getattr(columns, name) for name in settings.columns],
         )
 
-    def _mask(self, text: str, tokens: Tokens, marked: str | None, spans: Any, messages: Any) -> bytes:
-        """Return which tokens are trained.
-
-        Raises:
-            RenderError: If it isn't known.
-
-        """
+    def _trained(
+        self,
+        prompts: list[str | None],
+        marked: list[str | None] | None,
+        spans: list[Any] | None,
+        messages: list[Any] | None,
+        errors: dict[int, RenderError],
+    ) -> pa.Array:
+        """Return the stretches of each prompt that are trained. Prompts of which that isn't known get an error."""
         settings = self._engine.settings
-        try:
-            if marked is not None:
-                trained = generation_spans(marked, text)
-            else:
-                trained = assistant_spans(text.encode(), spans, settings, self._engine.added, messages)
-        except UnknownOriginError as error:
-            message = f'{error}; mask="{settings.mask}" can\'t be made'
-            raise render_error("unknown_origin", message) from None
-        assert tokens.starts is not None
-        assert tokens.ends is not None
-        return mask_of(tokens.starts, tokens.ends, trained)
+        starts, stops, ends = array("q"), array("q"), array("i", [0])
+        for row, text in enumerate(prompts):
+            if text is not None and row not in errors:
+                try:
+                    if marked is not None:
+                        trained = generation_spans(marked[row] or "", text)
+                    else:
+                        of_messages = None if messages is None else messages[row]
+                        of_row = spans[row] if spans else ()
+                        trained = assistant_spans(text.encode(), of_row, settings, self._engine.added, of_messages)
+                    starts.extend(start for start, _ in trained)
+                    stops.extend(stop for _, stop in trained)
+                except UnknownOriginError as error:
+                    message = f'{error}; mask="{settings.mask}" can\'t be made'
+                    errors[row] = render_error("unknown_origin", message)
+            ends.append(len(starts))
+        numbers = [
+            pa.Array.from_buffers(pa.int64(), len(of_row), [None, pa.py_buffer(of_row)]) for of_row in (starts, stops)
+        ]
+        lists = pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)])
+        return pa.ListArray.from_arrays(lists, pa.StructArray.from_arrays(numbers, ["start", "end"]))
 
-    def _cut(self, tokens: Tokens) -> Tokens:
-        """Return the tokens that are left of a request with too many of them.
 
-        Raises:
-            RenderError: If there are too many, and none may be left out.
-
-        """
-        settings = self._engine.settings
-        most, count = settings.max_tokens, len(tokens.ids)
-        if most is None or count <= most:
-            return tokens
-        if not settings.cuts:
-            message = f"the prompt has {count:,} tokens, and max_tokens= allows {most:,}; truncation= cuts them"
-            raise render_error("limit_exceeded", message)
-        return tokens.cut(settings.kept(count))
+def _too_long(count: int, settings: TokenSettings) -> RenderError:
+    message = f"the prompt has {count:,} tokens, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them"
+    return render_error("limit_exceeded", message)
 
 
 def _with_errors(errors: Any, count: int, more: Mapping[int, str]) -> pa.Array:

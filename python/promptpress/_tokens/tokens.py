@@ -19,31 +19,23 @@ class Tokens:
         ids: Their ids.
         starts: The byte of the text at which each token begins; None: they weren't asked for.
         ends: The byte after each token.
-        mask: A byte for each token, 1 if it is trained, else 0; None: it isn't known yet, or nobody asks.
-        is_cut: True if tokens were left out.
 
     """
 
     ids: Sequence[int]
     starts: Sequence[int] | None = None
     ends: Sequence[int] | None = None
-    mask: bytes | None = None
-    is_cut: bool = False
 
-    def cut(self, kept: Iterable[range]) -> Tokens:
-        """Return only the tokens of some ranges.
+    def are(self, ids: Sequence[int] | None, spans: Sequence[tuple[int, int]] | None) -> bool:
+        """Return true if these are the tokens with some ids and, if they are given, the bytes of each.
 
-        Args:
-            kept: The numbers of the tokens that stay.
-
-        >>> Tokens([5, 6, 7]).cut([range(1), range(2, 3)])
-        Tokens(ids=[5, 7], starts=None, ends=None, mask=None, is_cut=True)
+        >>> Tokens([5], [0], [2]).are([5], [(0, 2)]), Tokens([5], [0], [2]).are([5], [(0, 3)])
+        (True, False)
 
         """
-        numbers = [number for part in kept for number in part]
-        starts, ends = (c and [c[n] for n in numbers] for c in (self.starts, self.ends))
-        mask = self.mask and bytes(self.mask[n] for n in numbers)
-        return Tokens([self.ids[n] for n in numbers], starts, ends, mask, is_cut=True)
+        if ids is None or list(self.ids) != list(ids):
+            return False
+        return spans is None or list(spans) == list(zip(self.starts or (), self.ends or (), strict=True))
 
 
 def encoded(tokenizer: Any, texts: Sequence[str], *, special: bool, offsets: bool) -> list[Tokens]:

@@ -1,0 +1,183 @@
+"""The core's engine for a tokenizer, where it gives the ids of the library `tokenizers`.
+
+Three things decide. The tokenizer's parts have to be on the list below. The engine has to load it. And it has to give
+the library's ids for texts that are easy to get wrong: see `probes`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress._core import TextEncoder
+from promptpress._tokens.anchors import has_empty_normalizer
+from promptpress._tokens.probes import probes
+from promptpress._tokens.tokens import encoded
+
+__all__ = ["Fast"]
+
+_MODELS = ("BPE", "Unigram")
+_NORMALIZERS = ("NFC", "NFKC", "Precompiled", "Prepend", "Replace", "Strip")
+_PRE_TOKENIZERS = ("ByteLevel", "Metaspace", "Split")
+
+_PLAIN = "The quick brown fox."
+"""A text that every engine can encode."""
+
+_GPT2 = "gpt2"
+_SUFFIXES = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_MARKS = r" ?[^\s\p{L}\p{N}]+"
+_BLANKS = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_WORD = r"[^\r\n\p{L}\p{N}]?"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_DEEPSEEK_WORDS = (
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
+    " ?[\\p{P}\\p{S}]+[\r\n]*|" + _BLANKS.replace(r"\r\n", "\r\n")
+)
+
+
+def _cut_expressions() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the expressions of splits in turn, and the family of `src/token_ids/cuts.rs` that they are of."""
+    for digits in (r"\p{N}", r"\p{N}{1,3}"):
+        yield (f"{_SUFFIXES}|{_WORD}\\p{{L}}+|{digits}|{_MARKS}[\\r\\n]*|{_BLANKS}",), "gpt4"
+        for suffixes in ("", _SUFFIXES + "?"):
+            words = f"{_WORD}{_UPPER}*{_LOWER}+{suffixes}|{_WORD}{_UPPER}+{_LOWER}*{suffixes}"
+            yield (f"{words}|{digits}|{_MARKS}[\\r\\n/]*|{_BLANKS}",), "gpt4o"
+    yield (r"\p{N}{1,3}", "[一-龥\u3040-ゟ\u30a0-ヿ]+", _DEEPSEEK_WORDS), "gpt4"
+
+
+_CUTS = dict(_cut_expressions())
+
+
+class Fast:
+    """The core's engine for a tokenizer, or why there is none.
+
+    Args:
+        tokenizer: A `tokenizers.Tokenizer`.
+        anchors: The added tokens at which texts can be cut, and their ids.
+
+    """
+
+    def __init__(self, tokenizer: Any, anchors: Mapping[str, int]) -> None:
+        self._tokenizer = tokenizer
+        self._added = tokenizer.get_added_tokens_decoder()
+        self.engine: TextEncoder | None = None
+        """The engine; None if there is none."""
+        self.reason = _unknown_part(tokenizer, self._added)
+        """Why there is none."""
+        if self.reason is None:
+            self._load(anchors)
+
+    def _load(self, anchors: Mapping[str, int]) -> None:
+        added = [
+            (
+                token.content,
+                anchors.get(token.content),
+                token.normalized or token.lstrip or token.rstrip or token.single_word,
+            )
+            for token in self._added.values()
+            if token.content
+        ]
+        kinds, normalizers = _kinds(self._tokenizer.pre_tokenizer), _kinds(self._tokenizer.normalizer)
+        self._normalizers = {kind["type"] for kind in normalizers}
+        is_byte_level = any(kind["type"] == "ByteLevel" for kind in kinds)
+        self._keeps_bytes = is_byte_level and _model(self._tokenizer) == "BPE" and self._normalizers <= {"NFC"}
+        context = None
+        if any(kind["type"] == "Metaspace" and kind.get("prepend_scheme") == "first" for kind in kinds):
+            context = next(iter(anchors.items()), None)
+        cuts = _cuts(kinds) if self._keeps_bytes else None
+        try:
+            engine = TextEncoder(self._tokenizer.to_str(), added, context, cuts)
+        except ValueError as error:
+            self.reason = str(error)
+            return
+        if engine.encode(pa.array([_PLAIN]), offsets=False).open_rows:
+            self.reason = "the core can't encode with it"
+            return
+        self.reason = self._difference(engine, offsets=False)
+        if self.reason is None:
+            self.engine = engine
+
+    @cached_property
+    def has_offsets(self) -> bool:
+        """True if the engine knows the bytes of tokens."""
+        if self.engine is None or not self._keeps_bytes:
+            return False
+        self.engine.set_lengths(_lengths(self._tokenizer, self._added), bool(self._normalizers))
+        return self._difference(self.engine, offsets=True) is None
+
+    def _difference(self, engine: TextEncoder, *, offsets: bool) -> str | None:
+        """Return for which text the core's tokens aren't the library's; None if there is no such text."""
+        texts = probes([token.content for token in self._added.values()])
+        rows = engine.encode(pa.array(texts, pa.string()), offsets=offsets)
+        wanted = encoded(self._tokenizer, texts, special=False, offsets=offsets)
+        for row, (text, tokens) in enumerate(zip(texts, wanted, strict=True)):
+            ids = rows.ids(row)
+            if ids is not None and not tokens.are(ids, rows.spans(row) if offsets else None):
+                return f"its tokens differ from those of the library for {text[:40]!r}"
+        return None
+
+
+def _model(tokenizer: Any) -> str:
+    """Return the name of a tokenizer's model."""
+    return type(tokenizer.model).__name__
+
+
+def _unknown_part(tokenizer: Any, added: Mapping[int, Any]) -> str | None:
+    """Return which part of a tokenizer isn't on the list; None if all are."""
+    if tokenizer.encode_special_tokens:
+        return "special tokens in texts are encoded as texts"
+    dropout = getattr(tokenizer.model, "dropout", None)
+    if _model(tokenizer) not in _MODELS or dropout:
+        return f"its model is {_model(tokenizer)}" + (" with dropout" if dropout else "")
+    for part, known in (("normalizer", _NORMALIZERS), ("pre_tokenizer", _PRE_TOKENIZERS)):
+        for kind in _kinds(getattr(tokenizer, part)):
+            if kind["type"] not in known or kind.get("add_prefix_space"):
+                prefix = " with add_prefix_space" if kind["type"] in known else ""
+                return f"its {part} is {kind['type']}{prefix}"
+    kinds = _kinds(tokenizer.pre_tokenizer)
+    if any("Regex" in kind.get("pattern", ()) for kind in kinds) and _cuts(kinds) is None:
+        return "its pre_tokenizer splits by an expression that the core doesn't know"
+    if any(token.normalized for token in added.values()) and not has_empty_normalizer(tokenizer):
+        return "added tokens are looked for in normalised texts"
+    return None
+
+
+def _kinds(part: Any) -> list[dict[str, Any]]:
+    """Return the parts of a normalizer or pre-tokenizer, without sequences around them."""
+
+    def of_config(config: dict[str, Any]) -> list[dict[str, Any]]:
+        if config["type"] == "Sequence":
+            members = config.get("normalizers", config.get("pretokenizers"))
+            return [kind for member in members or () for kind in of_config(member)]
+        return [config]
+
+    return [] if part is None else of_config(json.loads(part.__getstate__()))
+
+
+def _cuts(kinds: list[dict[str, Any]]) -> str | None:
+    """Return the family of places to cut of a pre-tokenizer; None if its expressions aren't known."""
+    *splits, last = kinds
+    if not splits:
+        return _GPT2 if last.get("use_regex") else None
+    if last["type"] != "ByteLevel" or last.get("use_regex"):
+        return None
+    for split in splits:
+        way = (split.get("behavior"), split.get("invert"))
+        if split["type"] != "Split" or way not in (("Isolated", False), ("Removed", True)):
+            return None
+    return _CUTS.get(tuple(split["pattern"].get("Regex", "") for split in splits))
+
+
+def _lengths(tokenizer: Any, added: Mapping[int, Any]) -> list[int]:
+    """Return the number of bytes that each token of a byte-level vocabulary stands for: a character is a byte."""
+    vocabulary = tokenizer.get_vocab(with_added_tokens=False)
+    lengths = [0] * (max([*vocabulary.values(), *added]) + 1)
+    for text, number in vocabulary.items():
+        lengths[number] = len(text)
+    for number, token in added.items():
+        lengths[number] = len(token.content.encode())
+    return lengths

@@ -1,0 +1,14 @@
+//! What encodes a text.
+
+/// Encodes texts, in which added tokens may stand that aren't [`super::TokenKind::Special`].
+///
+/// The ids are to be those of the library `tokenizers`. Whoever makes an engine compares it with that library before it
+/// is used, so an engine may be exchanged for another without a change elsewhere.
+pub trait Engine: Send + Sync {
+    /// Append the ids of a text, without special tokens around them.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says of a text that it can't encode. What it has appended until then doesn't count.
+    fn encode(&self, text: &str, ids: &mut Vec<i32>) -> Result<(), String>;
+}
