@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from promptpress._engine.run import Run
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.errors import render_error, template_error
+from promptpress._utils.token_counts import TokenCounts
 
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
@@ -157,6 +159,11 @@ class ConfiguredEngine(TableEngine):
         if isinstance(self._last_run, ConfiguredRun):
             self._last_run = self._counts_of(self._last_run)
         return self._last_run
+
+    def count_tokens(self, tokens: TokenCounts) -> None:
+        """Put counts of tokens next to those of the last run, as `TableEngine.count_tokens`."""
+        run = self.last_run
+        self._last_run = None if run is None else replace(run, tokens=tokens)
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
         """Return placeholders that are near to a column's name, as `TableEngine.misspelt_columns`."""

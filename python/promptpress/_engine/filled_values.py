@@ -11,6 +11,7 @@ from promptpress._errors.errors import FilledValuesWarning
 from promptpress._errors.row_errors import RowErrors
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
+from promptpress._utils.token_counts import TokenCounts
 
 __all__ = ["LastRun", "warn_of_filled_values"]
 
@@ -30,6 +31,7 @@ class LastRun:
         samples: The number of all samples of the run.
         errors: The samples that couldn't be rendered, under `errors="column"` or `"skip"`: their number is
             `errors.rows`, and `errors.first` has the first three with their messages.
+        tokens: The requests by what has encoded them; None if nobody asked for tokens.
 
     >>> LastRun(2, 17, ("q",), samples=5000).message.partition("; ")[0]
     "in 2 of 5,000 rows, values were filled in as templates, first in row 17, column 'q'"
@@ -42,6 +44,7 @@ class LastRun:
     is_partial: bool = False
     samples: int = 0
     errors: RowErrors = field(default_factory=RowErrors)
+    tokens: TokenCounts | None = None
 
     @classmethod
     def of(

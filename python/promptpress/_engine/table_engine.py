@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from promptpress._engine.schema_warnings import SchemaWarnings
 from promptpress._errors.errors import render_error, template_error
 from promptpress._fingerprint.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
 from promptpress._io.as_table import as_reader, as_table
+from promptpress._utils.token_counts import TokenCounts
 from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
@@ -301,6 +303,11 @@ class TableEngine(ABC):
 
         """
         return []
+
+    def count_tokens(self, tokens: TokenCounts) -> None:
+        """Put counts of tokens next to those of the last run."""
+        if self.last_run is not None:
+            self.last_run = replace(self.last_run, tokens=tokens)
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
         """Say what is to be said when a run has ended: here, that there was nothing to render.

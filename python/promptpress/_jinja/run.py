@@ -17,6 +17,7 @@ from promptpress._errors.errors import ABOUT_THE_TABLE, of_row, render_error
 from promptpress._errors.row_errors import RowErrors
 from promptpress._jinja.origins import Origin, Origins
 from promptpress._utils import lazy_compute as pc
+from promptpress._utils.token_counts import TokenCounts
 
 if TYPE_CHECKING:
     from promptpress._jinja.reference import Reference
@@ -55,6 +56,7 @@ class JinjaRun:
         checked: Rows of `compiled` that Jinja2 rendered too, to compare.
         reasons: Reasons why Jinja2 rendered rows, each with its number of rows.
         errors: Rows that couldn't be rendered, under `errors="column"` or `"skip"`.
+        tokens: The requests by what has encoded them; None if nobody asked for tokens.
 
     """
 
@@ -64,6 +66,7 @@ class JinjaRun:
     checked: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     errors: RowErrors = field(default_factory=RowErrors)
+    tokens: TokenCounts | None = None
 
     def add(self, other: JinjaRun) -> None:
         """Add the counts of another part of the same stream."""

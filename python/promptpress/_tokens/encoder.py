@@ -22,6 +22,7 @@ __all__ = ["Encoded", "Encoder"]
 _Encode = Callable[..., "list[Tokens | RenderError]"]
 """Encodes some texts, with or without offsets."""
 
+_AS_TEXT = "control tokens of data are encoded as text"
 _PANIC = "PanicException"
 """The name of the library's exception for its own bugs, which is no `Exception`."""
 
@@ -116,6 +117,16 @@ class Encoder:
             self._fast = Fast(self.tokenizer, self._cutter.anchors)
         return self._fast.engine if not offsets or self._fast.has_offsets else None
 
+    def _reason(self, *, offsets: bool) -> str:
+        """Return why the library encodes texts."""
+        if self._fast is None:
+            return "there are too few texts to load the core's engine"
+        if self._fast.reason is not None:
+            return self._fast.reason
+        if offsets and not self._fast.has_offsets:
+            return "the core doesn't know the bytes of its tokens"
+        return "a text has a character newer than Unicode 14, or an added token that takes in blanks or ends words"
+
     def _filled(self, rows: TokenRows, texts: pa.Array, encode: _Encode, *, offsets: bool) -> Encoded:
         """Return rows with the tokens of those that are open."""
         numbers = rows.open_rows
@@ -123,7 +134,7 @@ class Encoder:
             return Encoded(rows, {})
         all_open = len(numbers) == len(texts)
         open_texts = texts.to_pylist() if all_open else [texts[row].as_py() for row in numbers]
-        return _filled(rows, numbers, encode(open_texts, offsets=offsets))
+        return _filled(rows, numbers, encode(open_texts, offsets=offsets), self._reason(offsets=offsets))
 
     def _in_pieces(self, texts: Sequence[str], *, offsets: bool) -> list[Tokens | RenderError]:
         """Encode texts by the library, in pieces if they can be cut."""
@@ -196,7 +207,9 @@ class Encoder:
         def without_control_tokens(part: slice) -> list[Tokens | RenderError]:
             return plain.encode(present[part], of_texts[part], offsets=offsets)
 
-        return self._with_specials(_filled(rows, numbers, _without_panic(without_control_tokens, present)), special)
+        return self._with_specials(
+            _filled(rows, numbers, _without_panic(without_control_tokens, present), _AS_TEXT), special
+        )
 
     def _with_specials(self, encoded: Encoded, special: bool | None) -> Encoded:
         """Return texts with the special tokens around them."""
@@ -211,22 +224,26 @@ class Encoded(NamedTuple):
     Args:
         rows: The tokens. Rows with errors are open.
         errors: The errors of texts that can't be encoded, keyed by the numbers of their rows.
+        library: The number of texts that the library has encoded, or has failed on.
+        reason: Why it has; None if it hasn't.
 
     """
 
     rows: TokenRows
     errors: dict[int, RenderError]
+    library: int = 0
+    reason: str | None = None
 
 
-def _filled(rows: TokenRows, numbers: Sequence[int], tokens: Sequence[Tokens | RenderError]) -> Encoded:
-    """Return rows, some of which get tokens, or an error."""
+def _filled(rows: TokenRows, numbers: Sequence[int], tokens: Sequence[Tokens | RenderError], reason: str) -> Encoded:
+    """Return rows, some of which get tokens of the library, or an error."""
     errors: dict[int, RenderError] = {}
     for row, of_row in zip(numbers, tokens, strict=True):
         if isinstance(of_row, RenderError):
             errors[row] = of_row
         else:
             rows.fill(row, of_row.ids, of_row.starts or (), of_row.ends or ())
-    return Encoded(rows, errors)
+    return Encoded(rows, errors, len(numbers), reason)
 
 
 def _without_panic(

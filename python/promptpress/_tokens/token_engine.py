@@ -28,6 +28,7 @@ from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
+from promptpress._utils.token_counts import TokenCounts
 
 __all__ = ["TokenEngine", "TokenRenderer", "token_engine"]
 
@@ -161,6 +162,7 @@ class TokenEngine(TableEngine):
                 "nothing in them, or it is cut off"
             )
             warnings.warn(message, PromptWarning, stacklevel=callers_level())
+        self.inner.count_tokens(TokenCounts(run.requests, run.library, run.reason))
         self.last_run = self.inner.last_run
 
     def fingerprint(self) -> str:
@@ -270,6 +272,10 @@ class _TokenRun(Run):
         """The number of requests so far that have tokens."""
         self.untrained = 0
         """The number of those in which the mask trains nothing."""
+        self.library = 0
+        """The number of requests that the library has encoded."""
+        self.reason: str | None = None
+        """Why it has encoded the last of them."""
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
         """Render and encode the next samples, as `Run.parts`."""
@@ -301,6 +307,8 @@ class _TokenRun(Run):
         else:
             encoded = encoder.encode(prompts, special, offsets=has_offsets)
         errors = dict(encoded.errors)
+        self.library += encoded.library
+        self.reason = encoded.reason or self.reason
         trained = None
         if settings.mask is not None:
             trained = self._trained(prompts.to_pylist(), marked, spans, messages, errors)
