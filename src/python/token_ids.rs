@@ -112,6 +112,7 @@ impl TokenRows {
     }
 
     /// Return the columns, and give up the rows.
+    #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
     fn columns(
         &self,
         py: Python<'_>,

@@ -11,11 +11,11 @@ const MAX_FIRST_BYTES: usize = 3;
 pub struct AddedToken {
     /// Its text.
     pub text: String,
-    /// What becomes of it.
+    /// The way in which it is encoded.
     pub kind: TokenKind,
 }
 
-/// What becomes of an added token in a text.
+/// The way in which an added token of a text is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A text can be cut at it, wherever it stands. The number is its id.
@@ -27,7 +27,7 @@ pub enum TokenKind {
 }
 
 /// A token that stands in a text.
-pub(super) struct Found {
+pub(super) struct TokenMatch {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) kind: TokenKind,
@@ -70,7 +70,7 @@ impl AddedTokens {
 
     /// Return the first token in `text` that begins at the byte `from` or after it.
     #[inline]
-    pub(super) fn find(&self, text: &[u8], mut from: usize) -> Option<Found> {
+    pub(super) fn find(&self, text: &[u8], mut from: usize) -> Option<TokenMatch> {
         loop {
             let rest = &text[from..];
             let (start, anchored) = match *self.first_bytes.as_slice() {
@@ -82,9 +82,9 @@ impl AddedTokens {
             };
             let input = Input::new(text).span(start..text.len()).anchored(anchored);
             match self.search.find(input) {
-                Some(found) => {
-                    let kind = self.kinds[found.pattern().as_usize()];
-                    return Some(Found { start: found.start(), end: found.end(), kind });
+                Some(result) => {
+                    let kind = self.kinds[result.pattern().as_usize()];
+                    return Some(TokenMatch { start: result.start(), end: result.end(), kind });
                 }
                 None if anchored == Anchored::No => return None,
                 None => from = start + 1,
@@ -97,12 +97,12 @@ impl AddedTokens {
 mod tests {
     use super::*;
 
-    fn found(tokens: &[&str], text: &str) -> Vec<(usize, usize)> {
+    fn matches(tokens: &[&str], text: &str) -> Vec<(usize, usize)> {
         let tokens =
             tokens.iter().map(|text| AddedToken { text: (*text).into(), kind: TokenKind::Plain }).collect::<Vec<_>>();
         let tokens = AddedTokens::new(&tokens).unwrap();
         let (mut out, mut from) = (Vec::new(), 0);
-        while let Some(Found { start, end, .. }) = tokens.find(text.as_bytes(), from) {
+        while let Some(TokenMatch { start, end, .. }) = tokens.find(text.as_bytes(), from) {
             out.push((start, end));
             from = end;
         }
@@ -111,15 +111,15 @@ mod tests {
 
     #[test]
     fn tokens_are_found_from_the_left_and_the_longest_first() {
-        assert_eq!(found(&[], "<a>"), []);
-        assert_eq!(found(&["<a>", "<a>b"], "<a<a>b<a>c<a>"), [(2, 6), (6, 9), (10, 13)]);
+        assert_eq!(matches(&[], "<a>"), []);
+        assert_eq!(matches(&["<a>", "<a>b"], "<a<a>b<a>c<a>"), [(2, 6), (6, 9), (10, 13)]);
         // Five first bytes: the search isn't anchored.
-        assert_eq!(found(&["<a>", "[b]", "{c}", "(d)", "|e|"], "x|e|[b<a>]"), [(1, 4), (6, 9)]);
+        assert_eq!(matches(&["<a>", "[b]", "{c}", "(d)", "|e|"], "x|e|[b<a>]"), [(1, 4), (6, 9)]);
     }
 
     #[test]
     fn a_token_of_which_only_the_beginning_stands_there_is_none() {
-        assert_eq!(found(&["<abc>", "<"], "<ab"), [(0, 1)]);
-        assert_eq!(found(&["<abc>"], "<ab<"), []);
+        assert_eq!(matches(&["<abc>", "<"], "<ab"), [(0, 1)]);
+        assert_eq!(matches(&["<abc>"], "<ab<"), []);
     }
 }

@@ -1,4 +1,4 @@
-//! Where a text can be cut between two characters, for pre-tokenizers that are known by their expression.
+//! Cuts of texts between two characters, for pre-tokenizers that are known by their expression.
 //!
 //! A byte-level BPE encodes each match of its pre-tokenizer's expression by itself. So a text can be cut between the
 //! characters `a` and `b` if no match can hold `ab`, whatever stands around them, and if the match that ends with `a`
@@ -19,11 +19,11 @@
 /// A family of expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cuts {
-    /// That of GPT-4.
+    /// The expression of GPT-4.
     Gpt4,
-    /// That of GPT-4o.
+    /// The expression of GPT-4o.
     Gpt4o,
-    /// That of GPT-2.
+    /// The expression of GPT-2.
     Gpt2,
 }
 

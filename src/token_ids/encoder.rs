@@ -5,10 +5,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use arrow_array::{Array, ArrayRef};
 
-use super::added_tokens::{AddedTokens, Found, TokenKind};
+use super::added_tokens::{AddedTokens, TokenKind, TokenMatch};
+use super::common_characters::are_common;
 use super::cuts::Cuts;
 use super::engine::Engine;
-use super::known_characters::are_known;
 use super::memory::Memory;
 use super::offsets::Offsets;
 use super::token_rows::{Row, TokenRows};
@@ -28,7 +28,7 @@ const LEAST_GROWTH: usize = 64;
 /// So many bytes are compared at a time, before single ones.
 const STEP: usize = 64;
 
-/// What an encoder is made of.
+/// The parts of an encoder.
 pub struct Parts {
     /// Encodes what stands between added tokens.
     pub engine: Box<dyn Engine>,
@@ -37,7 +37,7 @@ pub struct Parts {
     /// An added token, and its id, that stands before each piece but the first one of a text when it is encoded; for
     /// tokenizers that treat the beginning of a text in another way. None if they don't.
     pub context: Option<(String, i32)>,
-    /// Where pieces can be cut further; None: nowhere. It goes with no context.
+    /// The family of places where pieces can be cut further; None: nowhere. It goes with no context.
     pub cuts: Option<Cuts>,
 }
 
@@ -48,7 +48,7 @@ pub struct Encoder {
     workers: Mutex<Vec<Worker>>,
 }
 
-/// What a thread keeps from text to text.
+/// The state that a thread keeps from text to text.
 #[derive(Default)]
 struct Worker {
     memory: Memory,
@@ -59,7 +59,7 @@ struct Worker {
     piece: String,
 }
 
-/// What stands between two anchors.
+/// A text between two anchors.
 struct Piece<'a> {
     text: &'a str,
     /// True if it begins the text.
@@ -70,22 +70,22 @@ struct Piece<'a> {
     holds_tokens: bool,
 }
 
-/// The beginning of a piece, with its ids, and the places up to which both can be used alone.
+/// The beginning of a piece, with its ids, and where both can be cut.
 #[derive(Default)]
 struct Beginning {
     text: Vec<u8>,
     ids: Vec<i32>,
     /// A number of bytes and one of ids; both grow.
-    places: Vec<(usize, usize)>,
+    stops: Vec<(usize, usize)>,
 }
 
 impl Beginning {
-    /// Forget what stands after the first `length` bytes, a place, or 0.
+    /// Forget what stands after the first `length` bytes: a stop, or 0.
     fn cut(&mut self, length: usize) {
-        while self.places.last().is_some_and(|(bytes, _)| *bytes > length) {
-            self.places.pop();
+        while self.stops.last().is_some_and(|(bytes, _)| *bytes > length) {
+            self.stops.pop();
         }
-        let (bytes, ids) = self.places.last().copied().unwrap_or_default();
+        let (bytes, ids) = self.stops.last().copied().unwrap_or_default();
         self.text.truncate(bytes);
         self.ids.truncate(ids);
     }
@@ -137,13 +137,13 @@ impl Encoder {
                 out.end(Row::Null);
                 continue;
             };
-            let is_known = self.encode_text(text, before, &mut worker, &mut out.ids).is_some()
+            let is_encoded = self.encode_text(text, before, &mut worker, &mut out.ids).is_some()
                 && out.spans.as_mut().is_none_or(|spans| {
                     self.offsets.get().is_some_and(|o| o.push(text, &out.ids[start..], spans).is_some())
                 });
-            if is_known {
+            if is_encoded {
                 before = Some((text, start));
-                out.end(Row::Known);
+                out.end(Row::Encoded);
             } else {
                 before = None;
                 out.truncate(start);
@@ -168,15 +168,15 @@ impl Encoder {
         // An anchor that stands in both texts is a token of both, and so is all before it.
         let anchors = worker.anchors.partition_point(|(end, _)| *end <= same);
         worker.anchors.truncate(anchors);
-        let mut at = 0;
+        let mut index = 0;
         if let (Some((end, count)), Some((_, start))) = (worker.anchors.last(), before) {
             ids.extend_from_within(start..start + count);
-            at = *end;
+            index = *end;
         }
-        let (mut from, mut holds_tokens) = (at, false);
+        let (mut from, mut holds_tokens) = (index, false);
         loop {
-            let found = self.parts.added.find(text.as_bytes(), from);
-            match found.as_ref().map(|found| (found.kind, found.end)) {
+            let token = self.parts.added.find(text.as_bytes(), from);
+            match token.as_ref().map(|token| (token.kind, token.end)) {
                 Some((TokenKind::Plain, end)) => {
                     (from, holds_tokens) = (end, true);
                     continue;
@@ -184,16 +184,20 @@ impl Encoder {
                 Some((TokenKind::Special, _)) => return None,
                 _ => {}
             }
-            let end = found.as_ref().map_or(text.len(), |found| found.start);
-            if at < end {
-                let piece =
-                    Piece { text: &text[at..end], is_first: at == 0, same: same.saturating_sub(at), holds_tokens };
+            let end = token.as_ref().map_or(text.len(), |token| token.start);
+            if index < end {
+                let piece = Piece {
+                    text: &text[index..end],
+                    is_first: index == 0,
+                    same: same.saturating_sub(index),
+                    holds_tokens,
+                };
                 self.encode_piece(&piece, worker, ids)?;
             }
-            let Some(Found { end, kind: TokenKind::Anchor(id), .. }) = found else { return Some(()) };
+            let Some(TokenMatch { end, kind: TokenKind::Anchor(id), .. }) = token else { return Some(()) };
             ids.push(id);
-            (at, from, holds_tokens) = (end, end, false);
-            worker.anchors.push((at, ids.len() - begin));
+            (index, from, holds_tokens) = (end, end, false);
+            worker.anchors.push((index, ids.len() - begin));
         }
     }
 
@@ -206,15 +210,15 @@ impl Encoder {
             return Some(());
         }
         let begin = ids.len();
-        let at = match self.parts.cuts {
+        let index = match self.parts.cuts {
             Some(cuts) if !piece.holds_tokens => {
                 self.encode_beginning(text, cuts, piece.same, &mut worker.beginning, ids)?
             }
             _ => 0,
         };
         let context = self.parts.context.as_ref().filter(|_| !is_first);
-        self.encode_new(&text[at..], context, &mut worker.piece, ids)?;
-        if at == 0 {
+        self.encode_new(&text[index..], context, &mut worker.piece, ids)?;
+        if index == 0 {
             worker.memory.note(hash, text, is_first, &ids[begin..]);
         }
         Some(())
@@ -230,22 +234,22 @@ impl Encoder {
         ids: &mut Vec<i32>,
     ) -> Option<usize> {
         let bytes = piece.as_bytes();
-        let is_cut = |at: usize| at == bytes.len() || cuts.between(bytes[at - 1], bytes[at]);
+        let is_cut = |index: usize| index == bytes.len() || cuts.between(bytes[index - 1], bytes[index]);
         let equal = equal_bytes(&beginning.text, bytes);
-        let place = beginning.places.iter().rev().find(|(at, _)| *at <= equal && is_cut(*at));
-        let (at, count) = place.copied().unwrap_or_default();
+        let stop = beginning.stops.iter().rev().find(|(index, _)| *index <= equal && is_cut(*index));
+        let (index, count) = stop.copied().unwrap_or_default();
         ids.extend_from_slice(&beginning.ids[..count]);
-        let least = at + LEAST_GROWTH;
+        let least = index + LEAST_GROWTH;
         if same < least || bytes.len() <= least {
-            return Some(at);
+            return Some(index);
         }
-        let Some(cut) = cuts.last(bytes, least, same) else { return Some(at) };
+        let Some(cut) = cuts.last(bytes, least, same) else { return Some(index) };
         let from = ids.len();
-        self.encode_new(&piece[at..cut], None, &mut String::new(), ids)?;
-        beginning.cut(at);
-        beginning.text.extend_from_slice(&bytes[at..cut]);
+        self.encode_new(&piece[index..cut], None, &mut String::new(), ids)?;
+        beginning.cut(index);
+        beginning.text.extend_from_slice(&bytes[index..cut]);
         beginning.ids.extend_from_slice(&ids[from..]);
-        beginning.places.push((cut, beginning.ids.len()));
+        beginning.stops.push((cut, beginning.ids.len()));
         Some(cut)
     }
 
@@ -260,7 +264,7 @@ impl Encoder {
         if text.is_empty() {
             return Some(());
         }
-        if !are_known(text) {
+        if !are_common(text) {
             return None;
         }
         let Some((token, id)) = context else { return self.parts.engine.encode(text, ids).ok() };

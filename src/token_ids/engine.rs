@@ -1,9 +1,9 @@
-//! What encodes a text.
+//! The engine that encodes texts.
 
 /// Encodes texts, in which added tokens may stand that aren't [`super::TokenKind::Special`].
 ///
-/// The ids are to be those of the library `tokenizers`. Whoever makes an engine compares it with that library before it
-/// is used, so an engine may be exchanged for another without a change elsewhere.
+/// The ids are to be those of the library `tokenizers`. Compare an engine with that library before it is
+/// used. Then it may be exchanged for another without a change elsewhere.
 pub trait Engine: Send + Sync {
     /// Append the ids of a text, without special tokens around them.
     ///

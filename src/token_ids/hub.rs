@@ -1,6 +1,6 @@
 //! The engine of the crates of `tokenizers` 1.0: a release candidate, so its versions are pinned exactly.
 //!
-//! If it has to go: the crate `tokenizers` 0.23 does the same at a thirtieth of the rate, behind the same trait.
+//! If it has to go: the crate `tokenizers` 0.23 does the same at a thirtieth of the rate, with the same trait.
 
 use std::cell::RefCell;
 

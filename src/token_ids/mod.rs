@@ -13,20 +13,20 @@
 //! | `hub` | the engine of the crates of `tokenizers` 1.0 |
 //! | `loading` | [`load`] makes an engine from a `tokenizer.json` |
 //! | `added_tokens` | the added tokens of a tokenizer, found in texts |
+//! | `common_characters` | characters that all engines have in their tables |
 //! | `cuts` | where a piece can be cut further, between two known characters |
 //! | `memory` | pieces with their ids |
-//! | `known_characters` | the characters that all engines know alike |
 //! | `encoder` | texts as ids: the loop over rows |
 //! | `offsets` | which bytes a token is of |
 //! | `token_rows` | the tokens of some rows, and their Arrow columns |
 
 mod added_tokens;
+mod common_characters;
 mod cuts;
 mod encoder;
 mod engine;
 #[cfg(feature = "tokenizers")]
 mod hub;
-mod known_characters;
 mod loading;
 mod memory;
 mod offsets;

@@ -1,4 +1,4 @@
-//! Which bytes of its text a token is of.
+//! The bytes of a text that each token stands for.
 
 /// The bytes of a token: the first, and the one after the last.
 pub(super) type Span = [u32; 2];

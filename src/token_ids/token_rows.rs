@@ -17,11 +17,11 @@ use crate::threads;
 /// The label of a token that isn't trained, as PyTorch and transformers have it.
 const NOT_TRAINED: i32 = -100;
 
-/// What is known of a row.
+/// The state of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Row {
-    /// Its tokens.
-    Known,
+    /// Its tokens are here.
+    Encoded,
     /// The tokens of this text aren't certain here.
     Open,
     /// The row has no text.
@@ -40,7 +40,7 @@ pub struct TokenRows {
     always: bool,
 }
 
-/// Which tokens stay of a row with too many.
+/// The tokens that stay of a row with too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// The row has none, and is told.
@@ -59,13 +59,13 @@ pub struct Columns {
     pub ids: ArrayRef,
     /// The number of tokens of each row (int32).
     pub counts: ArrayRef,
-    /// Whether each token is trained, if spans that are trained were given.
+    /// True for each token that is trained, if spans that are trained were given.
     pub mask: Option<ArrayRef>,
     /// The id of each trained token, -100 for others.
     pub labels: Option<ArrayRef>,
     /// The bytes of each token, as structs of `start` and `end` (int64), if they are known.
     pub offsets: Option<ArrayRef>,
-    /// Whether tokens of a row were left out.
+    /// True for each row of which tokens were left out.
     pub truncated: ArrayRef,
     /// The rows with too many tokens, and how many they have.
     pub too_long: Vec<(usize, usize)>,
@@ -133,13 +133,13 @@ impl TokenRows {
     /// Return the ids of a row, without special tokens around them; None if they aren't known.
     pub fn ids(&self, row: usize) -> Option<&[i32]> {
         let (row, range) = self.rows.get(row)?;
-        (*row == Row::Known).then(|| &self.ids[range.clone()])
+        (*row == Row::Encoded).then(|| &self.ids[range.clone()])
     }
 
     /// Return the bytes of each token of a row: the first, and the one after the last. None if they aren't known.
     pub fn spans(&self, row: usize) -> Option<&[[u32; 2]]> {
         let (row, range) = self.rows.get(row)?;
-        self.spans.as_ref().filter(|_| *row == Row::Known).map(|spans| &spans[range.clone()])
+        self.spans.as_ref().filter(|_| *row == Row::Encoded).map(|spans| &spans[range.clone()])
     }
 
     /// Set the tokens of a row: ids, and the first byte of each and the one after its last, if they are asked for.
@@ -153,7 +153,7 @@ impl TokenRows {
             return Err(wrong());
         }
         let start = self.ids.len();
-        *self.rows.get_mut(row).ok_or_else(wrong)? = (Row::Known, start..start + ids.len());
+        *self.rows.get_mut(row).ok_or_else(wrong)? = (Row::Encoded, start..start + ids.len());
         self.ids.extend_from_slice(ids);
         if let Some(all) = &mut self.spans {
             all.extend(starts.iter().zip(ends).map(|(start, end)| [*start, *end]));
@@ -192,9 +192,9 @@ impl TokenRows {
         let (mut too_long, mut kept) = (Vec::new(), Vec::with_capacity(rows));
         let mut end = 0;
         for (number, (row, range)) in self.rows.iter().enumerate() {
-            let around = *row == Row::Known && self.is_surrounded(&self.ids[range.clone()]);
+            let around = *row == Row::Encoded && self.is_surrounded(&self.ids[range.clone()]);
             let count = range.len() + if around { self.around.0.len() + self.around.1.len() } else { 0 };
-            let mut is_valid = *row == Row::Known && failed.binary_search(&number).is_err();
+            let mut is_valid = *row == Row::Encoded && failed.binary_search(&number).is_err();
             let is_long = is_valid && most.is_some_and(|most| count > most);
             if is_long && cut == Cut::Refuse {
                 too_long.push((number, count));
@@ -391,7 +391,7 @@ mod tests {
         let mut out = TokenRows::new(false);
         for ids in rows {
             out.ids.extend_from_slice(ids);
-            out.end(Row::Known);
+            out.end(Row::Encoded);
         }
         out
     }

@@ -26,7 +26,7 @@ from promptpress._tokens.tokens import Tokens
 from test_recorded_cases import SHARED
 from tokenizers import AddedToken, Tokenizer
 
-TAKEN = ("blanks", *SPLITS)
+FAST = ("blanks", *SPLITS)
 RECORDED = sorted((SHARED / "golden_tokens" / "tokenizers").glob("*.json.gz")) if SHARED else []
 PARTS = (
     *WORDS,
@@ -85,14 +85,14 @@ def rows_of(rng: random.Random, count: int) -> Iterator[str | None]:
 def check(tokenizer: Any, engine: Any, texts: list[str | None], *, offsets: bool) -> int:
     """Compare each row with the library; return how many rows the core has encoded."""
     rows = engine.encode(pa.array(texts, pa.string()), offsets)
-    known = 0
+    count = 0
     for row, text in enumerate(texts):
         ids = rows.ids(row)
         if text is None:
             assert ids is None
         if text is None or ids is None:
             continue
-        known += 1
+        count += 1
         want = tokenizer.encode(text, add_special_tokens=False)
         assert ids == want.ids, (text, texts[max(row - 1, 0)])
         if offsets:
@@ -101,21 +101,21 @@ def check(tokenizer: Any, engine: Any, texts: list[str | None], *, offsets: bool
     return known
 
 
-@pytest.mark.parametrize("kind", TAKEN)
+@pytest.mark.parametrize("kind", FAST)
 def test_random_rows_that_begin_alike(kind: str) -> None:
     rng, tokenizer = random.Random(kind), small_tokenizer(kind)
     of_tokenizer = fast_of(tokenizer)
-    known = total = 0
+    count = total = 0
     for _ in range(part_of(40)):
         texts = list(rows_of(rng, 60))
         for offsets in (False, *[True] * of_tokenizer.has_offsets):
-            known += check(tokenizer, engine_of(tokenizer), texts, offsets=offsets)
+            count += check(tokenizer, engine_of(tokenizer), texts, offsets=offsets)
             total += len(texts)
-    assert known > total // 3
+    assert count > total // 3
 
 
 def test_families_with_offsets() -> None:
-    assert {kind for kind in TAKEN if fast_of(small_tokenizer(kind)).has_offsets} == set(SPLITS)
+    assert {kind for kind in FAST if fast_of(small_tokenizer(kind)).has_offsets} == set(SPLITS)
 
 
 @pytest.mark.parametrize("kind", SPLITS)
@@ -155,7 +155,7 @@ def test_several_threads_and_batches_give_what_one_gives() -> None:
         set_threads(None)
 
 
-def test_what_the_core_does_not_take_is_said() -> None:
+def test_reasons_for_the_library() -> None:
     def reason(kind: str, **changes: Any) -> str | None:
         config = {**json.loads(small_tokenizer(kind).to_str()), **changes}
         return fast_of(Tokenizer.from_str(json.dumps(config))).reason
@@ -172,7 +172,7 @@ def test_what_the_core_does_not_take_is_said() -> None:
     assert fast_of(tokenizer).reason == "special tokens in texts are encoded as texts"
 
 
-def test_an_engine_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_differs_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(tokenizer: Any, texts: Any, **options: bool) -> list[Tokens]:
         return [Tokens([*tokens.ids, 0]) for tokens in of_library(tokenizer, texts, **options)]
 

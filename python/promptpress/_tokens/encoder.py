@@ -108,6 +108,18 @@ class Encoder:
         self._check(out, texts, offsets=offsets)
         return self._with_specials(out, special)
 
+    def counts(self, texts: Sequence[str], special: bool | None) -> list[int | None]:
+        """Return the number of tokens of each text; None for a text that the library fails on.
+
+        Args:
+            texts: The texts.
+            special: As for `encode`.
+
+        """
+        rows = self.encode(pa.array(texts, pa.string()), special, offsets=False).rows
+        counts: list[int | None] = rows.columns(None, False, None, "refuse", []).n_tokens.to_pylist()
+        return counts
+
     def _engine(self, texts: pa.Array, *, offsets: bool) -> TextEncoder | None:
         """Return the core's engine; None if the library has to do it, or does it before the engine is loaded."""
         if self._fast is None:

@@ -32,7 +32,7 @@ _SUFFIXES = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _MARKS = r" ?[^\s\p{L}\p{N}]+"
 _BLANKS = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 _WORD = r"[^\r\n\p{L}\p{N}]?"
-_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_CAPITALS, _SMALL = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _DEEPSEEK_WORDS = (
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
     " ?[\\p{P}\\p{S}]+[\r\n]*|" + _BLANKS.replace(r"\r\n", "\r\n")
@@ -44,7 +44,7 @@ def _cut_expressions() -> Iterator[tuple[tuple[str, ...], str]]:
     for digits in (r"\p{N}", r"\p{N}{1,3}"):
         yield (f"{_SUFFIXES}|{_WORD}\\p{{L}}+|{digits}|{_MARKS}[\\r\\n]*|{_BLANKS}",), "gpt4"
         for suffixes in ("", _SUFFIXES + "?"):
-            words = f"{_WORD}{_UPPER}*{_LOWER}+{suffixes}|{_WORD}{_UPPER}+{_LOWER}*{suffixes}"
+            words = f"{_WORD}{_CAPITALS}*{_SMALL}+{suffixes}|{_WORD}{_CAPITALS}+{_SMALL}*{suffixes}"
             yield (f"{words}|{digits}|{_MARKS}[\\r\\n/]*|{_BLANKS}",), "gpt4o"
     yield (r"\p{N}{1,3}", "[一-龥\u3040-ゟ\u30a0-ヿ]+", _DEEPSEEK_WORDS), "gpt4"
 
@@ -133,10 +133,10 @@ def _unknown_part(tokenizer: Any, added: Mapping[int, Any]) -> str | None:
     dropout = getattr(tokenizer.model, "dropout", None)
     if _model(tokenizer) not in _MODELS or dropout:
         return f"its model is {_model(tokenizer)}" + (" with dropout" if dropout else "")
-    for part, known in (("normalizer", _NORMALIZERS), ("pre_tokenizer", _PRE_TOKENIZERS)):
+    for part, names in (("normalizer", _NORMALIZERS), ("pre_tokenizer", _PRE_TOKENIZERS)):
         for kind in _kinds(getattr(tokenizer, part)):
-            if kind["type"] not in known or kind.get("add_prefix_space"):
-                prefix = " with add_prefix_space" if kind["type"] in known else ""
+            if kind["type"] not in names or kind.get("add_prefix_space"):
+                prefix = " with add_prefix_space" if kind["type"] in names else ""
                 return f"its {part} is {kind['type']}{prefix}"
     kinds = _kinds(tokenizer.pre_tokenizer)
     if any("Regex" in kind.get("pattern", ()) for kind in kinds) and _cuts(kinds) is None:

@@ -99,9 +99,9 @@ def _pairs() -> Iterator[str]:
 def _code_points() -> Iterator[str]:
     """Yield code points between letters, digits and blanks."""
     points = [*range(0x250), *range(0x250, _LAST, _STEP)]
-    known = [chr(point) for point in points if unicodedata.category(chr(point)) not in ("Cs", "Cn", "Co")]
-    for start in range(0, len(known), 64):
-        part = known[start : start + 64]
+    characters = [chr(point) for point in points if unicodedata.category(chr(point)) not in ("Cs", "Cn", "Co")]
+    for start in range(0, len(characters), 64):
+        part = characters[start : start + 64]
         yield "".join(f"{character}a{character}" for character in part)
         yield " ".join(f"1{character}{character}" for character in part)
 

@@ -1,4 +1,4 @@
-//! The characters that all engines know alike.
+//! Characters that all engines have in their tables.
 //!
 //! Engines have tables of Unicode of their own: which characters are letters, which are written in several ways. For a
 //! character that came after an engine's tables were made, ids may differ. So a text goes to the engine here only if
@@ -6,9 +6,10 @@
 
 use std::sync::OnceLock;
 
-/// How many code points in turn are known, unknown, known and so on, from U+0000 on: those that have a category in
-/// Unicode 14.0, without surrogates and private ones. (`unicodedata.category` of Python 3.11 isn't `Cn`, `Cs` or `Co`.)
+/// The lengths of runs of code points that are common, not common, common and so on, from U+0000 on. Common ones have a
+/// category in Unicode 14.0, without surrogates and private ones. (`unicodedata.category` of Python 3.11 isn't `Cn`, `Cs` or `Co`.)
 #[rustfmt::skip]
+#[allow(clippy::unreadable_literal, reason = "a table")]
 const RUNS: [u32; 1392] = [
     888, 2, 6, 4, 7, 1, 1, 1, 20, 1, 397, 1, 38, 2, 50, 2, 3, 1, 55, 8, 27, 4, 6, 11, 270, 1, 60, 2, 101, 14, 59, 2,
     49, 2, 15, 1, 28, 2, 1, 1, 11, 5, 31, 1, 2, 6, 236, 1, 8, 2, 2, 2, 22, 1, 7, 1, 1, 3, 4, 2, 9, 2, 2, 2, 4, 8, 1,
@@ -57,29 +58,29 @@ const RUNS: [u32; 1392] = [
 ];
 
 /// A bit for each code point.
-static KNOWN: OnceLock<Vec<u64>> = OnceLock::new();
+static COMMON: OnceLock<Vec<u64>> = OnceLock::new();
 
-fn known() -> &'static [u64] {
-    KNOWN.get_or_init(|| {
+fn common() -> &'static [u64] {
+    COMMON.get_or_init(|| {
         let mut bits = vec![0; 0x11_0000 / 64];
-        let (mut point, mut is_known) = (0, true);
+        let (mut point, mut is_common) = (0, true);
         for run in RUNS {
-            if is_known {
+            if is_common {
                 (point..point + run).for_each(|point| bits[point as usize / 64] |= 1 << (point % 64));
             }
-            (point, is_known) = (point + run, !is_known);
+            (point, is_common) = (point + run, !is_common);
         }
         bits
     })
 }
 
-/// Return true if all engines know all characters of a text.
-pub(super) fn are_known(text: &str) -> bool {
+/// Return true if all characters of a text are common.
+pub(super) fn are_common(text: &str) -> bool {
     if text.is_ascii() {
         return true;
     }
-    let known = known();
-    text.chars().all(|c| known[c as usize / 64] >> (c as u32 % 64) & 1 == 1)
+    let common = common();
+    text.chars().all(|c| common[c as usize / 64] >> (c as u32 % 64) & 1 == 1)
 }
 
 #[cfg(test)]
@@ -87,11 +88,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_known_if_unicode_14_has_them() {
-        assert!(are_known("Hi \0\u{e9}\u{1f600}\u{1fae0}\u{3042}\u{ac00}\u{fffd}"));
+    fn characters_are_common_if_unicode_14_has_them() {
+        assert!(are_common("Hi \0\u{e9}\u{1f600}\u{1fae0}\u{3042}\u{ac00}\u{fffd}"));
         // Of Unicode 15, private, unassigned.
         for later in ["\u{1fae8}", "\u{e000}", "\u{378}", "a\u{10ffff}"] {
-            assert!(!are_known(later), "{later:?}");
+            assert!(!are_common(later), "{later:?}");
         }
         assert_eq!(RUNS.iter().sum::<u32>(), 0x11_0000);
     }
