@@ -19,9 +19,11 @@ from promptpress._cli.shell.options import (
     add_rows,
     add_shared,
 )
+from promptpress._cli.shell.token_options import TOKEN_OPTIONS as ENCODING
 from promptpress._cli.sources.jinja_options import add_jinja
-from promptpress._export.forms import EXPORTS
+from promptpress._export.forms import EXPORTS, TOKEN_OPTIONS
 from promptpress._export.misspelt import Unknown
+from promptpress._export.token_tables import MaskColumn
 
 _INDENT = 21
 _FORMS = "\n".join(
@@ -34,7 +36,7 @@ Render all samples into requests, and write them in the format of another progra
 {_FORMS}
 
 CONFIG is a configuration as for render, or a file whose column of prompts is exported as it is: one that render wrote,
-or conversations. --output's default is openai.
+or conversations. --output's default is openai, and text for token ids.
 """
 
 
@@ -74,6 +76,13 @@ def _add_options(parser: ArgumentParser) -> None:
     _add(rows, "--sampling-params", type=json_object, metavar="JSON", help="parameters of all rows")
     _add(rows, "--sampling-columns", type=pairs, metavar="A=COL,B=COL", help="parameters of each row")
 
+    tokens = parser.add_argument_group("token ids")
+    for name in TOKEN_OPTIONS:
+        option = f"--{name.replace('_', '-')}"
+        _add(tokens, option, **ENCODING[option])
+    mask_column = "what the mask is called (assistant_masks)"
+    _add(tokens, "--mask-column", choices=get_args(MaskColumn), help=mask_column)
+
     add_shared(parser.add_argument_group("execution"), "--data-format", "--batch-size", "--threads", "--no-clobber")
     messages = parser.add_argument_group("messages")
     add_progress(messages)
@@ -86,8 +95,7 @@ def _add(group: OptionGroup, option: str, **keywords: Any) -> None:
     """Add an option that only some forms have; its help names them."""
     name = option.removeprefix("--").replace("-", "_")
     forms = ", ".join(form for form, export in EXPORTS.items() if name in export.options)
-    keywords["help"] += f" ({forms})"
-    group.add_argument(option, **keywords)
+    group.add_argument(option, **{**keywords, "help": f"{keywords['help']} ({forms})"})
 
 
 COMMAND = Command(
