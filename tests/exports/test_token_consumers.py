@@ -106,7 +106,7 @@ def test_axolotl_takes_the_rows_as_tokenized(tmp_path: Path, hugging_face: Any) 
 
 
 class EndedError(Exception):
-    """The engine was asked."""
+    """The engine was requests."""
 
 
 def rays_row(table: pa.Table, row: int) -> dict[str, Any]:
@@ -136,10 +136,10 @@ def test_rays_stage_gives_vllm_the_ids(monkeypatch: pytest.MonkeyPatch) -> None:
         *(f"vLLMEngineWrapper.{name}" for name in ("_prepare_llm_request", "_generate_async")),
     ]
     _, prepare, generate = definitions("ray", stage, names, namespace)
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def engine(**options: Any) -> Any:
-        asked.append(options)
+        requests.append(options)
         raise EndedError
 
     async def no_lora(_: Any) -> None:
@@ -157,8 +157,12 @@ def test_rays_stage_gives_vllm_the_ids(monkeypatch: pytest.MonkeyPatch) -> None:
         request = asyncio.run(prepare(wrapper, {**rays_row(rows, row), "__idx": row}))
         with pytest.raises(EndedError):
             asyncio.run(generate(wrapper, request))
-        assert asked[-1]["prompt"]["prompt_token_ids"] == ids
-        assert asked[-1]["sampling_params"] == {"temperature": 0.0, "max_tokens": row + 1, "structured_outputs": None}
+        assert requests[-1]["prompt"]["prompt_token_ids"] == ids
+        assert requests[-1]["sampling_params"] == {
+            "temperature": 0.0,
+            "max_tokens": row + 1,
+            "structured_outputs": None,
+        }
 
 
 @pytest.mark.filterwarnings("ignore:.*[pP]ydantic:DeprecationWarning", "ignore:.*ConfigDict:DeprecationWarning")

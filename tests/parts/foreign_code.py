@@ -26,10 +26,10 @@ def definitions(package: str, file: str, names: list[str], namespace: dict[str, 
         namespace: What they use of their file; they are put into it, too.
 
     """
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         pytest.skip(f"{package} isn't installed")
-    path = Path(found.submodule_search_locations[0], file)
+    path = Path(spec.submodule_search_locations[0], file)
     module = ast.parse(path.read_text(encoding="utf-8"))
     out = []
     for name in names:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from promptpress._audit.codes import LIMITS, known_codes
 from promptpress._audit.finding import table_of
 from promptpress._audit.html import findings_html
 from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
+from promptpress._audit.token_batches import token_batches
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_renderer import TableRenderer, engine_of
@@ -28,6 +30,7 @@ from promptpress._io.tokenizer import load_tokenizer
 from promptpress._prompts.notebooks import show_table
 from promptpress._statistics.collect import sliced
 from promptpress._utils.threads import Threads
+from promptpress.typing import Mask
 
 __all__ = ["audit"]
 
@@ -42,6 +45,7 @@ def audit(
     limits: Mapping[str, int] | None,
     allow: Any,
     *,
+    mask: Mask | None = None,
     output_column: str | None = None,
     row_number: Callable[[int], int] = int,
 ) -> pa.Table:
@@ -52,6 +56,7 @@ def audit(
     allowed = known_codes(allow)
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
     limits = _validate_limits(limits, has_tokenizer=counter is not None)
+    _check_mask(mask, has_tokenizer=counter is not None)
     engine = engine_of(renderer)
     engine.check_table()
     subject: Subject
@@ -61,14 +66,16 @@ def audit(
         reader = as_reader(samples) if table is None else table.to_reader()
         engine.output_schema(reader.schema, RenderOptions())  # raises for duplicate columns and similar mistakes
         labels = engine.core.labels if table is None else engine.labels_of_table(table)
-        subject = ConfiguredSubject(reader.schema, labels, limits, counter, engine=engine)
+        subject = ConfiguredSubject(reader.schema, labels, limits, counter, mask=mask, engine=engine)
+        subject.tokens = token_batches(copy.copy(engine), reader.schema, counter, labels, mask)
         checks = [kind(subject) for kind in CHECKS if kind.applies_to(subject)]
         batches = _configured_batches(subject, reader)
     else:
         reader = as_reader(samples)
         engine.output_schema(reader.schema, RenderOptions())
         _check_column(output_column, reader.schema)
-        subject = TemplateSubject(reader.schema, None, limits, counter, output_column, engine=engine)
+        subject = TemplateSubject(reader.schema, None, limits, counter, output_column, mask=mask, engine=engine)
+        subject.tokens = token_batches(copy.copy(engine), reader.schema, counter, None, mask)
         kinds = [kind for kind in CHECKS if issubclass(kind, Check)]
         checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
         batches = _template_batches(subject, reader)
@@ -130,6 +137,17 @@ def _rendered_ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batc
     while (batch := following.result()) is not None:
         following = threads.submit(next, batches, None)
         yield batch
+
+
+def _check_mask(mask: Mask | None, *, has_tokenizer: bool) -> None:
+    if mask is None:
+        return
+    if mask not in get_args(Mask):
+        message = f"mask: {mask!r} is not one of {', '.join(map(repr, get_args(Mask)))}"
+        raise ValueError(message)
+    if not has_tokenizer:
+        message = "mask: what is trained are tokens; give tokenizer="
+        raise ValueError(message)
 
 
 def _validate_limits(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -> dict[str, int]:

@@ -52,6 +52,8 @@ def audit(arguments: Namespace) -> ExitCode:
     for name in limits:
         if LIMITS[name].needs_tokenizer and arguments.tokenizer is None:
             raise UsageError(f"{option_name(f'max_{name}')}: --tokenizer FILE says what counts them")
+    if arguments.mask is not None and arguments.tokenizer is None:
+        raise UsageError("--mask: what is trained are tokens; --tokenizer FILE says whose")
     counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
     allow = list(arguments.allow or ())
     try:
@@ -74,7 +76,8 @@ def audit(arguments: Namespace) -> ExitCode:
     with Progress(arguments, samples.num_rows) as progress, reading_errors(samples):
         reader, column = samples.reader(count), None if template is None else arguments.output_column
         number = int if samples.chosen is None else samples.chosen.number
-        findings = audit_table(renderer, reader, counter, limits, allow, output_column=column, row_number=number)
+        options = {"mask": arguments.mask, "output_column": column, "row_number": number}
+        findings = audit_table(renderer, reader, counter, limits, allow, **options)
     samples.close()
     findings = _in_options(findings)
     if template is not None and not arguments.quiet:

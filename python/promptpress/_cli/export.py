@@ -87,7 +87,6 @@ def export(arguments: Namespace) -> None:
     _check(arguments)
     refuse_overwriting(arguments)
     set_threads(arguments.threads)
-    arguments.url = arguments.url or None
     with held_warnings(arguments) as held:
         texts = _prompts(arguments)
     renderer = _tokens_of(arguments, texts) if EXPORTS[arguments.kind].writes == "tokens" else texts
@@ -203,6 +202,7 @@ def _has_numbers_as_ids(arguments: Namespace, outputs: pa.Schema) -> bool:
 
 
 def _check(arguments: Namespace) -> None:
+    arguments.url = arguments.url or None
     if arguments.out in STDOUT_DEVICES:
         arguments.out = STDOUT
     for name, kinds in _OPTIONS.items():

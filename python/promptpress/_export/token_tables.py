@@ -277,8 +277,10 @@ def _token_batches(table: StreamLike, convert: _Convert, unknown: Unknown) -> pa
         message = "the table has no such column: tokenize() gives the token ids that this export hands on"
         raise render_error("missing_column", message, column=_IDS)
     _check_lists(reader.schema, _IDS)
-    own = [name for name in (_IDS, _LABELS, _MASK) if name in reader.schema.names and _has_lists(reader.schema, name)]
-    kept = [name for name in reader.schema.names if name not in (*own, *_NOT_HANDED_ON)]
+    replaced = [
+        name for name in (_IDS, _LABELS, _MASK) if name in reader.schema.names and _has_lists(reader.schema, name)
+    ]
+    kept = [name for name in reader.schema.names if name not in (*replaced, *_NOT_HANDED_ON)]
     for name in convert(no_rows(reader.schema), 0):
         if name in kept:
             message = f"the export has a column {name!r} of its own; drop or rename the table's"

@@ -13,6 +13,7 @@ _PHRASES = {
     "labels=True needs": "--token-labels needs",
     "reasoning=True needs": "--reasoning needs",
     "last_turn=True needs": "--last-turn needs",
+    "alone (last_turn=True)": "alone (--last-turn)",
     "max_tokens= allows": "--max-tokens allows",
     "fewshot_docs: shots are drawn": "--examples: shots are drawn",
     "name it by column=": "--column names it",
