@@ -9,6 +9,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+import tokenizers
 from amounts import part_of
 from marks import UNWARNED
 from parts.audit_parts import CHAT, CHATML, findings_by_code, rows
@@ -54,9 +55,9 @@ def test_a_template_without_a_token_that_ends_a_turn() -> None:
     assert "no token that ends the turn is near" in findings["untrained_stop"]["message"]
 
 
-@pytest.mark.parametrize(("inside", "behind"), [("", "<|im_end|>"), ("<|im_end|>", "")])
-def test_generation_blocks_with_and_without_the_end(inside: str, behind: str) -> None:
-    block = f"{{% generation %}}{{{{ m.content }}}}{inside}{{% endgeneration %}}{behind}\n"
+@pytest.mark.parametrize(("inside", "after"), [("", "<|im_end|>"), ("<|im_end|>", "")])
+def test_generation_blocks_with_and_without_the_end(inside: str, after: str) -> None:
+    block = f"{{% generation %}}{{{{ m.content }}}}{inside}{{% endgeneration %}}{after}\n"
     other = "{{ m.content }}<|im_end|>\n"
     template = "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}"
     findings = of_chat(f"{template}{block}{{% else %}}{other}{{% endif %}}{{% endfor %}}", "generation")
@@ -144,23 +145,33 @@ def test_tokens_across_borders_are_those_of_the_library(kind: str) -> None:
         values = [
             "".join(rng.choice((*WORDS, *MARKS, " ", "\n", "é")) for _ in range(rng.randint(1, 3))) for _ in range(5)
         ]
-        wanted, place = [], None
+        wanted, location = [], None
         for row, value in enumerate(values):
             text = f"Q: {value}\nA:"
             borders = (3, 3 + len(value))
             for start, end in tokenizer.encode(text, add_special_tokens=False).offsets:
                 if any(start < border < end for border in borders):
-                    place = place or (len(text[:start].encode()), len(text[:end].encode()))
+                    location = location or (len(text[:start].encode()), len(text[:end].encode()))
                     wanted.append(row)
                     break
         for renderer in renderers:
             finding = findings_by_code(renderer, pa.table({"q": values}), tokenizer=tokenizer).get("straddling_token")
             assert (finding and finding["first_rows"]) == (wanted or None), values
             if finding:
-                assert (finding["severity"], finding["start"], finding["end"]) == ("info", *(place or ()))
+                assert (finding["severity"], finding["start"], finding["end"]) == ("info", *(location or ()))
 
 
-def test_counts_of_the_run_are_the_audits_own() -> None:
+def test_special_tokens_after_a_text() -> None:
+    tokenizer = tokenizers.Tokenizer.from_str(TOKENIZER.to_str())
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A </s> </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
+    )
+    findings = findings_by_code(pp.Renderer(" {q}"), pa.table({"q": ["the"]}), tokenizer=tokenizer)
+    assert rows(findings, "straddling_token") == [0]
+    assert "' th'" in findings["straddling_token"]["message"]
+
+
+def test_the_audit_counts_each_row_once() -> None:
     chat = pp.ChatTemplate(TEMPLATE)
     chat.audit(TALKS, tokenizer=TOKENIZER, mask="assistant")
     assert chat.last_run is not None

@@ -22,7 +22,7 @@ __all__ = ["GrowingChats"]
 _MAX_ENDS = 4
 """So many of the first turns, and of the last ones, are looked at."""
 
-_SHOWN = 40
+_MAX_EXCERPT = 40
 """The most characters of a text that a message shows."""
 
 
@@ -66,24 +66,24 @@ class GrowingChats(Check):
         table = pa.table({self._engine.column: pa.array(texts, pa.large_string())})
         prompts = [text for part in self._run.parts(table, 0) for text in part.prompts.to_pylist()]
         whole = ""
-        found: dict[int, tuple[int, int]] = {}
+        changes: dict[int, tuple[int, int]] = {}
         for (row, end, content), text in zip(rows, prompts, strict=True):
             if end is None:
                 whole = text
-            elif text is not None and whole is not None and row + batch.first not in found:
-                place = _changed(text, whole, content)
-                if place is not None:
-                    self._note(found, row + batch.first, (end, place), text, whole)
-        self._rows.add(found, *next(iter(found.values()), (None, None)))
+            elif text is not None and whole is not None and row + batch.first not in changes:
+                index = _changed(text, whole, content)
+                if index is not None:
+                    self._note(changes, row + batch.first, (end, index), text, whole)
+        self._rows.add(changes, *next(iter(changes.values()), (None, None)))
 
     def _note(
-        self, found: dict[int, tuple[int, int]], sample: int, change: tuple[int, int], text: str, whole: str
+        self, changes: dict[int, tuple[int, int]], sample: int, change: tuple[int, int], text: str, whole: str
     ) -> None:
-        end, place = change
-        before, after = text[place : place + _SHOWN], whole[place : place + _SHOWN]
-        start = len(whole[:place].encode())
-        found[sample] = (start, start + len(after.encode()))
-        if not self._rows and len(found) == 1:
+        end, index = change
+        before, after = text[index : index + _MAX_EXCERPT], whole[index : index + _MAX_EXCERPT]
+        start = len(whole[:index].encode())
+        changes[sample] = (start, start + len(after.encode()))
+        if not self._rows and len(changes) == 1:
             self._example = f"{before!r} becomes {after!r} after message {end - 1}"
 
     def findings(self) -> Iterator[Finding]:
@@ -118,7 +118,7 @@ def _changed(text: str, whole: str, content: str) -> int | None:
     """
     if whole.startswith(text):
         return None
-    place = bisect_left(range(len(text)), True, key=lambda last: not whole.startswith(text[: last + 1]))
+    index = bisect_left(range(len(text)), True, key=lambda last: not whole.startswith(text[: last + 1]))
     content = content.strip()
     last = text.rfind(content)
-    return None if last >= 0 and last + len(content) <= place else place
+    return None if last >= 0 and last + len(content) <= index else index

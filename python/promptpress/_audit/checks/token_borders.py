@@ -32,21 +32,22 @@ class TokenBorders(Check):
     def add(self, batch: Batch) -> None:
         """Look at the tokens at the borders of data."""
         requests, _ = self._tokens.of(batch.samples, batch.first)
-        found: dict[int, tuple[int, int]] = {}
+        tokens: dict[int, tuple[int, int]] = {}
         for request in requests:
-            if request.sample in found:
+            if request.sample in tokens:
                 continue
+            count = len(request.ends)
+            # Special tokens after a text have no place in it.
+            while count and request.ends[count - 1] == 0:
+                count -= 1
             for border in request.borders:
-                # Special tokens around a text have no place in it.
-                number = bisect_right(request.ends, border)
-                while number < len(request.ends) and request.ends[number] <= border:
-                    number += 1
-                if number < len(request.ends) and request.starts[number] < border:
-                    found[request.sample] = (request.starts[number], request.ends[number])
-                    if not self._rows and len(found) == 1:
-                        self._token = request.text[slice(*found[request.sample])].decode(errors="replace")
+                number = bisect_right(request.ends, border, 0, count)
+                if number < count and request.starts[number] < border:
+                    tokens[request.sample] = (request.starts[number], request.ends[number])
+                    if not self._rows and len(tokens) == 1:
+                        self._token = request.text[slice(*tokens[request.sample])].decode(errors="replace")
                     break
-        self._rows.add(found, *next(iter(found.values()), (None, None)))
+        self._rows.add(tokens, *next(iter(tokens.values()), (None, None)))
 
     def findings(self) -> Iterator[Finding]:
         if self._rows:
