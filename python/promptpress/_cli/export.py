@@ -13,6 +13,8 @@ import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN
 from promptpress._cli.render.prompt_stream import has_only_prompts, rendered, rendered_as_lines
 from promptpress._cli.render.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
+from promptpress._cli.shell.done import Done
+from promptpress._cli.shell.errors import ExitCode
 from promptpress._cli.shell.messages import say
 from promptpress._cli.shell.misplaced import alternative
 from promptpress._cli.shell.options import first_given, option_name, row_choice
@@ -44,6 +46,7 @@ from promptpress._io.write.formats import FileFormat, out_format
 from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._prompts.pieces import as_request
+from promptpress._utils.counted import counted
 
 if TYPE_CHECKING:
     from promptpress._tokens.token_engine import TokenRenderer
@@ -82,7 +85,7 @@ _ARGUMENTS = {
 """Arguments of export functions that are options."""
 
 
-def export(arguments: Namespace) -> None:
+def export(arguments: Namespace) -> ExitCode:
     """Render the samples and write the requests."""
     _check(arguments)
     refuse_overwriting(arguments)
@@ -112,7 +115,9 @@ def export(arguments: Namespace) -> None:
     _refuse_order(arguments, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(arguments, outputs)
     index = None if has_sample or has_label_rows or counts_rows or not _needs_numbers(arguments.kind) else SAMPLE
-    options = RenderOptions.of(keep, index, order=arguments.order, shared=arguments.cache_control)
+    options = RenderOptions.of(
+        keep, index, errors=arguments.errors or "raise", order=arguments.order, shared=arguments.cache_control
+    )
     schema = _schema_of_requests(arguments, renderer, samples, options)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     try:
@@ -124,7 +129,7 @@ def export(arguments: Namespace) -> None:
     with Progress(arguments, samples.num_rows) as progress:
 
         def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
-            if frame is not None and has_only_prompts(renderer, schema):
+            if frame is not None and not options.collects_errors and has_only_prompts(renderer, schema):
                 return rendered_as_lines(renderer, samples, progress.advance, frame)
             return _requests(arguments, renderer, rendered(renderer, samples, progress.advance, options))
 
@@ -134,11 +139,14 @@ def export(arguments: Namespace) -> None:
             if error.path not in _ARGUMENTS:
                 raise
             raise UsageError(f"{option_name(error.path)}: {error.message}") from error
+        faults = _faults(arguments, renderer, progress.rows)
     samples.close()
     if not arguments.quiet:
         if not isinstance(texts, PromptColumn):
             RunCounts(texts).report()
+        faults.report_faults()
         say(f"{done} in {time.perf_counter() - start:.3f} s")
+    return faults.exit_code
 
 
 def _tokens_of(arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> TokenRenderer:
@@ -187,6 +195,15 @@ def _schema_of_requests(
     return schema_with_cache_keys(schema)
 
 
+def _faults(arguments: Namespace, renderer: AnyRenderer, samples: int) -> Done:
+    """Return the counts of the rows that were left out."""
+    faults = Done(samples=samples, leaves_out=True, is_strict=arguments.strict)
+    run = engine_of(renderer).last_run
+    if arguments.errors == "skip" and run is not None:
+        faults.errors, faults.first_errors = run.errors.rows, run.errors.first
+    return faults
+
+
 def _needs_numbers(kind: str) -> bool:
     """Return false for tokens that stay in order: trainers and engines need no number, but Ray may reorder rows."""
     return EXPORTS[kind].writes != "tokens" or kind == "ray-tokens"
@@ -194,7 +211,7 @@ def _needs_numbers(kind: str) -> bool:
 
 def _has_numbers_as_ids(arguments: Namespace, outputs: pa.Schema) -> bool:
     """Return true if a request's id is its number in the output, which is its sample's: each sample has one request."""
-    if arguments.order is not None:
+    if arguments.order is not None or arguments.errors == "skip":
         return False
     if arguments.kind not in _OPTIONS["custom_id"] or len(outputs) != 1 or arguments.body_columns:
         return False
@@ -270,6 +287,8 @@ def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
     is_text_request = (arguments.url or "").endswith("/completions") and not arguments.url.endswith("/chat/completions")
     if arguments.config is not None and is_rendered(arguments.config):
         refuse_rendering(arguments)
+        if arguments.errors is not None:
+            raise UsageError(f"--errors: is about rows that can't be rendered, and {arguments.config} holds prompts")
         return PromptColumn(PROMPT_COLUMN if arguments.prompt_column is None else arguments.prompt_column)
     refuse_prompts(arguments)
     template = template_of(arguments)
@@ -333,14 +352,14 @@ def _write(arguments: Namespace, stream: RenderedStream, form: Form | None, kept
     if export.writes in ("folder", "table", "tokens"):
         reader = pa.RecordBatchReader.from_batches(stream.schema, stream.batches(None))
         if export.writes == "folder":
-            return f"{len(_write_folder(function, reader, path, options)):,} rows in {path}"
+            return f"{counted(len(_write_folder(function, reader, path, options)), 'row')} in {path}"
         out = FileFormat("jsonl", None) if path == STDOUT else out_format(path, None)
         if export.writes == "table" and out.format not in ("parquet", "arrow"):
             raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
         if out.format == "csv":
             raise UsageError(f"--out {path}: token ids are lists, which .parquet, .arrow and .jsonl files hold")
         rows = function(reader, **options)
-        return f"{write_prompts(path, out, rows.schema, rows, None).rows:,} rows in {path}"
+        return f"{counted(write_prompts(path, out, rows.schema, rows, None).rows, 'row')} in {path}"
     if export.writes == "conversations":
         options["keep"] = kept
     done = function(stream, path, **options)

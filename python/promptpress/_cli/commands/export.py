@@ -83,7 +83,10 @@ def _add_options(parser: ArgumentParser) -> None:
     mask_column = "what the mask is called (assistant_masks)"
     _add(tokens, "--mask-column", choices=get_args(MaskColumn), help=mask_column)
 
-    add_shared(parser.add_argument_group("execution"), "--data-format", "--batch-size", "--threads", "--no-clobber")
+    how = parser.add_argument_group("execution")
+    add_shared(how, "--data-format", "--batch-size", "--threads", "--no-clobber")
+    errors = "a row that can't be rendered ends the run (raise, default), or is left out (skip)"
+    how.add_argument("--errors", choices=("raise", "skip"), help=errors)
     messages = parser.add_argument_group("messages")
     add_progress(messages)
     unknown = "keep: write prompts of a template that names a misspelt column, which is an error otherwise"
