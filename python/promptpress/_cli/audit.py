@@ -19,7 +19,7 @@ from promptpress._audit.collect import audit as audit_table
 from promptpress._audit.report import report_lines, summary
 from promptpress._cli.render.prompt_stream import reading_errors
 from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.messages import report_no_rows, say
 from promptpress._cli.shell.option_words import in_options
 from promptpress._cli.shell.options import option_name, row_choice
 from promptpress._cli.shell.progress import Progress
@@ -82,6 +82,7 @@ def audit(arguments: Namespace) -> ExitCode:
     findings = _in_options(findings)
     if template is not None and not arguments.quiet:
         RunCounts(template).report()
+    report_no_rows(arguments, rows)
     _write_report(arguments, findings)
     severities = findings["severity"].to_pylist()
     if not arguments.quiet:

@@ -15,7 +15,7 @@ from promptpress._cli.render.prompt_stream import has_only_prompts, rendered, re
 from promptpress._cli.render.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
 from promptpress._cli.shell.done import Done
 from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.messages import report_no_rows, say
 from promptpress._cli.shell.misplaced import alternative
 from promptpress._cli.shell.options import first_given, option_name, row_choice
 from promptpress._cli.shell.progress import Progress
@@ -142,11 +142,17 @@ def export(arguments: Namespace) -> ExitCode:
         faults = _faults(arguments, renderer, progress.rows)
     samples.close()
     if not arguments.quiet:
-        if not isinstance(texts, PromptColumn):
-            RunCounts(texts).report()
-        faults.report_faults()
+        _report(arguments, texts, faults)
         say(f"{done} in {time.perf_counter() - start:.3f} s")
     return faults.exit_code
+
+
+def _report(arguments: Namespace, texts: RendererOrTemplate | PromptColumn, faults: Done) -> None:
+    """Report what went which way, and the rows that were left out."""
+    if not isinstance(texts, PromptColumn):
+        RunCounts(texts).report()
+    faults.report_faults()
+    report_no_rows(arguments, faults.samples)
 
 
 def _tokens_of(arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> TokenRenderer:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import promptpress
 from promptpress._cli.render.prompt_stream import reading_errors
-from promptpress._cli.shell.messages import can_encode
+from promptpress._cli.shell.messages import can_encode, report_no_rows
 from promptpress._cli.shell.options import row_choice
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
@@ -58,6 +58,7 @@ def stats(arguments: Namespace) -> None:
     if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
         RunCounts(renderer).report()
     samples.close()
+    report_no_rows(arguments, progress.rows)
     if samples.chosen is not None:
         longest, shortest = (
             _with_row_numbers(table, samples.chosen) for table in (statistics.longest, statistics.shortest)

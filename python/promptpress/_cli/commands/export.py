@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any, get_args
 
 from promptpress._cli.commands.command import EXIT_CODES, Command
-from promptpress._cli.shell.option_values import json_object, pairs, positive
+from promptpress._cli.shell.option_values import json_object, pairs, positive, size
 from promptpress._cli.shell.options import (
     OVERRIDES,
     ROWS,
@@ -63,7 +63,7 @@ def _add_options(parser: ArgumentParser) -> None:
     keys = "with --order: give prompts with equal beginnings one prompt_cache_key (openai-batch)"
     add("--cache-control", action="store_true", help=keys)
     add("--max-requests", type=positive, metavar="N", help="requests in a file")
-    add("--max-bytes", type=positive, metavar="N", help="bytes in a file")
+    add("--max-bytes", type=size, metavar="N", help="bytes in a file: 100000000, 100MB")
 
     rows = parser.add_argument_group("training data and rows")
     answer = "the column that becomes the assistant's last message, the completion or the output"
