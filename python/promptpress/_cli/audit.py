@@ -17,7 +17,7 @@ import pyarrow as pa
 from promptpress._audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress._audit.collect import audit as audit_table
 from promptpress._audit.report import report_lines, summary
-from promptpress._cli.render.prompt_stream import reading_errors
+from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
 from promptpress._cli.shell.errors import ExitCode
 from promptpress._cli.shell.messages import report_no_rows, say
 from promptpress._cli.shell.option_words import in_options
@@ -43,6 +43,9 @@ _SHOW_OPTIONS = (
     *("output", "roles", "mode", "labels", "substitution", "dialect"),
 )
 """Options that `promptpress show` needs to make the same prompts."""
+
+_REMEDY = "all rows have to be rendered; render --errors column --out FILE lists those that can't be"
+"""The remedy for a row that can't be rendered."""
 
 
 def audit(arguments: Namespace) -> ExitCode:
@@ -73,7 +76,7 @@ def audit(arguments: Namespace) -> ExitCode:
         rows += more
         progress.advance(more)
 
-    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples):
+    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
         reader, column = samples.reader(count), None if template is None else arguments.output_column
         number = int if samples.chosen is None else samples.chosen.number
         options = {"mask": arguments.mask, "output_column": column, "row_number": number}

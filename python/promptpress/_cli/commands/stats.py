@@ -44,6 +44,10 @@ def _add_options(parser: ArgumentParser) -> None:
     add_shared(how, "--json")
     add_shared(how, "--data-format", help="the format of the data or the prompts; default: by suffix")
     add_shared(how, "--batch-size", "--threads")
+    errors = (
+        "a row that can't be rendered ends the run (raise, default), or is left out (skip); origins are left out then"
+    )
+    how.add_argument("--errors", choices=("raise", "skip"), help=errors)
 
     messages = parser.add_argument_group("messages")
     add_progress(messages)

@@ -116,7 +116,7 @@ def _in_prefix_order(
     engine: TableEngine, samples: AnySamples, count: _Count, options: RenderOptions
 ) -> Iterator[pa.RecordBatch]:
     """Yield rendered batches in prefix order."""
-    with reading_errors(samples), _row_remedies():
+    with reading_errors(samples), row_remedies():
         table = samples.table()
         if samples.chosen is not None:
             engine.row_number = samples.chosen.number
@@ -151,7 +151,7 @@ def rendered_as_lines(
 
 def _with_reading_errors(stream: Iterable[_Batch], samples: AnySamples) -> Iterator[_Batch]:
     """Yield the rendered batches; raise errors of reading in their original form."""
-    with reading_errors(samples), _row_remedies():
+    with reading_errors(samples), row_remedies():
         try:
             yield from stream
         except (promptpress.RenderError, promptpress.TemplateError):
@@ -161,14 +161,14 @@ def _with_reading_errors(stream: Iterable[_Batch], samples: AnySamples) -> Itera
 
 
 @contextmanager
-def _row_remedies() -> Iterator[None]:
-    """Add to the error of a row what to do about such rows: all commands that stream prompts have the option."""
+def row_remedies(remedy: str = _REMEDY) -> Iterator[None]:
+    """Add to the error of a row what to do about such rows; the commands that use the default have the option."""
     try:
         yield
     except promptpress.RenderError as error:
         if error.row is None or error.code in ABOUT_THE_TABLE:
             raise
-        error.message = f"{error.message}; {_REMEDY}"
+        error.message = f"{error.message}; {remedy}"
         raise of_row(error, error.row) from error.__cause__
 
 
