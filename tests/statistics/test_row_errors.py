@@ -24,11 +24,11 @@ LIMITED = pp.Renderer({"A": "{q} yes", "B": "{q} no"}, mode="ppl", limits={"prom
 QUESTIONS = pa.table({"q": ["a", "a long question", "bb", "c" * 20, "a"]})
 
 
-def same(found: Any, wanted: Any) -> None:
+def same(statistics: Any, wanted: Any) -> None:
     for name in ("requests", "samples", "repeated", "duplicate_groups"):
-        assert getattr(found, name) == getattr(wanted, name), name
+        assert getattr(statistics, name) == getattr(wanted, name), name
     for name in ("bytes", "characters"):
-        assert getattr(found, name).to_dict() == getattr(wanted, name).to_dict()
+        assert getattr(statistics, name).to_dict() == getattr(wanted, name).to_dict()
 
 
 @pytest.mark.parametrize("size", [1, 2, 100])

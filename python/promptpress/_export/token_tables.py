@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import accumulate
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 from pyarrow import types
@@ -15,6 +15,7 @@ from pyarrow import types
 from promptpress._engine.no_rows import warn_of_no_rows
 from promptpress._errors.errors import render_error, template_error
 from promptpress._export.chat_messages import refuse_nulls
+from promptpress._export.mask_column import MaskColumn
 from promptpress._export.misspelt import Unknown, refuse_misspelt_columns
 from promptpress._export.object_lines import no_rows
 from promptpress._export.sampling import with_sampling_params
@@ -23,7 +24,6 @@ from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StreamLike
 
 __all__ = [
-    "MaskColumn",
     "axolotl_tokens",
     "axolotl_tokens_batches",
     "ray_tokens",
@@ -35,9 +35,6 @@ __all__ = [
     "vllm_tokens",
     "vllm_tokens_batches",
 ]
-
-MaskColumn = Literal["assistant_masks", "completion_mask"]
-"""The names of the mask of what is trained, in TRL."""
 
 _IDS = "input_ids"
 _MASK = "assistant_masks"

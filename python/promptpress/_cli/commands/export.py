@@ -22,8 +22,8 @@ from promptpress._cli.shell.options import (
 from promptpress._cli.shell.token_options import TOKEN_OPTIONS as ENCODING
 from promptpress._cli.sources.jinja_options import add_jinja
 from promptpress._export.forms import EXPORTS, TOKEN_OPTIONS
+from promptpress._export.mask_column import MaskColumn
 from promptpress._export.misspelt import Unknown
-from promptpress._export.token_tables import MaskColumn
 
 _INDENT = 21
 _FORMS = "\n".join(
