@@ -66,7 +66,10 @@ def test_a_number_in_the_place_of_a_configuration(capsys: pytest.CaptureFixture[
         (["diff", "--limit", "5"], "--where chooses rows, and --max says how many differences are shown"),
         (["tokenize", "--order", "prefix"], "token ids stay in the order of the samples"),
         (["stats", "--out", "stats.json"], "stats ... --json > FILE keeps it"),
-        *(([command, "--errors", "skip"], "render, export and stats have it") for command in ("audit", "show", "diff")),
+        *(
+            ([command, "--errors", "skip"], "render, export, stats and audit have it")
+            for command in ("view", "show", "diff")
+        ),
     ],
 )
 def test_what_others_call_otherwise(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:

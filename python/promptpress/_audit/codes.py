@@ -152,6 +152,11 @@ CODES: dict[str, Code] = {
         "remove it; reading the file as utf-8-sig does",
     ),
     # requests
+    "unrenderable_row": Code(
+        "error",
+        'the row can\'t be rendered; with errors="skip" it is left out of all other checks',
+        "mend the row, or leave it out",
+    ),
     "empty_prompt": Code("error", "the prompt has no text, or white space alone", "leave the rows out, or fill them"),
     "equal_prompts": Code(
         "warning",

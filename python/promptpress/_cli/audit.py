@@ -44,7 +44,7 @@ _SHOW_OPTIONS = (
 )
 """Options that `promptpress show` needs to make the same prompts."""
 
-_REMEDY = "all rows have to be rendered; render --errors column --out FILE lists those that can't be"
+_REMEDY = "--errors skip makes a finding of such rows, and leaves them out of all other checks"
 """The remedy for a row that can't be rendered."""
 
 
@@ -79,8 +79,8 @@ def audit(arguments: Namespace) -> ExitCode:
     with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
         reader, column = samples.reader(count), None if template is None else arguments.output_column
         number = int if samples.chosen is None else samples.chosen.number
-        options = {"mask": arguments.mask, "output_column": column, "row_number": number}
-        findings = audit_table(renderer, reader, counter, limits, allow, **options)
+        options = {"mask": arguments.mask, "errors": arguments.errors or "raise", "output_column": column}
+        findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
     samples.close()
     findings = _in_options(findings)
     if template is not None and not arguments.quiet:

@@ -6,7 +6,7 @@ import operator
 import sys
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -460,6 +460,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         mask: Mask | None = None,
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
+        errors: Literal["raise", "skip"] = "raise",
     ) -> pa.Table:
         """Go over all samples and their prompts, and find what is wrong or odd: no model is needed.
 
@@ -474,6 +475,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             mask: What is trained, as in `tokenize`: prompts that train nothing, and turns whose end isn't trained.
             limits: How long a prompt may be: `{"bytes": 32000, "tokens": 8192}`, both or one.
             allow: Codes of findings that are known, and left out.
+            errors: `"skip"` makes a finding of rows that can't be rendered, and leaves them out of all other checks.
 
         Returns:
             A row a finding, the most serious first: `code`, `severity` (`"error"`, `"warning"` or `"info"`), `rows`
@@ -496,7 +498,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         """
         from promptpress._audit.collect import audit  # noqa: PLC0415 - whoever only renders needn't have it
 
-        return audit(self, samples, tokenizer, limits, allow, mask=mask)
+        return audit(self, samples, tokenizer, limits, allow, mask=mask, errors=errors)
 
     def findings(self, samples: TableLike) -> pa.Table:
         """Find what a harness renders without a word, and a user would want to know.

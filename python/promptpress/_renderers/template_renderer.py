@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import pyarrow as pa
 
@@ -55,6 +55,7 @@ class TemplateRenderer(PromptRenderer[Engine]):
         mask: Mask | None = None,
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
+        errors: Literal["raise", "skip"] = "raise",
     ) -> pa.Table:
         """Check all rows and their texts for mistakes, without a model, as `Renderer.audit` does.
 
@@ -68,6 +69,7 @@ class TemplateRenderer(PromptRenderer[Engine]):
             mask: As in `Renderer.audit`.
             limits: As in `Renderer.audit`.
             allow: As in `Renderer.audit`.
+            errors: As in `Renderer.audit`.
 
         Returns:
             The table of `Renderer.audit`.
@@ -87,7 +89,7 @@ class TemplateRenderer(PromptRenderer[Engine]):
         """
         from promptpress._audit.collect import audit  # noqa: PLC0415 - most programs only render
 
-        return audit(self, samples, tokenizer, limits, allow, mask=mask, output_column=output_column)
+        return audit(self, samples, tokenizer, limits, allow, mask=mask, errors=errors, output_column=output_column)
 
     @property
     def last_run(self) -> JinjaRun | None:

@@ -47,6 +47,8 @@ def _add_options(parser: ArgumentParser) -> None:
     add_shared(checks, "--tokenizer")
     mask = "with --tokenizer: what is trained, as for tokenize; its mask is checked"
     checks.add_argument("--mask", choices=get_args(Mask), help=mask)
+    errors = "a row that can't be rendered ends the run (raise, default), or is a finding and in no other check (skip)"
+    checks.add_argument("--errors", choices=("raise", "skip"), help=errors)
     add_prompt_options(checks)
     add_rows(parser.add_argument_group(ROWS))
 
