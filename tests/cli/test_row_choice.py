@@ -244,6 +244,33 @@ def test_the_page_has_the_chosen_rows() -> None:
     assert all(f"number {row}" in page for row in chosen)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["render", "--out", "out.jsonl"],
+        ["export", "openai-batch", "--model-name", "m", "--out", "out.jsonl"],
+        ["export", "ray", "--out", "out.parquet"],
+        ["stats"],
+        ["audit"],
+        ["diff", "--template-b", "{q}"],
+        ["show"],
+        ["show", "--grep", "a"],
+    ],
+    ids=" ".join,
+)
+def test_a_condition_that_holds_for_no_row(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--template", "Q: {q}", "--data", "data.parquet"]
+    assert main([*command, *given, "--where", "level > 1000"]) == (4 if command[0] == "show" else 0)
+    error = capsys.readouterr().err
+    assert "--where: the condition holds for no row" in error
+    assert "rows are left out" not in error
+    assert main([*command, *given, "--where", "level > 3"]) == (1 if command[0] == "diff" else 0)
+    assert "holds for no row" not in capsys.readouterr().err
+    if command[0] in ("render", "export"):
+        assert main([*command, *given, "--where", "level > 1000", "--quiet"]) == 0
+        assert "--where" not in capsys.readouterr().err
+
+
 def test_rows_without_their_numbers_are_noted(capsys: pytest.CaptureFixture[str]) -> None:
     """Answers would be joined to other rows."""
     command = ("render", "--template", "Q: {q}", "--data", "data.parquet", "--out", "out.jsonl")

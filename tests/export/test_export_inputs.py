@@ -88,3 +88,37 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["export", "openai-batch", *arguments, *base]) in {2, 4}, arguments
         assert message in capsys.readouterr().err, arguments
         assert not Path("o.jsonl").exists()
+
+
+BAD = ("--chat-template", "chat.jinja", "--column", "talk", "--data", "bad.jsonl")
+
+
+def test_rows_that_cannot_be_rendered(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [json.dumps([TALK[0]]), "oops", json.dumps(TALK), "[]"]
+    Path("bad.jsonl").write_text("".join(json.dumps({"talk": row}) + "\n" for row in rows), encoding="utf-8")
+    command = ["export", "openai-batch", *BAD, "--url", "/v1/completions", "--model-name", "m", "--out", "out.jsonl"]
+    for given in ([], ["--order", "prefix"], ["--where", "talk = 'oops'"]):
+        assert main([*command, *given]) == 4
+        error = capsys.readouterr().err
+        assert error.startswith('promptpress: error: row 1, column "talk": ')
+        assert error.endswith("; --errors skip leaves such rows out\n")
+        assert not Path("out.jsonl").exists()
+    assert main([*command, "--errors", "skip"]) == 0
+    assert "2 of 4 rows can't be rendered, and are left out: row 1: " in capsys.readouterr().err
+    written = Path("out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["custom_id"] for line in written] == ["0", "2"]
+    assert main([*command, "--errors", "skip", "--strict"]) == 7
+    tables = ["render", *BAD, "--out", "out.parquet"]
+    assert main(tables) == 4
+    assert "--errors skip leaves such rows out" in capsys.readouterr().err
+    assert main([*command[:2], "talks.parquet", "--prompt-column", "talk", *command[-4:], "--errors", "skip"]) == 2
+    assert "--errors: is about rows that can't be rendered, and talks.parquet holds prompts" in capsys.readouterr().err
+
+
+def test_samples_keep_their_numbers_if_rows_are_left_out() -> None:
+    """Only rows of one message would be their own numbers."""
+    pq.write_table(pa.table({"n": [0, 1, 2]}), "numbers.parquet")
+    written = lines(
+        "openai-batch", "--jinja", "{{ 6 // n }}", "--data", "numbers.parquet", "--model-name", "m", "--errors", "skip"
+    )
+    assert [(line["custom_id"], line["body"]["messages"][0]["content"]) for line in written] == [("1", "6"), ("2", "3")]

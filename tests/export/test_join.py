@@ -298,6 +298,21 @@ def test_the_command_joins_ppl_and_says_what_happened(tmp_path: Path, capsys: py
         (["join", "none.jsonl", "--table", "@test.jsonl", "--out", "x.jsonl"], 4, "none.jsonl: No such file"),
         (["join", "@test.jsonl", "--table", "@test.jsonl", "--out", "x.jsonl"], 4, "it is no result of a batch"),
         (["join", "@test.jsonl", "--table", "@test.jsonl", "--out", "x.jsonl", "--custom-id", "x"], 2, "--custom-id: "),
+        *(
+            (
+                ["join", "@test.jsonl", "--table", "@test.jsonl", "--out", "x.jsonl", *words],
+                2,
+                f"{words[0]}: goes with --data",
+            )
+            for words in (
+                ("--limit", "1"),
+                ("--keep", "id"),
+                ("--output", "text"),
+                ("--examples", "@train.jsonl"),
+                ("--model", "@chat_model.py"),
+                ("--mode", "gen"),
+            )
+        ),
     ],
 )
 def test_what_the_commands_refuse(  # noqa: PLR0917 - fixtures

@@ -271,6 +271,11 @@ class ConfiguredBatch(Batch):
         self.requests: Sequence[ConfiguredRequests]
         self.core_table, self.python_text, self._position = core_table, python_text, position
 
+    @property
+    def position(self) -> _core.StreamState:
+        """A copy of the position of the first sample in the stream."""
+        return self._position.copy()
+
     @shared_property
     def divergence(self) -> tuple[pa.Array, pa.Array]:
         """The numbers in this batch of the rows whose prompt depends on braces in values, and the columns of each."""
@@ -283,7 +288,7 @@ class ConfiguredBatch(Batch):
         # Values bring in other columns only if the core looks for placeholders in them.
         copies = not self.subject.is_harness
         columns, examples, literals, plans = _core.shown_columns(
-            self.subject.core, self.core_table, self.subject.labels, self._position.copy(), copies, self.python_text
+            self.subject.core, self.core_table, self.subject.labels, self.position, copies, self.python_text
         )
         masks = dict(columns)
         in_order = {name: masks[name] for name in self.core_table.column_names if name in masks}
@@ -293,7 +298,7 @@ class ConfiguredBatch(Batch):
     def spans(self) -> list[pa.Array]:
         """The detailed spans of the requests of each part."""
         parts = self.subject.core.render(
-            self.core_table, self.subject.labels, self._position.copy(), False, self.python_text, True
+            self.core_table, self.subject.labels, self.position, False, self.python_text, True
         )
         return [part.spans for part in parts]
 

@@ -152,6 +152,11 @@ CODES: dict[str, Code] = {
         "remove it; reading the file as utf-8-sig does",
     ),
     # requests
+    "unrenderable_row": Code(
+        "error",
+        'the row can\'t be rendered; with errors="skip" it is left out of all other checks',
+        "mend the row, or leave it out",
+    ),
     "empty_prompt": Code("error", "the prompt has no text, or white space alone", "leave the rows out, or fill them"),
     "equal_prompts": Code(
         "warning",
@@ -207,6 +212,33 @@ CODES: dict[str, Code] = {
         "warning",
         "the prompt begins with the token that the tokenizer puts before each text by itself",
         "have it tokenised with add_special_tokens=False, or leave the token out",
+    ),
+    # tokens
+    "unknown_mask": Code(
+        "error",
+        "it isn't known which tokens of the prompt are trained, so tokenize refuses the row",
+        "leave the row out, or take a template that writes what assistants say as it is",
+    ),
+    "empty_mask": Code(
+        "warning",
+        "no token of the prompt is trained: the assistant says nothing in it, or no generation block is reached",
+        "leave the row out of the training data",
+    ),
+    "untrained_stop": Code(
+        "warning",
+        "what is trained of a turn doesn't end with the token that ends the turn, so a model doesn't learn to stop",
+        'take mask="assistant+end", or put the token into the generation block',
+    ),
+    "changing_prefix": Code(
+        "warning",
+        "the chat template renders the beginning of a conversation otherwise once the conversation goes on, so what is "
+        "trained isn't what is served",
+        "give a row for each turn and train the last one alone (last_turn=True), or take a template that keeps turns",
+    ),
+    "straddling_token": Code(
+        "info",
+        "a token holds text of the template and of data, so that the data decide how the template's text is encoded",
+        "nothing, if the model is used to it; a template with a line feed or a control token there has no such token",
     ),
     # columns
     "unused_column": Code(

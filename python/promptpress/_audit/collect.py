@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
+from promptpress._audit.bad_rows import BadRows, LeftOut
 from promptpress._audit.batch import Batch, ConfiguredBatch, TemplateBatch
 from promptpress._audit.checks import CHECKS
 from promptpress._audit.checks.check import Check
@@ -18,8 +20,10 @@ from promptpress._audit.codes import LIMITS, known_codes
 from promptpress._audit.finding import table_of
 from promptpress._audit.html import findings_html
 from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
+from promptpress._audit.token_batches import token_batches
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.errors import render_error
 from promptpress._errors.suggestions import did_you_mean
@@ -28,6 +32,7 @@ from promptpress._io.tokenizer import load_tokenizer
 from promptpress._prompts.notebooks import show_table
 from promptpress._statistics.collect import sliced
 from promptpress._utils.threads import Threads
+from promptpress.typing import Mask
 
 __all__ = ["audit"]
 
@@ -42,6 +47,8 @@ def audit(
     limits: Mapping[str, int] | None,
     allow: Any,
     *,
+    mask: Mask | None = None,
+    errors: str = "raise",
     output_column: str | None = None,
     row_number: Callable[[int], int] = int,
 ) -> pa.Table:
@@ -52,8 +59,13 @@ def audit(
     allowed = known_codes(allow)
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
     limits = _validate_limits(limits, has_tokenizer=counter is not None)
+    _check_mask(mask, has_tokenizer=counter is not None)
+    if errors not in ("raise", "skip"):
+        message = f"errors: {errors!r} is not one of 'raise', 'skip'"
+        raise ValueError(message)
     engine = engine_of(renderer)
     engine.check_table()
+    left_out = LeftOut() if errors == "skip" else None
     subject: Subject
     batches: Iterator[Batch]
     if isinstance(engine, ConfiguredEngine):
@@ -61,24 +73,27 @@ def audit(
         reader = as_reader(samples) if table is None else table.to_reader()
         engine.output_schema(reader.schema, RenderOptions())  # raises for duplicate columns and similar mistakes
         labels = engine.core.labels if table is None else engine.labels_of_table(table)
-        subject = ConfiguredSubject(reader.schema, labels, limits, counter, engine=engine)
+        subject = ConfiguredSubject(reader.schema, labels, limits, counter, mask=mask, engine=engine)
+        subject.tokens = token_batches(copy.copy(engine), reader.schema, counter, labels, mask)
         checks = [kind(subject) for kind in CHECKS if kind.applies_to(subject)]
-        batches = _configured_batches(subject, reader)
+        batches = _configured_batches(subject, _good_batches(engine, labels, reader, left_out))
     else:
         reader = as_reader(samples)
         engine.output_schema(reader.schema, RenderOptions())
         _check_column(output_column, reader.schema)
-        subject = TemplateSubject(reader.schema, None, limits, counter, output_column, engine=engine)
+        subject = TemplateSubject(reader.schema, None, limits, counter, output_column, mask=mask, engine=engine)
+        subject.tokens = token_batches(copy.copy(engine), reader.schema, counter, None, mask)
         kinds = [kind for kind in CHECKS if issubclass(kind, Check)]
         checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
-        batches = _template_batches(subject, reader)
+        batches = _template_batches(subject, _good_batches(engine, None, reader, left_out))
     subject.row_number = row_number
     # Checks share no state, and most of their time is spent outside of Python.
     with Threads(min(_core.threads(), _MAX_THREADS)) as threads:
         for batch in _rendered_ahead(batches, threads):
             for done in [threads.submit(check.add, batch) for check in checks]:
                 done.result()
-    findings = [finding for check in checks for finding in check.findings()]
+    findings = [] if left_out is None else list(left_out.findings())
+    findings += [finding for check in checks for finding in check.findings()]
     if any(finding.code == "answer_in_prompt" for finding in findings):
         allowed |= {"unmasked_output_column"}  # this note says the same about the template
     examples = [(item.rows, item.first_rows) for item in findings if item.code.startswith("own_example")]
@@ -95,14 +110,34 @@ def audit(
     return table
 
 
-def _template_batches(subject: TemplateSubject, reader: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
-    options, first = RenderOptions(spans="detailed"), 0
-    run = subject.engine.begin(options, None)
-    for samples in sliced(reader):
+def _good_batches(
+    engine: TableEngine, labels: list[Any] | None, reader: Iterable[pa.RecordBatch], left_out: LeftOut | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield batches with the numbers of their first rows; on request without rows that can't be rendered.
+
+    Batches are cut where such rows are left out, so that rows keep their numbers.
+    """
+    first = 0
+    rows = None if left_out is None else BadRows(copy.copy(engine), labels)
+    for batch in sliced(reader):
+        start = 0
+        if rows is not None and left_out is not None:
+            for bad, message in rows.of(batch, first):
+                left_out.add(first + bad, message)
+                if bad > start:
+                    yield first + start, batch.slice(start, bad - start)
+                start = bad + 1
+        if start < batch.num_rows:
+            yield first + start, batch.slice(start)
+        first += batch.num_rows
+
+
+def _template_batches(subject: TemplateSubject, batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[Batch]:
+    run = subject.engine.begin(RenderOptions(spans="detailed"), None)
+    for first, samples in batches:
         parts = run.parts(pa.Table.from_batches([samples]), first, single=True)
         (part,) = parts
         yield TemplateBatch(subject, samples, first, part.prompts, part.spans)
-        first += samples.num_rows
 
 
 def _check_column(name: str | None, schema: pa.Schema) -> None:
@@ -112,16 +147,16 @@ def _check_column(name: str | None, schema: pa.Schema) -> None:
         raise render_error("missing_column", f"output_column: the samples have no such column{hint}", column=name)
 
 
-def _configured_batches(subject: ConfiguredSubject, reader: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
-    position, first = _core.StreamState(), 0
-    for samples in sliced(reader):
+def _configured_batches(subject: ConfiguredSubject, batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[Batch]:
+    position = _core.StreamState()
+    for first, samples in batches:
         core_table, python_text = for_core(pa.Table.from_batches([samples]), first)
+        subject.core.skip(position, first - position.rows)
         begin = position.copy()
         parts = subject.core.render(core_table, subject.labels, position, False, python_text)
         yield ConfiguredBatch(
             subject, samples, first, parts, core_table=core_table, python_text=python_text, position=begin
         )
-        first += samples.num_rows
 
 
 def _rendered_ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batch]:
@@ -130,6 +165,17 @@ def _rendered_ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batc
     while (batch := following.result()) is not None:
         following = threads.submit(next, batches, None)
         yield batch
+
+
+def _check_mask(mask: Mask | None, *, has_tokenizer: bool) -> None:
+    if mask is None:
+        return
+    if mask not in get_args(Mask):
+        message = f"mask: {mask!r} is not one of {', '.join(map(repr, get_args(Mask)))}"
+        raise ValueError(message)
+    if not has_tokenizer:
+        message = "mask: what is trained are tokens; give tokenizer="
+        raise ValueError(message)
 
 
 def _validate_limits(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -> dict[str, int]:

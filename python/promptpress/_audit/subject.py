@@ -11,12 +11,14 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import core_schema
+from promptpress._audit.token_batches import TokenBatches
 from promptpress._config.configuration import Configuration
 from promptpress._core import CompiledRenderer
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.template_engine import TemplateEngine
 from promptpress._io.tokenizer import TokenCounter
 from promptpress._jinja.chat.settings import ChatSettings
+from promptpress.typing import Mask
 
 __all__ = ["ConfiguredSubject", "Subject", "TemplateSubject", "strings_within"]
 
@@ -35,6 +37,8 @@ class Subject:
         counter: Counts tokens; None without a tokenizer.
         output_column: The column of the answers; None if the samples lack it.
         row_number: Returns the number of a row in findings, for its number among the samples.
+        mask: What is trained; None: masks aren't checked.
+        tokens: Encodes the requests; None without a tokenizer, or where requests are no texts.
 
     """
 
@@ -44,6 +48,8 @@ class Subject:
     counter: TokenCounter | None = None
     output_column: str | None = None
     row_number: Callable[[int], int] = int
+    mask: Mask | None = None
+    tokens: TokenBatches | None = None
 
     @property
     def is_json(self) -> bool:

@@ -17,9 +17,9 @@ import pyarrow as pa
 from promptpress._audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress._audit.collect import audit as audit_table
 from promptpress._audit.report import report_lines, summary
-from promptpress._cli.render.prompt_stream import reading_errors
+from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
 from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.messages import report_no_rows, say
 from promptpress._cli.shell.option_words import in_options
 from promptpress._cli.shell.options import option_name, row_choice
 from promptpress._cli.shell.progress import Progress
@@ -44,6 +44,9 @@ _SHOW_OPTIONS = (
 )
 """Options that `promptpress show` needs to make the same prompts."""
 
+_REMEDY = "--errors skip makes a finding of such rows, and leaves them out of all other checks"
+"""The remedy for a row that can't be rendered."""
+
 
 def audit(arguments: Namespace) -> ExitCode:
     """Audit the prompts and report the findings; the exit code depends on `--fail-on`."""
@@ -52,6 +55,8 @@ def audit(arguments: Namespace) -> ExitCode:
     for name in limits:
         if LIMITS[name].needs_tokenizer and arguments.tokenizer is None:
             raise UsageError(f"{option_name(f'max_{name}')}: --tokenizer FILE says what counts them")
+    if arguments.mask is not None and arguments.tokenizer is None:
+        raise UsageError("--mask: what is trained are tokens; --tokenizer FILE says whose")
     counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
     allow = list(arguments.allow or ())
     try:
@@ -71,14 +76,16 @@ def audit(arguments: Namespace) -> ExitCode:
         rows += more
         progress.advance(more)
 
-    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples):
+    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
         reader, column = samples.reader(count), None if template is None else arguments.output_column
         number = int if samples.chosen is None else samples.chosen.number
-        findings = audit_table(renderer, reader, counter, limits, allow, output_column=column, row_number=number)
+        options = {"mask": arguments.mask, "errors": arguments.errors or "raise", "output_column": column}
+        findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
     samples.close()
     findings = _in_options(findings)
     if template is not None and not arguments.quiet:
         RunCounts(template).report()
+    report_no_rows(arguments, rows)
     _write_report(arguments, findings)
     severities = findings["severity"].to_pylist()
     if not arguments.quiet:

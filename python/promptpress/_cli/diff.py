@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 
 from promptpress._cli.shell.errors import ExitCode
+from promptpress._cli.shell.messages import report_no_rows
 from promptpress._cli.shell.options import option_name
 from promptpress._cli.shell.terminal import Terminal
 from promptpress._cli.shell.threads import set_threads
@@ -48,6 +49,7 @@ def diff(arguments: Namespace) -> ExitCode:
             print(json.dumps({**counts, "first": difference_rows(comparison.first).to_pylist()}), file=stream)
         else:
             _show(comparison, arguments, Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty()))
+    report_no_rows(arguments, comparison.compared + comparison.only_a + comparison.only_b)
     return ExitCode.OK if comparison.is_equal else ExitCode.DIFFERENT
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -13,16 +13,21 @@ import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN
 from promptpress._cli.render.prompt_stream import has_only_prompts, rendered, rendered_as_lines
 from promptpress._cli.render.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.done import Done
+from promptpress._cli.shell.errors import ExitCode
+from promptpress._cli.shell.messages import report_no_rows, say
+from promptpress._cli.shell.misplaced import alternative
 from promptpress._cli.shell.options import first_given, option_name, row_choice
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
+from promptpress._cli.shell.token_options import token_settings
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import held_warnings, report_notes
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template
+from promptpress._cli.sources.token_counter import token_counter
 from promptpress._core import LineLayout
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.options import RenderOptions
@@ -33,14 +38,21 @@ from promptpress._errors.suggestions import did_you_mean
 from promptpress._export.cache_keys import CACHE_KEY, schema_with_cache_keys, with_cache_keys
 from promptpress._export.chat_messages import Form
 from promptpress._export.custom_ids import SAMPLE, columns_of
-from promptpress._export.forms import EXPORTS
+from promptpress._export.forms import EXPORTS, TOKEN_OPTIONS
 from promptpress._export.line_files import RenderedStream
 from promptpress._export.misspelt import refuse_misspelt_columns
 from promptpress._io.read.samples import Samples
-from promptpress._io.write.formats import out_format
+from promptpress._io.write.formats import FileFormat, out_format
 from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._prompts.pieces import as_request
+from promptpress._utils.counted import counted
+
+if TYPE_CHECKING:
+    from promptpress._tokens.token_engine import TokenRenderer
+
+AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | TokenRenderer"
+"""What makes the prompts of an export, or their tokens."""
 
 _OPTIONS = {
     option: tuple(name for name, export in EXPORTS.items() if option in export.options)
@@ -73,14 +85,14 @@ _ARGUMENTS = {
 """Arguments of export functions that are options."""
 
 
-def export(arguments: Namespace) -> None:
+def export(arguments: Namespace) -> ExitCode:
     """Render the samples and write the requests."""
     _check(arguments)
     refuse_overwriting(arguments)
     set_threads(arguments.threads)
-    arguments.url = arguments.url or None
     with held_warnings(arguments) as held:
-        renderer = _prompts(arguments)
+        texts = _prompts(arguments)
+    renderer = _tokens_of(arguments, texts) if EXPORTS[arguments.kind].writes == "tokens" else texts
     start = time.perf_counter()
     paths = [arguments.config] if isinstance(renderer, PromptColumn) else arguments.data
     samples = Samples(paths, arguments.data_format, arguments.batch_size, arguments.limit, choice=row_choice(arguments))
@@ -94,28 +106,30 @@ def export(arguments: Namespace) -> None:
     others = set(samples.schema.names) - {*outputs.names, *kept}
     # The rows of a rendered file have labels, and maybe numbers of samples, of their own.
     has_label_rows = arguments.chosen_label is not None and isinstance(renderer, PromptColumn)
-    labels = ["label", SAMPLE] if has_label_rows else []
-    named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *_columns_of_options(arguments), *labels])
+    columns = [*columns_of(arguments.custom_id or ""), *_columns_of_options(arguments)]
+    named = dict.fromkeys([*columns, "label", SAMPLE] if has_label_rows else columns)
     keep = [*kept, *(name for name in named if name in others)]
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     form = _form(arguments, renderer, samples, outputs)
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
     _refuse_order(arguments, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(arguments, outputs)
-    index = None if has_sample or has_label_rows or counts_rows else SAMPLE
-    options = RenderOptions.of(keep, index, order=arguments.order, shared=arguments.cache_control)
+    index = None if has_sample or has_label_rows or counts_rows or not _needs_numbers(arguments.kind) else SAMPLE
+    options = RenderOptions.of(
+        keep, index, errors=arguments.errors or "raise", order=arguments.order, shared=arguments.cache_control
+    )
     schema = _schema_of_requests(arguments, renderer, samples, options)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     try:
         refuse_misspelt_columns(schema, arguments.unknown or "refuse")
     except promptpress.TemplateError as error:
         raise (in_options_of_template(error) if arguments.config == TEMPLATE else None) or error from None
-    if not isinstance(renderer, PromptColumn):
-        report_notes(renderer, samples.schema, arguments, held)
+    if not isinstance(texts, PromptColumn):
+        report_notes(texts, samples.schema, arguments, held)
     with Progress(arguments, samples.num_rows) as progress:
 
         def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
-            if frame is not None and has_only_prompts(renderer, schema):
+            if frame is not None and not options.collects_errors and has_only_prompts(renderer, schema):
                 return rendered_as_lines(renderer, samples, progress.advance, frame)
             return _requests(arguments, renderer, rendered(renderer, samples, progress.advance, options))
 
@@ -125,11 +139,34 @@ def export(arguments: Namespace) -> None:
             if error.path not in _ARGUMENTS:
                 raise
             raise UsageError(f"{option_name(error.path)}: {error.message}") from error
+        faults = _faults(arguments, renderer, progress.rows)
     samples.close()
     if not arguments.quiet:
-        if not isinstance(renderer, PromptColumn):
-            RunCounts(renderer).report()
+        _report(arguments, texts, faults)
         say(f"{done} in {time.perf_counter() - start:.3f} s")
+    return faults.exit_code
+
+
+def _report(arguments: Namespace, texts: RendererOrTemplate | PromptColumn, faults: Done) -> None:
+    """Report what went which way, and the rows that were left out."""
+    if not isinstance(texts, PromptColumn):
+        RunCounts(texts).report()
+    faults.report_faults()
+    report_no_rows(arguments, faults.samples)
+
+
+def _tokens_of(arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> TokenRenderer:
+    """Return a renderer of the token ids of prompts."""
+    from promptpress._tokens.token_engine import TokenRenderer, token_engine  # noqa: PLC0415 - most forms have texts
+
+    if isinstance(renderer, PromptColumn):
+        raise UsageError(
+            f"{arguments.config}: {arguments.kind} encodes what it renders: give a configuration, --template, --jinja"
+            " or --chat-template, and the samples by --data"
+        )
+    settings = token_settings(arguments, **({} if arguments.mask is None else {"labels": True}))
+    tokens = {"tokenizer": token_counter(arguments.tokenizer), **settings}
+    return TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
 
 
 def _refuse_order(arguments: Namespace, *, has_sample: bool, is_unknown: bool) -> None:
@@ -143,14 +180,14 @@ def _refuse_order(arguments: Namespace, *, has_sample: bool, is_unknown: bool) -
 
 
 def _requests(
-    arguments: Namespace, renderer: RendererOrTemplate | PromptColumn, batches: Iterator[pa.RecordBatch]
+    arguments: Namespace, renderer: AnyRenderer, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Return rendered batches, with keys of caches if the command line asks for them."""
     return with_cache_keys(batches, engine_of(renderer).fingerprint()) if arguments.cache_control else batches
 
 
 def _schema_of_requests(
-    arguments: Namespace, renderer: RendererOrTemplate | PromptColumn, samples: Samples, options: RenderOptions
+    arguments: Namespace, renderer: AnyRenderer, samples: Samples, options: RenderOptions
 ) -> pa.Schema:
     """Return the schema of `_requests`; let the requests have their keys of caches."""
     schema = engine_of(renderer).output_schema(samples.schema, options)
@@ -164,9 +201,23 @@ def _schema_of_requests(
     return schema_with_cache_keys(schema)
 
 
+def _faults(arguments: Namespace, renderer: AnyRenderer, samples: int) -> Done:
+    """Return the counts of the rows that were left out."""
+    faults = Done(samples=samples, leaves_out=True, is_strict=arguments.strict)
+    run = engine_of(renderer).last_run
+    if arguments.errors == "skip" and run is not None:
+        faults.errors, faults.first_errors = run.errors.rows, run.errors.first
+    return faults
+
+
+def _needs_numbers(kind: str) -> bool:
+    """Return false for tokens that stay in order: trainers and engines need no number, but Ray may reorder rows."""
+    return EXPORTS[kind].writes != "tokens" or kind == "ray-tokens"
+
+
 def _has_numbers_as_ids(arguments: Namespace, outputs: pa.Schema) -> bool:
     """Return true if a request's id is its number in the output, which is its sample's: each sample has one request."""
-    if arguments.order is not None:
+    if arguments.order is not None or arguments.errors == "skip":
         return False
     if arguments.kind not in _OPTIONS["custom_id"] or len(outputs) != 1 or arguments.body_columns:
         return False
@@ -174,11 +225,14 @@ def _has_numbers_as_ids(arguments: Namespace, outputs: pa.Schema) -> bool:
 
 
 def _check(arguments: Namespace) -> None:
+    arguments.url = arguments.url or None
     if arguments.out in STDOUT_DEVICES:
         arguments.out = STDOUT
     for name, kinds in _OPTIONS.items():
         if getattr(arguments, name) is not None and arguments.kind not in kinds:
-            raise UsageError(f"{option_name(name)}: not of {arguments.kind}; it is for {', '.join(kinds)}")
+            hint = alternative("export", option_name(name)) if arguments.kind in _OPTIONS["body"] else None
+            hint = hint or f"it is for {', '.join(kinds)}"
+            raise UsageError(f"{option_name(name)}: not of {arguments.kind}; {hint}")
     has_name = arguments.model_name is not None or "model" in (arguments.body_columns or {})
     if arguments.kind in _OPTIONS["model_name"] and not has_name:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
@@ -187,6 +241,8 @@ def _check(arguments: Namespace) -> None:
             raise UsageError(f"--cache-control: is for openai-batch, and requests to {_CHATS}")
         if arguments.order is None:
             raise UsageError("--cache-control: keys are those of prompts in prefix order; add --order prefix")
+    if EXPORTS[arguments.kind].writes == "tokens":
+        _check_tokens(arguments)
     limit = first_given(arguments, ("max_requests", "max_bytes"))
     if arguments.out == STDOUT and limit is not None:
         raise UsageError(f"{limit}: standard output can't be cut into files; name one by --out")
@@ -194,6 +250,16 @@ def _check(arguments: Namespace) -> None:
     if arguments.out == STDOUT and writes in ("folder", "table"):
         what = "folder" if writes == "folder" else "file"
         raise UsageError(f"--out -: {arguments.kind} isn't JSON lines; name a {what}")
+
+
+def _check_tokens(arguments: Namespace) -> None:
+    """Refuse an export of token ids without what it needs, or with what isn't known of tokens."""
+    if arguments.tokenizer is None:
+        raise UsageError(f"--tokenizer: {arguments.kind} has token ids; FILE says whose")
+    if "mask" in EXPORTS[arguments.kind].options and arguments.mask is None:
+        raise UsageError(f"--mask: {arguments.kind} is for training; --mask assistant+end trains what assistants say")
+    if arguments.order is not None:
+        raise UsageError(f"--order: not of {arguments.kind}; render and the forms of requests have it")
 
 
 def _columns_of_options(arguments: Namespace) -> list[str]:
@@ -223,17 +289,20 @@ def default_custom_id(schema: pa.Schema) -> str:
 
 def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
     """Return what gives the prompts: a renderer, a template, or the column of a file."""
+    is_of_tokens = EXPORTS[arguments.kind].writes == "tokens"
     is_text_request = (arguments.url or "").endswith("/completions") and not arguments.url.endswith("/chat/completions")
     if arguments.config is not None and is_rendered(arguments.config):
         refuse_rendering(arguments)
+        if arguments.errors is not None:
+            raise UsageError(f"--errors: is about rows that can't be rendered, and {arguments.config} holds prompts")
         return PromptColumn(PROMPT_COLUMN if arguments.prompt_column is None else arguments.prompt_column)
     refuse_prompts(arguments)
     template = template_of(arguments)
     if template is None:
         if arguments.output is None:
-            arguments.output = "text" if is_text_request else "openai"
+            arguments.output = "text" if is_text_request or is_of_tokens else "openai"
         return _make_renderer(arguments)
-    if arguments.jinja is None and not is_text_request:
+    if arguments.jinja is None and not is_text_request and not is_of_tokens:
         raise UsageError(
             f"--chat-template: {arguments.kind} sends messages, to which the server applies its own chat template; "
             "leave --chat-template out and name the column of messages: export FORM FILE --prompt-column messages; "
@@ -242,9 +311,7 @@ def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
     return template
 
 
-def _form(
-    arguments: Namespace, renderer: RendererOrTemplate | PromptColumn, samples: Samples, outputs: pa.Schema
-) -> Form | None:
+def _form(arguments: Namespace, renderer: AnyRenderer, samples: Samples, outputs: pa.Schema) -> Form | None:
     """Return the form of the prompts; None: that of the column's type."""
     if arguments.output == "messages_json":
         return "messages_json"
@@ -282,20 +349,23 @@ def _make_renderer(arguments: Namespace) -> promptpress.Renderer:
 def _write(arguments: Namespace, stream: RenderedStream, form: Form | None, kept: list[str]) -> str:
     """Call the function of the export, which writes the rendered batches, and return a summary."""
     export, path = EXPORTS[arguments.kind], arguments.out
-    options: dict[str, Any] = {"prompt": stream.schema.names[-1], "form": form}
-    options |= {_KEYWORDS.get(name, name): getattr(arguments, name) for name in (*export.options, "unknown")}
+    options: dict[str, Any] = {} if export.writes == "tokens" else {"prompt": stream.schema.names[-1], "form": form}
+    names = [name for name in (*export.options, "unknown") if name not in TOKEN_OPTIONS]
+    options |= {_KEYWORDS.get(name, name): getattr(arguments, name) for name in names}
     # The function has defaults for all options but the model, which `body_columns` may name instead.
     options = {name: value for name, value in options.items() if value is not None or name == "model"}
     function = export.load()
-    if export.writes in ("folder", "table"):
+    if export.writes in ("folder", "table", "tokens"):
         reader = pa.RecordBatchReader.from_batches(stream.schema, stream.batches(None))
         if export.writes == "folder":
-            return f"{len(_write_folder(function, reader, path, options)):,} rows in {path}"
-        out = out_format(path, None)
-        if out.format not in ("parquet", "arrow"):
+            return f"{counted(len(_write_folder(function, reader, path, options)), 'row')} in {path}"
+        out = FileFormat("jsonl", None) if path == STDOUT else out_format(path, None)
+        if export.writes == "table" and out.format not in ("parquet", "arrow"):
             raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
+        if out.format == "csv":
+            raise UsageError(f"--out {path}: token ids are lists, which .parquet, .arrow and .jsonl files hold")
         rows = function(reader, **options)
-        return f"{write_prompts(path, out, rows.schema, rows, None).rows:,} rows in {path}"
+        return f"{counted(write_prompts(path, out, rows.schema, rows, None).rows, 'row')} in {path}"
     if export.writes == "conversations":
         options["keep"] = kept
     done = function(stream, path, **options)

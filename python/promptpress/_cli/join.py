@@ -13,9 +13,11 @@ import promptpress
 from promptpress._cli.export import default_custom_id
 from promptpress._cli.render.render import chosen_out_format, keep_columns, refuse_clash, write_prompts
 from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.options import first_given
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.notes import held_warnings, report_notes
+from promptpress._cli.sources.second_side import prompt_options
 from promptpress._errors.file_errors import DataError, UsageError, reason
 from promptpress._export.custom_ids import SAMPLE, columns_of
 from promptpress._export.join_results import joined as join_results
@@ -78,9 +80,20 @@ def _refuse_same(option: str, path: str, inputs: Iterable[str]) -> None:
             raise UsageError(f"{option} {path}: the same file as the input {other}")
 
 
+def _refuse_rendering(arguments: Namespace) -> None:
+    """Refuse options of rendering if there is nothing to render: all columns and rows of a table are joined."""
+    names = ["examples", "model", "dataset", "model_abbr", "keep", "limit", *(a.dest for a in prompt_options())]
+    given = first_given(arguments, [name for name in names if hasattr(arguments, name)])
+    if given is not None:
+        raise UsageError(
+            f"{given}: goes with --data, which --table's configuration renders; a table is joined as it is"
+        )
+
+
 def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
     """Return the rows of the requests, read or rendered again, and the pattern of their ids."""
     if not arguments.data:
+        _refuse_rendering(arguments)
         samples = Samples([arguments.table], arguments.data_format)
         try:
             order = {key: value for key, value in samples.metadata.items() if key.decode() == PREFIX_ORDER}

@@ -6,12 +6,13 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.messages import NO_ROWS, say
 from promptpress._cli.shell.options import row_choice
 from promptpress._cli.shell.terminal import Terminal
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.prompt_sources import prompt_source
 from promptpress._cli.sources.token_counter import token_counter
+from promptpress._errors.file_errors import DataError
 from promptpress._io.read.chosen_rows import sampled_rows
 from promptpress._io.write.output_file import standard_output
 from promptpress._prompts.chosen_source import ChosenSource
@@ -35,6 +36,8 @@ def show(arguments: Namespace) -> None:
     if arguments.system is not None and all(getattr(arguments, name) is None for name in _ROLE_OPTIONS):
         arguments.output = "openai"  # the roles as an API is sent them
     source = prompt_source(arguments)
+    if isinstance(source, ChosenSource) and not source.num_samples:
+        raise DataError(NO_ROWS)
     with standard_output() as stream:
         terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
         layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, show_masked=terminal.is_colored)

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
-from promptpress._cli.render.prompt_stream import reading_errors
-from promptpress._cli.shell.messages import can_encode
+from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
+from promptpress._cli.shell.done import Done
+from promptpress._cli.shell.messages import can_encode, report_no_rows
 from promptpress._cli.shell.options import row_choice
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
@@ -26,6 +27,7 @@ from promptpress._errors.file_errors import UsageError
 from promptpress._io.read.chosen_rows import ChosenRows
 from promptpress._io.read.samples import Samples
 from promptpress._io.write.output_file import standard_output
+from promptpress._statistics.collect import collected
 from promptpress._statistics.prefix_cache import CACHE_BLOCK
 from promptpress._statistics.report import BLOCKS, text_report
 from promptpress._utils.escapes import encodable
@@ -39,6 +41,8 @@ def stats(arguments: Namespace) -> None:
     renderer: RendererOrTemplate | None = None
     if arguments.config is not None and is_rendered(arguments.config):
         refuse_rendering(arguments)
+        if arguments.errors is not None:
+            raise UsageError(f"--errors: is about rows that can't be rendered, and {arguments.config} holds prompts")
     else:
         refuse_prompts(arguments)
         renderer = template_of(arguments) or make_renderer(arguments)
@@ -49,15 +53,20 @@ def stats(arguments: Namespace) -> None:
         column = prompt_column_of(arguments, samples.schema)
     else:
         report_notes(renderer, samples.schema, arguments)
-    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples):
+    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies():
         reader = samples.reader(progress.advance)
+        options = {"tokenizer": counter, "errors": arguments.errors or "raise", **caches}
         if renderer is None:
-            statistics = promptpress.stats(reader, tokenizer=counter, column=column, **caches)
+            statistics, left_out = collected(reader, None, column=column, **options)
         else:
-            statistics = promptpress.stats(renderer, reader, tokenizer=counter, **caches)
+            statistics, left_out = collected(renderer, reader, **options)
     if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
         RunCounts(renderer).report()
     samples.close()
+    if not arguments.quiet:
+        first = left_out.first if samples.chosen is None else left_out.renumbered(samples.chosen.number).first
+        Done(samples=progress.rows, errors=left_out.rows, first_errors=first, leaves_out=True).report_faults()
+    report_no_rows(arguments, progress.rows)
     if samples.chosen is not None:
         longest, shortest = (
             _with_row_numbers(table, samples.chosen) for table in (statistics.longest, statistics.shortest)

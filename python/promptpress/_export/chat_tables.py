@@ -11,12 +11,13 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress._engine.no_rows import warn_of_no_rows
-from promptpress._errors.errors import render_error, template_error
+from promptpress._errors.errors import render_error
 from promptpress._export.answers import answer_texts, check_answer
-from promptpress._export.chat_messages import Form, Prompts, column_field
+from promptpress._export.chat_messages import Form, Prompts
 from promptpress._export.line_files import Path
 from promptpress._export.misspelt import Unknown, refuse_misspelt_columns
 from promptpress._export.object_lines import no_rows
+from promptpress._export.sampling import with_sampling_params
 from promptpress._io.as_table import as_reader
 from promptpress.typing import StreamLike
 
@@ -193,27 +194,8 @@ def ray_batches(
     unknown: Unknown = "refuse",
 ) -> pa.RecordBatchReader:
     """Make the rows of `ray_rows` batch by batch, with the same arguments."""
-    reader = as_reader(table)
-    given, columns = dict(sampling_params or {}), dict(sampling_columns or {})
-    for name, column in columns.items():
-        if name in given:
-            raise template_error("unknown_key", "sampling_columns", f"{name!r} is in sampling_params too; give it once")
-        column_field(reader.schema, column)
-    try:
-        constants = [pa.scalar(value) for value in given.values()]
-    except pa.ArrowException as error:
-        raise template_error("wrong_type", "sampling_params", f"a value has no Arrow type: {error}") from error
-    chats = chat_batches(reader, prompt=prompt, form=form, unknown=unknown)
-    if not given and not columns:
-        return chats
-
-    def with_params(batch: pa.RecordBatch) -> pa.RecordBatch:
-        values = [pa.repeat(value, batch.num_rows) for value in constants]
-        values += [batch.column(batch.schema.get_field_index(column)) for column in columns.values()]
-        return batch.append_column("sampling_params", pa.StructArray.from_arrays(values, [*given, *columns]))
-
-    schema = with_params(no_rows(chats.schema)).schema
-    return pa.RecordBatchReader.from_batches(schema, map(with_params, chats))
+    chats = chat_batches(table, prompt=prompt, form=form, unknown=unknown)
+    return with_sampling_params(chats, sampling_params, sampling_columns)
 
 
 def ray_rows(

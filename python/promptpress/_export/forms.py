@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["EXPORTS", "Export"]
+__all__ = ["EXPORTS", "TOKEN_OPTIONS", "Export"]
 
 
 class Export(NamedTuple):
@@ -20,8 +20,8 @@ class Export(NamedTuple):
     Args:
         function: The module in this folder, and its function. It takes a table or stream, the path of the output unless
             it makes a table, and the options as keywords.
-        writes: The kind of output: lines of requests, lines of conversations, a folder, or a table for the command to
-            write. Conversations take `keep`, the names of columns, too.
+        writes: The kind of output: lines of requests, lines of conversations, a folder, a table for the command to
+            write, or such a table of token ids. Conversations take `keep`, the names of columns, too.
         options: The options of the command that not all exports have.
         content: What is written, for the help and the page of exports.
         readers: The programs that read it.
@@ -29,7 +29,7 @@ class Export(NamedTuple):
     """
 
     function: str
-    writes: Literal["requests", "conversations", "folder", "table"]
+    writes: Literal["requests", "conversations", "folder", "table", "tokens"]
     options: tuple[str, ...]
     content: str
     readers: str
@@ -59,6 +59,11 @@ _REQUESTS = ("model_name", "body", "body_columns", "custom_id", "max_requests")
 _LIMITED = (*_REQUESTS, "url", "max_bytes")
 _PAIRS = ("chosen", "rejected", "chosen_label")
 _SAMPLING = ("sampling_params", "sampling_columns")
+_IDS = ("tokenizer", "control_tokens", "special_tokens", "max_tokens", "truncation")
+_MASKS = ("mask", "reasoning", "last_turn")
+
+TOKEN_OPTIONS = (*_IDS, *_MASKS)
+"""The options of exports of token ids that say how prompts are encoded; functions get a table that is encoded."""
 
 EXPORTS = {
     "openai-batch": Export(
@@ -130,6 +135,41 @@ EXPORTS = {
         _SAMPLING,
         "Parquet or Arrow with `messages` and `sampling_params`",
         "a processor of `ray.data.llm`",
+    ),
+    "vllm-tokens": Export(
+        "token_tables.vllm_tokens_batches",
+        "tokens",
+        _IDS,
+        '`{"prompt_token_ids": [...]}` a row',
+        "`LLM(...).generate` of vLLM",
+    ),
+    "sglang-tokens": Export(
+        "token_tables.sglang_tokens_batches",
+        "tokens",
+        (*_IDS, *_SAMPLING),
+        '`{"input_ids": [...], "sampling_params": {...}}` a row',
+        "SGLang's `/generate` and `Engine.generate`",
+    ),
+    "ray-tokens": Export(
+        "token_tables.ray_tokens_batches",
+        "tokens",
+        (*_IDS, *_SAMPLING),
+        "rows with `tokenized_prompt` and `sampling_params`",
+        "a processor of `ray.data.llm` without the stages of chat templates and tokenizers",
+    ),
+    "trl-tokens": Export(
+        "token_tables.trl_tokens_batches",
+        "tokens",
+        (*_IDS, *_MASKS, "mask_column"),
+        "`input_ids`, `labels` and `assistant_masks` a row",
+        "TRL's `SFTTrainer`",
+    ),
+    "axolotl-tokens": Export(
+        "token_tables.axolotl_tokens_batches",
+        "tokens",
+        (*_IDS, *_MASKS),
+        "`input_ids`, `attention_mask` and `labels` a row",
+        "Axolotl",
     ),
 }
 """The exports by name, in the order in which help and errors list them."""

@@ -6,7 +6,7 @@ import operator
 import sys
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -31,6 +31,7 @@ from promptpress.typing import (
     Finding,
     KeptColumns,
     Label,
+    Mask,
     Mode,
     Output,
     RequestOrder,
@@ -456,8 +457,10 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         samples: TableLike | StreamLike,
         *,
         tokenizer: object = None,
+        mask: Mask | None = None,
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
+        errors: Literal["raise", "skip"] = "raise",
     ) -> pa.Table:
         """Go over all samples and their prompts, and find what is wrong or odd: no model is needed.
 
@@ -467,9 +470,12 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         Args:
             samples: As in `render` or `stream`.
             tokenizer: The model's tokenizer, as in `stats`: its special tokens are looked for in the data, and tokens
-                can be counted. Needs the extra `promptpress[tokenizer]`.
+                that hold text of the template and of data in the prompts; tokens can be counted. Needs the extra
+                `promptpress[tokenizer]`.
+            mask: What is trained, as in `tokenize`: prompts that train nothing, and turns whose end isn't trained.
             limits: How long a prompt may be: `{"bytes": 32000, "tokens": 8192}`, both or one.
             allow: Codes of findings that are known, and left out.
+            errors: `"skip"` makes a finding of rows that can't be rendered, and leaves them out of all other checks.
 
         Returns:
             A row a finding, the most serious first: `code`, `severity` (`"error"`, `"warning"` or `"info"`), `rows`
@@ -478,9 +484,10 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             prompt where there is no column; null where no place is known), `message` and `remedy`.
 
         Raises:
-            TemplateError: For conversations whose requests depend on the model's replies.
+            TemplateError: For conversations whose requests depend on the model's replies, and for a mask if nobody
+                has a role.
             RenderError: As `render`.
-            ValueError: For a code that there isn't, or a limit.
+            ValueError: For a code, a limit or a mask that there isn't.
 
         >>> import pyarrow as pa
         >>> samples = pa.table({"question": ["1+1=?", "Is it {answer}?"], "answer": ["2", "yes"]})
@@ -491,7 +498,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         """
         from promptpress._audit.collect import audit  # noqa: PLC0415 - whoever only renders needn't have it
 
-        return audit(self, samples, tokenizer, limits, allow)
+        return audit(self, samples, tokenizer, limits, allow, mask=mask, errors=errors)
 
     def findings(self, samples: TableLike) -> pa.Table:
         """Find what a harness renders without a word, and a user would want to know.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from promptpress._engine.template_engine import TemplateEngine
 from promptpress._jinja.run import JinjaRun
 from promptpress._prompts.preview import Preview, preview_of
 from promptpress._renderers.prompt_renderer import PromptRenderer
-from promptpress.typing import StreamLike, TableLike
+from promptpress.typing import Mask, StreamLike, TableLike
 
 __all__ = ["TemplateRenderer"]
 
@@ -52,8 +52,10 @@ class TemplateRenderer(PromptRenderer[Engine]):
         *,
         output_column: str | None = None,
         tokenizer: object = None,
+        mask: Mask | None = None,
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
+        errors: Literal["raise", "skip"] = "raise",
     ) -> pa.Table:
         """Check all rows and their texts for mistakes, without a model, as `Renderer.audit` does.
 
@@ -64,15 +66,18 @@ class TemplateRenderer(PromptRenderer[Engine]):
             samples: As in `render` or `stream`.
             output_column: The column of the answers; None: answers aren't checked.
             tokenizer: As in `Renderer.audit`.
+            mask: As in `Renderer.audit`.
             limits: As in `Renderer.audit`.
             allow: As in `Renderer.audit`.
+            errors: As in `Renderer.audit`.
 
         Returns:
             The table of `Renderer.audit`.
 
         Raises:
             RenderError: As `render`, and if there is no such column of answers.
-            ValueError: If there is no such code or limit.
+            TemplateError: If what a mask would train isn't known of any row.
+            ValueError: If there is no such code, limit or mask.
 
         >>> import pyarrow as pa
         >>> from promptpress import JinjaTemplate
@@ -84,7 +89,7 @@ class TemplateRenderer(PromptRenderer[Engine]):
         """
         from promptpress._audit.collect import audit  # noqa: PLC0415 - most programs only render
 
-        return audit(self, samples, tokenizer, limits, allow, output_column=output_column)
+        return audit(self, samples, tokenizer, limits, allow, mask=mask, errors=errors, output_column=output_column)
 
     @property
     def last_run(self) -> JinjaRun | None:

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
+from promptpress._arrow.take import take_rows
 from promptpress._core import RenderError
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Part
+from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._errors.row_errors import RowErrors
 from promptpress._io.as_table import as_reader, as_table
 from promptpress._io.tokenizer import TokenCounter, load_tokenizer, text_parts
 from promptpress._statistics.prefix_cache import CACHE_BLOCK, PrefixCaches
 from promptpress._statistics.statistics import LengthSummary, Statistics
+from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StreamLike, TableLike
 
-__all__ = ["sliced", "stats"]
+__all__ = ["collected", "sliced", "stats"]
 
 _PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
 _BINS = 20
@@ -55,6 +59,7 @@ def stats(
     column: str | None = None,
     cache_bytes: int | None = None,
     cache_block: int = CACHE_BLOCK,
+    errors: Literal["raise", "skip"] = "raise",
 ) -> Statistics:
     """Return the lengths of requests, the origins of their bytes, and the requests that are equal.
 
@@ -72,6 +77,8 @@ def stats(
             longest time, and say which share of the bytes it finds. With a renderer, the samples are rendered in prefix
             order too (`Renderer.render`), so they are read into memory.
         cache_block: The bytes of a block of the cache. 64 bytes are about 16 tokens of English.
+        errors: `"skip"` leaves out samples that can't be rendered, and counts them in `unrendered`. Origins aren't
+            collected then.
 
     Returns:
         The statistics.
@@ -81,7 +88,8 @@ def stats(
         TypeError: If samples are missing or hold no Arrow data.
         KeyError: If the rendered table has no such column.
         ImportError: If the package `tokenizers` is needed, and isn't installed.
-        ValueError: If the tokenizer can't be read (`FileNotFoundError` if there is none), or no block fits the cache.
+        ValueError: If the tokenizer can't be read (`FileNotFoundError` if there is none), no block fits the cache, or
+            `errors` is another word.
 
     >>> import pyarrow as pa
     >>> from promptpress import Renderer
@@ -92,8 +100,27 @@ def stats(
     [{'source': 'field', 'column': 'q', 'bytes': 10}, {'source': 'prompt_template', 'column': None, 'bytes': 6}]
 
     """
+    options: dict[str, Any] = {"tokenizer": tokenizer, "column": column, "errors": errors}
+    return collected(renderer_or_rendered, samples, cache_bytes=cache_bytes, cache_block=cache_block, **options)[0]
+
+
+def collected(
+    renderer_or_rendered: TableRenderer[Any] | TableLike | StreamLike,
+    samples: TableLike | StreamLike | None,
+    *,
+    tokenizer: Any,
+    column: str | None = None,
+    cache_bytes: int | None = None,
+    cache_block: int = CACHE_BLOCK,
+    errors: str = "raise",
+) -> tuple[Statistics, RowErrors]:
+    """Return what `stats` returns, and the samples that it leaves out."""
+    if errors not in ("raise", "skip"):
+        message = f"errors: {errors!r} is not one of 'raise', 'skip'"
+        raise ValueError(message)
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
     caches = None if cache_bytes is None else PrefixCaches(cache_bytes, cache_block)
+    left_out = RowErrors()
     if isinstance(renderer_or_rendered, TableRenderer):
         if samples is None:
             message = "stats(renderer, samples): the samples are missing"
@@ -104,19 +131,21 @@ def stats(
         engine = engine_of(renderer_or_rendered)
         table = None if caches is None else as_table(samples)
         samples = samples if table is None else table
-        if isinstance(engine, ConfiguredEngine) and engine.chat is None:
+        if errors == "skip":
+            statistics = _of_good_rows(engine, samples, counter, caches, left_out)
+        elif isinstance(engine, ConfiguredEngine) and engine.chat is None:
             statistics = _of_configuration(engine, samples, counter, caches)
         else:
             statistics = _of_template(engine, samples, counter, caches)
-        if caches is None or table is None:
-            return statistics
-        caches.add_prefix_order(engine, table)
-        return replace(statistics, prefix_cache=caches.table())
+        if caches is not None and table is not None:
+            caches.add_prefix_order(engine, table, "skip" if errors == "skip" else "raise")
+            statistics = replace(statistics, prefix_cache=caches.table())
+        return statistics, left_out
     if samples is not None:
         message = f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}"
         raise TypeError(message)
     statistics = _of_rendered(as_reader(renderer_or_rendered), column, counter, caches)
-    return statistics if caches is None else replace(statistics, prefix_cache=caches.table())
+    return statistics if caches is None else replace(statistics, prefix_cache=caches.table()), left_out
 
 
 class _Collector:
@@ -174,12 +203,22 @@ class _Locator:
         self._labels = labels or ()
         self._label_values: pa.Array | None = None
         self._is_known = is_known
-        self._turns: list[tuple[pa.Array, pa.Array | None]] = []
+        self._rows: list[tuple[pa.Array, list[int] | None, pa.Array | None]] = []
 
     def add(self, part: _core.RenderedRows | Part) -> None:
         """Keep the samples and turns of conversations, and the labels of the first sample."""
         if part.samples is not None:
-            self._turns.append((part.samples, part.turns))
+            self._rows.append((part.samples, None, part.turns))
+        self._add_labels(part)
+
+    def add_rows(self, part: _core.RenderedRows | Part, samples: pa.Array, kept: pa.Array) -> None:
+        """Keep the samples, labels and turns of some requests of a part."""
+        count = len(self._labels)
+        labels = [number % count for number in kept.to_pylist()] if count else None
+        self._rows.append((samples.take(kept), labels, None if part.turns is None else part.turns.take(kept)))
+        self._add_labels(part)
+
+    def _add_labels(self, part: _core.RenderedRows | Part) -> None:
         if self._label_values is None and part.labels is not None and len(part.labels):
             # The label column of rendered rows has the one type that holds all labels.
             self._label_values = part.labels.slice(0, len(self._labels))
@@ -202,11 +241,12 @@ class _Locator:
         """Return the sample of a request, the number of its label, and its turn."""
         if not self._is_known:
             return None, None, None
-        if self._labels:
+        if self._labels and not self._rows:
             return number // len(self._labels), number % len(self._labels), None
-        for samples, turns in self._turns:
+        for samples, labels, turns in self._rows:
             if number < len(samples):
-                return samples[number].as_py(), None, None if turns is None else turns[number].as_py()
+                label = None if labels is None else labels[number]
+                return samples[number].as_py(), label, None if turns is None else turns[number].as_py()
             number -= len(samples)
         return number, None, None
 
@@ -226,6 +266,35 @@ def _of_template(
             locator.add(part)
         first += batch.num_rows
     return collector.statistics(first, None, locator)
+
+
+def _of_good_rows(
+    engine: TableEngine, samples: Any, counter: TokenCounter | None, caches: PrefixCaches | None, left_out: RowErrors
+) -> Statistics:
+    """Return the statistics of the requests that can be rendered, whose origins aren't collected; keep the others."""
+    engine.check_table()
+    texts = engine.text_engine
+    has_label_column = isinstance(texts, ConfiguredEngine) and texts.core.label_column is not None
+    table = as_table(samples) if has_label_column else None
+    reader = as_reader(samples) if table is None else table.to_reader()
+    options = RenderOptions(errors="column")
+    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
+    labels = engine.labels if table is None else engine.labels_of_table(table)
+    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator(labels)
+    run, first = engine.begin(options, labels), 0
+    for batch in sliced(reader):
+        for part in run.parts(pa.Table.from_batches([batch]), first):
+            numbers, errors = sample_numbers(part, run.times), part.errors
+            kept = _core.repeated_rows(0, len(part.prompts), 1)
+            if errors is not None and errors.null_count < len(errors):
+                left_out.add(numbers.filter(errors.is_valid()).to_pylist(), errors.drop_null().to_pylist())
+                kept = pc.indices_nonzero(errors.is_null()).cast(pa.int64())
+            for requests in take_rows(part.prompts, kept) if len(kept) < len(part.prompts) else [part.prompts]:
+                collector.add(requests)
+            locator.add_rows(part, numbers, kept)
+        first += batch.num_rows
+    statistics = collector.statistics(first - left_out.rows, None, locator)
+    return replace(statistics, unrendered=left_out.rows)
 
 
 def _of_configuration(

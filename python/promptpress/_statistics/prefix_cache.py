@@ -10,6 +10,7 @@ import promptpress._core as _core
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import ordered_batches
 from promptpress._engine.table_engine import TableEngine
+from promptpress.typing import RowPolicy
 
 __all__ = ["CACHE_BLOCK", "PrefixCaches"]
 
@@ -62,10 +63,10 @@ class PrefixCaches:
         """Send the next requests, in the order of the samples, through a cache."""
         self._caches["samples"].add(requests)
 
-    def add_prefix_order(self, engine: TableEngine, table: pa.Table) -> None:
+    def add_prefix_order(self, engine: TableEngine, table: pa.Table, errors: RowPolicy) -> None:
         """Render a table in prefix order, and send its requests through another cache."""
         cache = self._caches["prefix"] = self._new()
-        options = RenderOptions.of((), order="prefix")
+        options = RenderOptions.of((), order="prefix", errors=errors)
         schema = engine.output_schema(table.schema, options)
         for batch in ordered_batches(engine, table, options, is_silent=True):
             cache.add(batch.column(len(schema) - 1))

@@ -67,7 +67,7 @@ class Statistics:
         characters: the lengths in characters, as `len` counts them.
         tokens: the lengths in tokens; None without a tokenizer.
         by_origin: `source`, `column`, `example` (true within an example), `role`, `bytes` and `share`, by size: the
-            spans of `Renderer.explain`, summed over all requests. None for a rendered table.
+            spans of `Renderer.explain`, summed over all requests. None for a rendered table, and with `errors="skip"`.
         by_column: `column` (null for bytes of no column), `bytes` and `share`, by size. None for a rendered table.
         repeated: the number of requests that repeat an earlier one.
         duplicates: the largest groups of equal requests: `requests` (their number) and `first`, a list of the first
@@ -77,6 +77,7 @@ class Statistics:
         shortest: the shortest requests, with the same columns.
         prefix_cache: what a prefix cache finds of the requests' bytes: `order` (`"samples"`, and with a renderer
             `"prefix"`), `bytes`, `hit_bytes`, `share`, `cache_bytes` and `block_bytes`. None without `cache_bytes=`.
+        unrendered: the number of samples that couldn't be rendered and are left out, with `errors="skip"`.
 
     Example:
         >>> import pyarrow as pa, promptpress as pp
@@ -102,6 +103,7 @@ class Statistics:
     longest: pa.Table
     shortest: pa.Table
     prefix_cache: pa.Table | None = None
+    unrendered: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics as plain data, as `promptpress stats --json` writes them.

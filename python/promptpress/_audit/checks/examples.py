@@ -77,6 +77,8 @@ class OwnExamples(ConfiguredCheck):
     def add(self, batch: ConfiguredBatch) -> None:
         """Compare more samples with their examples."""
         samples = pa.Table.from_batches([batch.samples.select(self._columns)])
+        gap = batch.first - self._count_read  # rows that can't be rendered, and were left out
+        self._count_read = batch.first
         compared = samples.slice(0, max(0, _MAX_COMPARED - self._count_read))
         if self._is_same_table and len(compared):
             # Single rows may be equal by chance, but not all first rows.
@@ -93,6 +95,7 @@ class OwnExamples(ConfiguredCheck):
             nothing = pa.scalar(None, pa.binary())
             hashes = (pc.if_else(mask, hashes[0], nothing), pc.if_else(mask, hashes[1], nothing))
         if self._subject.core.by_position:
+            self._kept += [(pa.nulls(gap, pa.binary()), pa.nulls(gap, pa.binary()))] if gap else []
             self._kept.append(hashes)
         elif self._subject.core.index_column is not None:
             self._compare(batch.first, hashes, batch.column(self._subject.core.index_column))

@@ -39,7 +39,6 @@ class Placeholders(ConfiguredCheck):
         self._filled, self._idle, self._unfilled = ({name: Rows() for name in names} for _ in range(3))
         self._by_examples = Rows()
         self._single_pass = subject.single_pass if subject.core.by_position and subject.is_harness else None
-        self._position = _core.StreamState()
 
     def add(self, batch: ConfiguredBatch) -> None:
         """Search for placeholders, and for prompts that they change."""
@@ -112,7 +111,7 @@ class Placeholders(ConfiguredCheck):
             return batch.divergence
         # The examples depend on the position in the stream, so the batch is rendered there a second time.
         labels, core = self._subject.labels, self._single_pass.core
-        parts = core.render(batch.core_table, labels, self._position, False, batch.python_text)
+        parts = core.render(batch.core_table, labels, batch.position, False, batch.python_text)
         rows: list[pa.Array] = []
         for requests, part in zip(batch.requests, parts, strict=True):
             hashes = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from typing import get_args
 
 from promptpress._audit.codes import LIMITS
 from promptpress._cli.commands.command import Command
@@ -18,6 +19,7 @@ from promptpress._cli.shell.options import (
     option_name,
 )
 from promptpress._cli.sources.jinja_options import add_jinja
+from promptpress.typing import Mask
 
 _DESCRIPTION = """\
 Check all samples and their prompts for mistakes: answers in prompts, samples among their own examples, values treated
@@ -43,6 +45,10 @@ def _add_options(parser: ArgumentParser) -> None:
     for name, limit in LIMITS.items():
         checks.add_argument(option_name(f"max_{name}"), type=natural, metavar="N", help=limit.help)
     add_shared(checks, "--tokenizer")
+    mask = "with --tokenizer: what is trained, as for tokenize; its mask is checked"
+    checks.add_argument("--mask", choices=get_args(Mask), help=mask)
+    errors = "a row that can't be rendered ends the run (raise, default), or is a finding and in no other check (skip)"
+    checks.add_argument("--errors", choices=("raise", "skip"), help=errors)
     add_prompt_options(checks)
     add_rows(parser.add_argument_group(ROWS))
 

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any, get_args
 
 from promptpress._cli.commands.command import EXIT_CODES, Command
-from promptpress._cli.shell.option_values import json_object, pairs, positive
+from promptpress._cli.shell.option_values import json_object, pairs, positive, size
 from promptpress._cli.shell.options import (
     OVERRIDES,
     ROWS,
@@ -19,8 +19,10 @@ from promptpress._cli.shell.options import (
     add_rows,
     add_shared,
 )
+from promptpress._cli.shell.token_options import TOKEN_OPTIONS as ENCODING
 from promptpress._cli.sources.jinja_options import add_jinja
-from promptpress._export.forms import EXPORTS
+from promptpress._export.forms import EXPORTS, TOKEN_OPTIONS
+from promptpress._export.mask_column import MaskColumn
 from promptpress._export.misspelt import Unknown
 
 _INDENT = 21
@@ -34,7 +36,7 @@ Render all samples into requests, and write them in the format of another progra
 {_FORMS}
 
 CONFIG is a configuration as for render, or a file whose column of prompts is exported as it is: one that render wrote,
-or conversations. --output's default is openai.
+or conversations. --output's default is openai, and text for token ids.
 """
 
 
@@ -61,7 +63,7 @@ def _add_options(parser: ArgumentParser) -> None:
     keys = "with --order: give prompts with equal beginnings one prompt_cache_key (openai-batch)"
     add("--cache-control", action="store_true", help=keys)
     add("--max-requests", type=positive, metavar="N", help="requests in a file")
-    add("--max-bytes", type=positive, metavar="N", help="bytes in a file")
+    add("--max-bytes", type=size, metavar="N", help="bytes in a file: 100000000, 100MB")
 
     rows = parser.add_argument_group("training data and rows")
     answer = "the column that becomes the assistant's last message, the completion or the output"
@@ -74,7 +76,17 @@ def _add_options(parser: ArgumentParser) -> None:
     _add(rows, "--sampling-params", type=json_object, metavar="JSON", help="parameters of all rows")
     _add(rows, "--sampling-columns", type=pairs, metavar="A=COL,B=COL", help="parameters of each row")
 
-    add_shared(parser.add_argument_group("execution"), "--data-format", "--batch-size", "--threads", "--no-clobber")
+    tokens = parser.add_argument_group("token ids")
+    for name in TOKEN_OPTIONS:
+        option = f"--{name.replace('_', '-')}"
+        _add(tokens, option, **ENCODING[option])
+    mask_column = "what the mask is called (assistant_masks)"
+    _add(tokens, "--mask-column", choices=get_args(MaskColumn), help=mask_column)
+
+    how = parser.add_argument_group("execution")
+    add_shared(how, "--data-format", "--batch-size", "--threads", "--no-clobber")
+    errors = "a row that can't be rendered ends the run (raise, default), or is left out (skip)"
+    how.add_argument("--errors", choices=("raise", "skip"), help=errors)
     messages = parser.add_argument_group("messages")
     add_progress(messages)
     unknown = "keep: write prompts of a template that names a misspelt column, which is an error otherwise"
@@ -86,8 +98,7 @@ def _add(group: OptionGroup, option: str, **keywords: Any) -> None:
     """Add an option that only some forms have; its help names them."""
     name = option.removeprefix("--").replace("-", "_")
     forms = ", ".join(form for form, export in EXPORTS.items() if name in export.options)
-    keywords["help"] += f" ({forms})"
-    group.add_argument(option, **keywords)
+    group.add_argument(option, **{**keywords, "help": f"{keywords['help']} ({forms})"})
 
 
 COMMAND = Command(

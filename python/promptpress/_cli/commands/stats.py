@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from promptpress._cli.commands.command import Command
-from promptpress._cli.shell.option_values import positive
+from promptpress._cli.shell.option_values import size
 from promptpress._cli.shell.options import (
     ROWS,
     add_config,
@@ -31,10 +31,12 @@ def _add_options(parser: ArgumentParser) -> None:
     add_data(parser, required=False)
     measures = parser.add_argument_group("measurements")
     add_shared(measures, "--prompt-column", "--tokenizer")
-    cache = "simulate a prefix cache of N bytes: how much it finds of the prompts in file order and in prefix order"
-    measures.add_argument("--cache", type=positive, metavar="N", help=cache)
+    cache = (
+        "simulate a prefix cache of N bytes (64M, 1GiB): how much it finds of the prompts in file and in prefix order"
+    )
+    measures.add_argument("--cache", type=size, metavar="N", help=cache)
     block = "bytes of a block of that cache (64, which are about 16 tokens)"
-    measures.add_argument("--cache-block", type=positive, metavar="N", help=block)
+    measures.add_argument("--cache-block", type=size, metavar="N", help=block)
     add_prompt_options(measures)
     add_rows(parser.add_argument_group(ROWS))
 
@@ -42,6 +44,10 @@ def _add_options(parser: ArgumentParser) -> None:
     add_shared(how, "--json")
     add_shared(how, "--data-format", help="the format of the data or the prompts; default: by suffix")
     add_shared(how, "--batch-size", "--threads")
+    errors = (
+        "a row that can't be rendered ends the run (raise, default), or is left out (skip); origins are left out then"
+    )
+    how.add_argument("--errors", choices=("raise", "skip"), help=errors)
 
     messages = parser.add_argument_group("messages")
     add_progress(messages)

@@ -19,7 +19,7 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import ordered_batches
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import engine_of
-from promptpress._errors.errors import of_row
+from promptpress._errors.errors import ABOUT_THE_TABLE, of_row
 from promptpress._errors.file_errors import DataError, reason
 from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import RowGroup
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from promptpress._tokens.token_engine import TokenRenderer
 
 _Batch = TypeVar("_Batch")
+
+_REMEDY = "--errors skip leaves such rows out"
 
 
 class TableSamples:
@@ -114,7 +116,7 @@ def _in_prefix_order(
     engine: TableEngine, samples: AnySamples, count: _Count, options: RenderOptions
 ) -> Iterator[pa.RecordBatch]:
     """Yield rendered batches in prefix order."""
-    with reading_errors(samples):
+    with reading_errors(samples), row_remedies():
         table = samples.table()
         if samples.chosen is not None:
             engine.row_number = samples.chosen.number
@@ -149,13 +151,25 @@ def rendered_as_lines(
 
 def _with_reading_errors(stream: Iterable[_Batch], samples: AnySamples) -> Iterator[_Batch]:
     """Yield the rendered batches; raise errors of reading in their original form."""
-    with reading_errors(samples):
+    with reading_errors(samples), row_remedies():
         try:
             yield from stream
         except (promptpress.RenderError, promptpress.TemplateError):
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
             raise DataError(reason(error)) from error  # Arrow's C stream passes only the text of errors
+
+
+@contextmanager
+def row_remedies(remedy: str = _REMEDY) -> Iterator[None]:
+    """Add to the error of a row what to do about such rows; the commands that use the default have the option."""
+    try:
+        yield
+    except promptpress.RenderError as error:
+        if error.row is None or error.code in ABOUT_THE_TABLE:
+            raise
+        error.message = f"{error.message}; {remedy}"
+        raise of_row(error, error.row) from error.__cause__
 
 
 def _with_row_numbers(batches: Iterable[pa.RecordBatch], chosen: ChosenRows) -> Iterator[pa.RecordBatch]:

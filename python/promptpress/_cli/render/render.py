@@ -20,7 +20,7 @@ from promptpress._cli.render.resume import Rendering, finish_parts, finished_par
 from promptpress._cli.render.stamp import Stamp
 from promptpress._cli.shell.done import Done
 from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.messages import report_no_rows, say
 from promptpress._cli.shell.options import row_choice
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
@@ -175,7 +175,8 @@ def render_samples(
     done.skipped = samples.skipped
     if not arguments.quiet:
         counts.report()
-    leaves_out = samples.chosen is not None or (done.leaves_out and done.errors)
+    report_no_rows(arguments, done.samples)
+    leaves_out = done.samples and (samples.chosen is not None or (done.leaves_out and done.errors))
     if leaves_out and options.index is None and not keep:
         warnings.warn(_NO_NUMBERS, promptpress.PromptWarning, stacklevel=2)
     return done

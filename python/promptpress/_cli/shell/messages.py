@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 
 from promptpress._utils.escapes import encodable, printable
+
+NO_ROWS = "--where: the condition holds for no row"
+"""The message if no row is chosen."""
 
 
 def print_error_line(line: str) -> None:
@@ -15,6 +19,12 @@ def print_error_line(line: str) -> None:
 def say(text: str) -> None:
     """Print a message of the program to standard error, in one line."""
     print_error_line(f"promptpress: {text.replace(chr(10), ' ')}")
+
+
+def report_no_rows(arguments: Namespace, rows: int) -> None:
+    """Report that the condition of `--where` holds for no row."""
+    if not rows and arguments.where is not None and not arguments.quiet:
+        say(f"note: {NO_ROWS}")
 
 
 def can_encode(text: str, encoding: str) -> bool:

@@ -11,6 +11,17 @@ from promptpress._errors.file_errors import UsageError
 _COLUMN = re.compile(r"\{[^{}]*\}")
 _PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop", "n", "logprobs")
 
+_ALTERNATIVES = {
+    ("show", "limit"): "--row 0-9 shows the first ten rows, and --max says how many of --grep",
+    ("show", "html"): "promptpress view --html FILE writes a page",
+    ("diff", "limit"): "--where chooses rows, and --max says how many differences are shown",
+    ("tokenize", "order"): "token ids stay in the order of the samples; render has it for texts",
+    ("stats", "out"): "the report is printed; stats ... --json > FILE keeps it",
+}
+"""Hints for options that other commands have, keyed by command and option."""
+
+_WITHOUT_ERRORS = ("diff", "show", "view")
+
 
 def refuse_misplaced(arguments: Namespace) -> None:
     """Refuse a template, a row number or an API's model name in the place of a configuration.
@@ -47,9 +58,17 @@ def alternative(command: str, option: str) -> str | None:
     Example:
         >>> alternative("export", "--temperature")
         'parameters of all requests go into --body \'{"temperature": ...}\''
+        >>> alternative("show", "--html")
+        'promptpress view --html FILE writes a page'
 
     """
     name = option.lstrip("-").replace("-", "_")
+    if (command, name) in _ALTERNATIVES:
+        return _ALTERNATIVES[command, name]
+    if name == "errors" and command in _WITHOUT_ERRORS:
+        return (
+            "render, export, stats and audit have it; render --errors column --out FILE says why rows can't be rendered"
+        )
     if command == "export" and name in _PARAMETERS:
         return f"parameters of all requests go into --body '{{\"{name}\": ...}}'"
     if command == "join" and name in ("template", "system", "shots", "shots_seed", "output_column"):

@@ -6,7 +6,10 @@ import json
 import re
 from argparse import ArgumentTypeError
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
+
+_SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<letter>[kKmMgGtT]?)(?P<ending>(?:i?[bB])?)")
 
 
 def names(text: str) -> list[str]:
@@ -167,6 +170,25 @@ def natural(text: str) -> int:
     if not _is_number(text):
         raise ArgumentTypeError(f"{text!r} is no whole number from 0 on")
     return int(text)
+
+
+def size(text: str) -> int:
+    """Parse a number of bytes from 1 on, with or without a unit: K, KiB, M, MiB and so on are binary, kB, MB decimal.
+
+    Example:
+        >>> size("40000000"), size("1GiB"), size("1G"), size("1GB"), size("1.5 MB")
+        (40000000, 1073741824, 1073741824, 1000000000, 1500000)
+
+    """
+    match = _SIZE.fullmatch(text.strip())
+    number = 0
+    if match is not None:
+        letter, ending = match["letter"].upper(), match["ending"].lower()
+        base = 1000 if ending == "b" and letter else 1024
+        number = int(Decimal(match["number"]) * base ** " KMGT".index(letter or " "))
+    if number < 1:
+        raise ArgumentTypeError(f"{text!r} is no number of bytes from 1 on, such as 40000000, 64M, 1GiB or 1GB")
+    return number
 
 
 def naturals(text: str) -> list[int]:

@@ -9,10 +9,12 @@ __all__ = ["in_options"]
 _PHRASES = {
     'substitution="single_pass" leaves values alone': "--substitution single_pass leaves values alone",
     'fallback="jinja2" has Jinja2 render it': "--fallback jinja2 has Jinja2 render it",
+    "mask= looks at all": "--mask looks at all",
     "answer= names": "--answer COL names",
     "labels=True needs": "--token-labels needs",
     "reasoning=True needs": "--reasoning needs",
     "last_turn=True needs": "--last-turn needs",
+    "alone (last_turn=True)": "alone (--last-turn)",
     "max_tokens= allows": "--max-tokens allows",
     "fewshot_docs: shots are drawn": "--examples: shots are drawn",
     "name it by column=": "--column names it",
