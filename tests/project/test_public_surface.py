@@ -61,6 +61,8 @@ PUBLIC = {
             "ControlTokens",
             "Dialect",
             "Finding",
+            "FitLabels",
+            "FitRule",
             "KeptColumns",
             "Label",
             "Mask",

@@ -218,6 +218,11 @@ class TableEngine(ABC):
         return self
 
     @property
+    def shot_fields(self) -> list[pa.Field]:
+        """The fields after the prompt that say how many examples a request has; none without a budget of tokens."""
+        return []
+
+    @property
     def token_counts(self) -> str | None:
         """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
         return None
