@@ -134,7 +134,7 @@ class Plain:
 
 
 def fitted(
-    plain: Plain, row: pa.Table, shots: list[int], limit: int, fit: str, labels: str
+    plain: Plain, row: pa.Table, shots: list[int], limit: int, *, fit: str, labels: str
 ) -> list[tuple[str, int, bool]]:
     """The rule: of each label, its prompt, its number of examples and whether it is too long still."""
 
@@ -173,7 +173,7 @@ def test_prompts_are_those_of_the_rule(name: str, kind: str) -> None:
         expected = [
             of_request
             for row, shots in enumerate(choices(renderer, table))
-            for of_request in fitted(plain, table.slice(row, 1), shots, most - reserve, fit, labels)
+            for of_request in fitted(plain, table.slice(row, 1), shots, most - reserve, fit=fit, labels=labels)
         ]
         rendered = renderer.render(table, index="row", keep=["a"])
         found = list(zip(*(rendered[c].to_pylist() for c in ("prompt", "n_shots", "truncated")), strict=True))

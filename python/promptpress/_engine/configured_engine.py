@@ -15,8 +15,8 @@ from promptpress._config.configuration import Configuration
 from promptpress._config.label_values import labels_of
 from promptpress._engine.configured_run import ConfiguredRun
 from promptpress._engine.conversation import Conversation
-from promptpress._engine.fitted_run import FittedRun, chosen_configuration
 from promptpress._engine.filled_values import LastRun, warn_of_filled_values
+from promptpress._engine.fitted_run import FittedRun, chosen_configuration
 from promptpress._engine.misspelt_columns import MisspeltColumn
 from promptpress._engine.no_rows import warn_of_no_rows
 from promptpress._engine.notes import find_notes, misspelt_in, warning_text
@@ -196,7 +196,7 @@ class ConfiguredEngine(TableEngine):
         counts = self._counts_filled_values
         if self.fit is None:
             return ConfiguredRun(self.configuration, self.chat, labels, options, first, counts=counts)
-        return FittedRun(self.configuration, self.chat, self.fit, labels, options, first, counts=counts)
+        return FittedRun(self.configuration, self.chat, labels, options, first, fit=self.fit, counts=counts)
 
     @property
     def _counts_filled_values(self) -> bool:

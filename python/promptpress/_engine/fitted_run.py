@@ -132,10 +132,10 @@ class FittedRun(ConfiguredRun):
     Args:
         configuration: The configuration.
         chat: The chat template that makes texts of the messages.
-        fit: The budget.
         labels: The labels of ppl; None in gen mode.
         options: The columns next to the prompts.
         first: How many samples an earlier run has rendered.
+        fit: The budget.
         counts: True to count the rows whose values are filled in.
 
     """
@@ -144,11 +144,11 @@ class FittedRun(ConfiguredRun):
         self,
         configuration: Configuration,
         chat: ChatStage | None,
-        fit: ShotFit,
         labels: list[Any] | None,
         options: RenderOptions,
         first: int = 0,
         *,
+        fit: ShotFit,
         counts: bool = False,
     ) -> None:
         super().__init__(configuration, chat, labels, options, first, counts=counts)

@@ -123,24 +123,24 @@ def harness_limit(settings: Mapping[str, Any]) -> Any:
 
 def shot_fit_of(
     counter: TokenCounts,
+    settings: Mapping[str, Any],
+    *,
     max_seq_len: Any,
     fit: FitRule,
     reserve: int,
     fit_labels: FitLabels,
-    settings: Mapping[str, Any],
     names: Mapping[str, str],
-    *,
     is_ppl: bool,
 ) -> ShotFit:
     """Make the budget that the arguments of `Renderer` ask for.
 
     Args:
         counter: Counts tokens.
+        settings: The other arguments, as plain data.
         max_seq_len: The most tokens of a request and its answer.
         fit: The rule.
         reserve: The tokens that are kept free for the answer.
         fit_labels: Whether all labels of a sample get the same examples.
-        settings: The other arguments, as plain data.
         names: Other names of the columns.
         is_ppl: True if a sample has a request for each label.
 

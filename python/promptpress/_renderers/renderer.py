@@ -192,7 +192,10 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         }
         words = {"system": system, "shots": shots or None, "output_column": output_column, "seed": seed}
         budget = {"max_seq_len": max_seq_len, "fit": fit, "reserve": reserve, "fit_labels": fit_labels}
-        self._set(engine_of_arguments(settings, words, examples, chat_template, tokens, tokenizer, budget))
+        engine = engine_of_arguments(
+            settings, words, examples, chat_template, tokens, tokenizer=tokenizer, budget=budget
+        )
+        self._set(engine)
 
     @classmethod
     def from_config(

@@ -30,6 +30,7 @@ def engine_of_arguments(
     examples: TableLike | None,
     chat_template: ChatTemplateLike | None,
     tokens: Tokens | None,
+    *,
     tokenizer: object,
     budget: Mapping[str, Any],
 ) -> ConfiguredEngine:
@@ -112,7 +113,7 @@ def _shot_fit(
     counter = EncodedCounts(tokenizer)
     is_ppl = engine.core.labels is not None or engine.core.label_column is not None
     arguments = {**budget, "max_seq_len": most}
-    return shot_fit_of(counter, settings=engine.settings, names=names, is_ppl=is_ppl, **arguments)
+    return shot_fit_of(counter, engine.settings, names=names, is_ppl=is_ppl, **arguments)
 
 
 def _examples_table(examples: TableLike) -> pa.Table:
