@@ -12,6 +12,8 @@ import pytest
 from amounts import part_of
 from marks import UNWARNED
 from parts.small_tokenizers import KINDS, WORDS, small_tokenizer
+from promptpress._prompts.sample_rows import TableRows
+from promptpress._prompts.sources import source_of
 
 pytestmark = UNWARNED
 
@@ -188,3 +190,25 @@ def test_prompts_are_those_of_the_rule(name: str, kind: str) -> None:
         assert again == renderer
         assert again.fingerprint() == renderer.fingerprint()
         assert again.render(table, index="row", keep=["a"]) == rendered
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_prompts_are_explained_and_shown_as_they_are_rendered(name: str) -> None:
+    rng, tokenizer = random.Random(name), small_tokenizer()
+    for _ in range(part_of(12)):
+        table = samples(rng)
+        config = {**TEMPLATES[name], "retriever": retriever(rng), "examples": TRAIN, "reader": READER}
+        fit = rng.choice(["harness", "last", "first"])
+        renderer = pp.Renderer(**config, fit=fit, tokenizer=tokenizer, max_seq_len=rng.randint(10, 250))
+        labels = renderer.labels or [None]
+        rows = renderer.render(table, spans="detailed").to_pylist()
+        source = source_of(renderer, TableRows(table))
+        shown = [prompt for row in range(len(table)) for prompt in source.prompts(row)]
+        assert ["".join(piece.text for piece in prompt.pieces) for prompt in shown] == [row["prompt"] for row in rows]
+        found = [prompt for batch in source.requests() for prompt in batch.prompts.to_pylist()]
+        assert found == [row["prompt"] for row in rows]
+        for number, row in enumerate(rows):
+            explained = renderer.explain(table, number // len(labels), labels[number % len(labels)]).to_pylist()
+            assert [(span["start"], span["end"]) for span in explained] == [
+                (span["start"], span["end"]) for span in row["spans"]
+            ]

@@ -65,6 +65,7 @@ class ConfiguredEngine(TableEngine):
         self._last_run: LastRun | ConfiguredRun | None = None
         self.reports_runs = not silent
         self._has_warned = False
+        self._chosen: tuple[Configuration, str] | None = None
 
     @property
     def core(self) -> _core.CompiledRenderer:
@@ -133,6 +134,13 @@ class ConfiguredEngine(TableEngine):
         return ConfiguredEngine(self.configuration, self.chat, silent=True)
 
     @property
+    def chosen(self) -> tuple[Configuration, str]:
+        """The configuration that takes examples from a column, and the column, as `chosen_configuration` makes them."""
+        if self._chosen is None:
+            self._chosen = chosen_configuration(self.configuration)
+        return self._chosen
+
+    @property
     def shot_fields(self) -> list[pa.Field]:
         """The fields of the budget's columns, as `TableEngine.shot_fields`."""
         return [] if self.fit is None else self.fit.fields
@@ -143,7 +151,7 @@ class ConfiguredEngine(TableEngine):
         if self.chat is not None:
             fields[-1] = self.chat.field(fields[-1])
         elif self.fit is not None and self.core.settings["output"] != "text":
-            configuration, column = chosen_configuration(self.configuration)
+            configuration, column = self.chosen
             if column not in schema.names:
                 schema = schema.append(pa.field(column, pa.list_(pa.int64())))
             fields = list(configuration.core.output_fields(schema))
@@ -196,7 +204,9 @@ class ConfiguredEngine(TableEngine):
         counts = self._counts_filled_values
         if self.fit is None:
             return ConfiguredRun(self.configuration, self.chat, labels, options, first, counts=counts)
-        return FittedRun(self.configuration, self.chat, labels, options, first, fit=self.fit, counts=counts)
+        return FittedRun(
+            self.configuration, self.chat, labels, options, first, fit=self.fit, chosen=self.chosen, counts=counts
+        )
 
     @property
     def _counts_filled_values(self) -> bool:
@@ -266,7 +276,7 @@ class ConfiguredEngine(TableEngine):
         core = self.core
         if not core.by_position:
             return self, None
-        engine = ConfiguredEngine(chosen_configuration(self.configuration)[0], self.chat, self.fit)
+        engine = ConfiguredEngine(self.chosen[0], self.chat, self.fit)
         engine.reports_runs = self.reports_runs
         return engine, core.retrieve(rows)
 

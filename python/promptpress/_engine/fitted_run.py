@@ -28,7 +28,7 @@ from promptpress._errors.errors import ABOUT_THE_TABLE, of_row
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
 
-__all__ = ["ExampleChoices", "FittedRun", "chosen_configuration"]
+__all__ = ["ExampleChoices", "FittedRun", "chosen_configuration", "with_examples"]
 
 _ROWS = 4096
 """Samples that are rendered and counted together, so that memory doesn't grow with the table."""
@@ -136,6 +136,7 @@ class FittedRun(ConfiguredRun):
         options: The columns next to the prompts.
         first: How many samples an earlier run has rendered.
         fit: The budget.
+        chosen: The result of `chosen_configuration` for the configuration.
         counts: True to count the rows whose values are filled in.
 
     """
@@ -149,15 +150,17 @@ class FittedRun(ConfiguredRun):
         first: int = 0,
         *,
         fit: ShotFit,
+        chosen: tuple[Configuration, str],
         counts: bool = False,
     ) -> None:
         super().__init__(configuration, chat, labels, options, first, counts=counts)
         self._fit = fit
+        self._chosen = chosen
         self._choices = ExampleChoices(configuration)
         self._column: str | None = None
         if chat is None and configuration.core.settings["output"] != "text":
             # The type of messages may depend on whether a sample can be without examples.
-            self.configuration, self._column = chosen_configuration(configuration)
+            self.configuration, self._column = chosen
         self._counted: ConfiguredRun | None = None
         if fit.is_harness and chat is not None:
             # The harness counts what the messages say, and not the text that a chat template makes of them.
@@ -170,7 +173,7 @@ class FittedRun(ConfiguredRun):
             rows, number = table.slice(start, step), first + start
             choices = self._choices.of_samples(rows, number)
             if self._column is not None:
-                rows = _with_examples(rows, self._column, choices)
+                rows = with_examples(rows, self._column, choices)
             counted = None if self._counted is None else self._counted.parts(rows, number, single=single)
             for part in super().parts(rows, number, single=single):
                 of_counted = part if counted is None else next(counted)
@@ -251,12 +254,12 @@ class FittedRun(ConfiguredRun):
         """Render samples with one example less; return those that still have open requests."""
         for sample in pending:
             sample.examples = self._fit.shorter(sample.examples)
-        configuration, column = chosen_configuration(self.configuration)
+        configuration, column = self._chosen
         numbers = pa.array([sample.row for sample in pending], pa.int64())
         table = pa.table(
             [pa.chunked_array(take_rows(values, numbers), values.type) for values in rows.columns], schema=rows.schema
         )
-        table = _with_examples(table, column, [sample.examples for sample in pending])
+        table = with_examples(table, column, [sample.examples for sample in pending])
         try:
             parts = list(ConfiguredRun(configuration, self.chat, self.labels, self.options).parts(table, 0))
             counted = parts
@@ -331,8 +334,15 @@ def _chosen(arrays: Sequence[Any], sources: pa.Array) -> Any:
     return rows_in_any_order(pa.chunked_array(list(arrays), arrays[0].type), sources)
 
 
-def _with_examples(table: pa.Table, column: str, examples: Sequence[list[int]]) -> pa.Table:
-    """Return samples with a column of their examples, which may be there already."""
+def with_examples(table: pa.Table, column: str, examples: Sequence[list[int]]) -> pa.Table:
+    """Return samples with a column of their examples, in the place of one of that name.
+
+    Args:
+        table: The samples.
+        column: The name of the column.
+        examples: The numbers of each sample's examples.
+
+    """
     chosen = pa.array(examples, pa.list_(pa.int64()))
     if column in table.column_names:
         return table.set_column(table.column_names.index(column), column, chosen)
