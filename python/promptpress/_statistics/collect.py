@@ -44,6 +44,7 @@ _ORIGINS = pa.schema(
 )
 _COLUMNS = pa.schema([("column", pa.string()), ("bytes", pa.int64()), ("share", pa.float64())])
 _DUPLICATES = pa.schema([("requests", pa.int64()), ("first", pa.list_(pa.int64()))])
+_SHOTS = pa.schema([(name, pa.int64()) for name in ("n_shots", "requests", "truncated")])
 _HISTOGRAM = pa.schema([(name, pa.int64()) for name in ("start", "end", "requests")])
 
 
@@ -104,7 +105,9 @@ def stats(
         engine = engine_of(renderer_or_rendered)
         table = None if caches is None else as_table(samples)
         samples = samples if table is None else table
-        if isinstance(engine, ConfiguredEngine) and engine.chat is None:
+        if isinstance(engine, ConfiguredEngine) and engine.fit is not None:
+            statistics = _of_fitted(engine, samples, counter, caches)
+        elif isinstance(engine, ConfiguredEngine) and engine.chat is None:
             statistics = _of_configuration(engine, samples, counter, caches)
         else:
             statistics = _of_template(engine, samples, counter, caches)
@@ -251,6 +254,37 @@ def _of_configuration(
         for row in _core.origin_totals(core, core_table, labels, origin_position, python_text).to_pylist():
             origins[row["source"], row["column"], row["example"] is not None, row["role"]] += row["bytes"]
     return collector.statistics(first, origins, locator)
+
+
+def _of_fitted(
+    engine: ConfiguredEngine, samples: Any, counter: TokenCounter | None, caches: PrefixCaches | None
+) -> Statistics:
+    """Return the statistics of requests that are fitted to a budget, and how many examples they have."""
+    engine.check_table()
+    table = as_table(samples) if engine.core.label_column is not None else None
+    reader = as_reader(samples) if table is None else table.to_reader()
+    options = RenderOptions(spans="detailed" if engine.chat is None else False)
+    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
+    labels = engine.core.labels if table is None else engine.labels_of_table(table)
+    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator(labels)
+    origins: Counter[tuple[Any, ...]] = Counter()
+    shots: Counter[tuple[int, bool]] = Counter()
+    run, first = engine.begin(options, labels), 0
+    for batch in sliced(reader):
+        for part in run.parts(pa.Table.from_batches([batch]), first):
+            collector.add(part.prompts)
+            locator.add(part)
+            counts, truncated = part.more  # type: ignore[union-attr]  # a run with a budget gives these columns
+            shots.update(zip(counts.to_pylist(), truncated.to_pylist(), strict=True))
+            for span in part.spans.values.to_pylist() if part.spans is not None else ():
+                size = span["end"] - span["start"]
+                origins[span["source"], span["column"], span["example"] is not None, span["role"]] += size
+        first += batch.num_rows
+    statistics = collector.statistics(first, origins if engine.chat is None else None, locator)
+    numbers = sorted({count for count, _ in shots}, reverse=True)
+    rows = [(count, shots[count, False] + shots[count, True], shots[count, True]) for count in numbers]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_SHOTS)
+    return replace(statistics, shots=pa.table(list(map(pa.array, columns)), schema=_SHOTS))
 
 
 def _of_rendered(

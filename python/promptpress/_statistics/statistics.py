@@ -77,6 +77,8 @@ class Statistics:
         shortest: the shortest requests, with the same columns.
         prefix_cache: what a prefix cache finds of the requests' bytes: `order` (`"samples"`, and with a renderer
             `"prefix"`), `bytes`, `hit_bytes`, `share`, `cache_bytes` and `block_bytes`. None without `cache_bytes=`.
+        shots: for each number of examples (`n_shots`), how many `requests` have so many, and how many of them are
+            `truncated`: too long still. None without a renderer with `max_seq_len=`.
 
     Example:
         >>> import pyarrow as pa, promptpress as pp
@@ -102,6 +104,7 @@ class Statistics:
     longest: pa.Table
     shortest: pa.Table
     prefix_cache: pa.Table | None = None
+    shots: pa.Table | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics as plain data, as `promptpress stats --json` writes them.

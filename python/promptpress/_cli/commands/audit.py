@@ -9,6 +9,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.shell.option_values import names, natural
 from promptpress._cli.shell.options import (
     ROWS,
+    add_budget,
     add_config,
     add_data,
     add_progress,
@@ -44,6 +45,7 @@ def _add_options(parser: ArgumentParser) -> None:
         checks.add_argument(option_name(f"max_{name}"), type=natural, metavar="N", help=limit.help)
     add_shared(checks, "--tokenizer")
     add_prompt_options(checks)
+    add_budget(parser)
     add_rows(parser.add_argument_group(ROWS))
 
     out = parser.add_argument_group("output")

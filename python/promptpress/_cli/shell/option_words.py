@@ -38,6 +38,7 @@ _OPTIONS = (
         "substitution",
         "system",
     ),
+    *("fit", "fit_labels", "max_seq_len", "reserve"),
     *("template", "tokenizer", "truncation", "unknown"),
 )
 """Arguments that are options of the same name."""
