@@ -26,7 +26,7 @@ from promptpress._errors.suggestions import close_names, did_you_mean
 from promptpress._utils.callers import callers_level
 from promptpress.typing import Dialect, Mode
 
-__all__ = ["CHAT_INFERENCERS", "INFERENCER_MODES", "dialect_of", "renderer_arguments"]
+__all__ = ["CHAT_INFERENCERS", "INFERENCER_MODES", "dialect_of", "inform_of_max_seq_len", "renderer_arguments"]
 
 INFERENCER_MODES: Mapping[str, Mode] = {
     # one prompt a sample and label, the output column filled in
@@ -143,13 +143,24 @@ def renderer_arguments(
     if arguments.get("tokenizer") is not None:
         _add_budget(arguments, model_cfg, say)
     elif any(part.get("max_seq_len") is not None for part in (*_models(model), arguments["inferencer"] or {})):
-        inform(
-            "max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model; tokenizer= applies it"
-        )
+        inform_of_max_seq_len(inform)
     shots = last_part(_type(arguments["retriever"])) not in ("", "ZeroRetriever")
     if shots and reader is not None and reader.get("train_range"):
         inform(f"{reader_path}.train_range isn't applied: examples= has to hold the rows that it leaves")
     return arguments
+
+
+def inform_of_max_seq_len(inform: Callable[[str], object] | None = None) -> None:
+    """Say that the number of tokens of a configuration isn't applied.
+
+    Args:
+        inform: A function that gets the text of a warning. None: it is a `UserWarning`.
+
+    """
+    message = (
+        "max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model; tokenizer= applies it"
+    )
+    (_warner(UserWarning) if inform is None else inform)(message)
 
 
 def dialect_of(dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any] | None = None) -> Dialect:
