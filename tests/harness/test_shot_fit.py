@@ -307,10 +307,10 @@ def test_openicl_leaves_out_the_same(openicl: Any) -> None:
         tokenizer = small_tokenizer(rng.choice(KINDS))
         train, test = table(rng, 9), table(rng, rng.randint(1, 6))
         rows = [dict(zip(test, values, strict=True)) for values in zip(*test.values(), strict=True)]
-        shown = [dict(zip(train, values, strict=True)) for values in zip(*train.values(), strict=True)]
+        examples = [dict(zip(train, values, strict=True)) for values in zip(*train.values(), strict=True)]
         chosen, most = rng.choices(range(9), k=rng.randint(1, 8)), rng.randint(50, 1000)
         retriever = object.__new__(BaseRetriever)
-        retriever.index_ds, retriever.test_ds = shown, rows
+        retriever.index_ds, retriever.test_ds = examples, rows
         retriever.ice_separator, retriever.ice_eos_token, retriever.prompt_eos_token = "\n", "\n", ""
         retriever.dataset_reader = SimpleNamespace(output_column="a")
         tokens = {"q": "</Q>", "a": "</A>"}

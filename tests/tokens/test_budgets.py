@@ -169,7 +169,7 @@ def test_the_configuration_says_how_many_tokens_there_are() -> None:
     of_model = {"type": "HuggingFace", "max_seq_len": 30}
     expected = pp.Renderer(**DIALOGUE, output="text", tokenizer=small_tokenizer(), max_seq_len=30).render(SAMPLES)
     assert shots(of_model) == expected["n_shots"].to_pylist()
-    # The harness's task puts the model's number, or none, in the place of the inferencer's.
+    # The harness's task puts the model's number, or none, in the path of the inferencer's.
     assert shots({"type": "HuggingFace"}) is None
     assert shots(None) == [0] * 4
     assert shots(of_model, max_seq_len=10**6) == [5] * 4
@@ -183,7 +183,7 @@ def test_the_configuration_says_how_many_tokens_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "place"),
+    ("options", "path"),
     [
         ({"max_seq_len": None}, "max_seq_len"),
         ({"tokenizer": None}, "tokenizer"),
@@ -199,10 +199,10 @@ def test_the_configuration_says_how_many_tokens_there_are() -> None:
         ({"fit": "last", "fit_labels": "all"}, "fit_labels"),
     ],
 )
-def test_wrong_arguments_name_their_place(options: dict[str, Any], place: str) -> None:
+def test_wrong_arguments_name_their_place(options: dict[str, Any], path: str) -> None:
     with pytest.raises(pp.TemplateError) as caught:
         pp.Renderer("{q}", **{"tokenizer": small_tokenizer(), "max_seq_len": 60, **options})
-    assert caught.value.path == place
+    assert caught.value.path == path
 
 
 def test_what_has_no_tokens_is_refused(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_what_has_no_tokens_is_refused(tmp_path: Path) -> None:
         pp.Renderer("{q}", tokenizer=str(tmp_path), max_seq_len=60)
 
 
-def test_what_a_budget_changes_is_told_apart() -> None:
+def test_renderers_with_other_budgets_differ() -> None:
     made = renderer()
     assert made == renderer()
     assert hash(made) == hash(renderer())
@@ -235,5 +235,5 @@ def test_what_a_budget_changes_is_told_apart() -> None:
     for other in others:
         assert made != other
         assert other != made
-    assert len({one.fingerprint() for one in [made, *others]}) == len(others)  # names decide no bytes
+    assert len({budget.fingerprint() for budget in [made, *others]}) == len(others)  # names decide no bytes
     assert "limit=60" in repr(made)

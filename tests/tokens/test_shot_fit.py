@@ -101,17 +101,17 @@ class Plain:
     """The prompts of one sample with any examples, and their numbers of tokens."""
 
     def __init__(self, config: dict[str, Any], tokenizer: Any, *, is_harness: bool) -> None:
-        own = config["retriever"]
-        kept = {name: value for name, value in own.items() if name.startswith("ice_s")}
-        index = own if own["type"] == "IndexColumn" else {"type": "IndexColumn", "column": "own shots", **kept}
+        retriever = config["retriever"]
+        kept = {name: value for name, value in retriever.items() if name.startswith("ice_s")}
+        index = retriever if retriever["type"] == "IndexColumn" else {"type": "IndexColumn", "column": "chosen", **kept}
         self.column = index["column"]
-        is_zero = own["type"] == "ZeroRetriever"
-        self.renderer = pp.Renderer(**{**config, "retriever": own if is_zero else index})
+        is_zero = retriever["type"] == "ZeroRetriever"
+        self.renderer = pp.Renderer(**{**config, "retriever": retriever if is_zero else index})
         messages = {name: value for name, value in config.items() if name != "chat_template"}
         self.messages = None
         if "chat_template" in config and is_harness:
             meta = "opencompass:HuggingFacewithChatTemplate"
-            retriever = own if is_zero else index
+            retriever = retriever if is_zero else index
             self.messages = pp.Renderer(**messages | {"retriever": retriever, "meta_template": meta})
         self.tokenizer = tokenizer
         self.special = "chat_template" not in config
@@ -126,8 +126,8 @@ class Plain:
         prompts = self.renderer.render(row)["prompt"].to_pylist()
         counted = prompts
         if self.messages is not None:
-            (said,) = self.messages.render(row)["prompt"].to_pylist()
-            whole = "".join(message["prompt"] for message in said)
+            (messages,) = self.messages.render(row)["prompt"].to_pylist()
+            whole = "".join(message["prompt"] for message in messages)
             counted = [f"<|im_start|>user\n{whole}<|im_end|>\n<|im_start|>assistant\n"]
         return [
             (prompt, len(self.tokenizer.encode(text, add_special_tokens=self.special).ids))
@@ -178,8 +178,8 @@ def test_prompts_are_those_of_the_rule(name: str, kind: str) -> None:
             for of_request in fitted(plain, table.slice(row, 1), shots, most - reserve, fit=fit, labels=labels)
         ]
         rendered = renderer.render(table, index="row", keep=["a"])
-        found = list(zip(*(rendered[c].to_pylist() for c in ("prompt", "n_shots", "truncated")), strict=True))
-        assert found == expected
+        rendered_rows = list(zip(*(rendered[c].to_pylist() for c in ("prompt", "n_shots", "truncated")), strict=True))
+        assert rendered_rows == expected
         assert rendered.drop_columns(["prompt", "n_shots", "truncated"]) == pp.Renderer(**config).render(
             table, index="row", keep=["a"]
         ).drop_columns(["prompt"])
@@ -203,10 +203,10 @@ def test_prompts_are_explained_and_shown_as_they_are_rendered(name: str) -> None
         labels = renderer.labels or [None]
         rows = renderer.render(table, spans="detailed").to_pylist()
         source = source_of(renderer, TableRows(table))
-        shown = [prompt for row in range(len(table)) for prompt in source.prompts(row)]
-        assert ["".join(piece.text for piece in prompt.pieces) for prompt in shown] == [row["prompt"] for row in rows]
-        found = [prompt for batch in source.requests() for prompt in batch.prompts.to_pylist()]
-        assert found == [row["prompt"] for row in rows]
+        prompts = [prompt for row in range(len(table)) for prompt in source.prompts(row)]
+        assert ["".join(piece.text for piece in prompt.pieces) for prompt in prompts] == [row["prompt"] for row in rows]
+        rendered_rows = [prompt for batch in source.requests() for prompt in batch.prompts.to_pylist()]
+        assert rendered_rows == [row["prompt"] for row in rows]
         for number, row in enumerate(rows):
             explained = renderer.explain(table, number // len(labels), labels[number % len(labels)]).to_pylist()
             assert [(span["start"], span["end"]) for span in explained] == [

@@ -392,8 +392,8 @@ class ConfiguredEngine(TableEngine):
             from promptpress._fingerprint.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
 
             chat = None if self.chat is None else self.chat.chat_settings
-            own = of_configuration(self.configuration, chat)
-            self._fingerprint = own if self.fit is None else self.fit.fingerprint(own)
+            fingerprint = of_configuration(self.configuration, chat)
+            self._fingerprint = fingerprint if self.fit is None else self.fit.fingerprint(fingerprint)
         return self._fingerprint
 
     def state(self) -> dict[str, Any]:

@@ -205,24 +205,25 @@ class FittedRun(ConfiguredRun):
         return [int(number) - part.start for number in sample_numbers(part, self.times).to_pylist()]
 
     def _unsettled(
-        self, pending: list[_Sample], out: _Requests, found: dict[int, tuple[int, int | None]]
+        self, pending: list[_Sample], out: _Requests, measured: dict[int, tuple[int, int | None]]
     ) -> list[_Sample]:
         """Settle the requests that fit or have no examples left; return the samples of which some are open.
 
         Args:
             pending: Samples with open requests.
             out: Gets the settled requests.
-            found: The number of a request in all renderings, and its tokens, keyed by its number in the part.
+            measured: The number of a request in all renderings, and its tokens, keyed by its number in the part.
 
         """
         rest = []
         for sample in pending:
             is_last = not sample.examples or self._fit.drops is None
-            fits = [found[number][1] is None or found[number][1] <= self._fit.limit for number in sample.open]
+            lengths = [measured[number][1] for number in sample.open]
+            fits = [length is None or length <= self._fit.limit for length in lengths]
             settled = self._settled(fits, is_last=is_last)
             for number, is_settled, does_fit in zip(sample.open, settled, fits, strict=True):
                 if is_settled:
-                    source, length = found[number]
+                    source, length = measured[number]
                     out.sources[number], out.shots[number] = source, len(sample.examples)
                     out.fits[number] = None if length is None else does_fit
             sample.open = [number for number, is_settled in zip(sample.open, settled, strict=True) if not is_settled]
@@ -273,18 +274,18 @@ class FittedRun(ConfiguredRun):
         # Requests follow each other as in the part, sample after sample.
         of_samples = [number for sample in pending for number in requests[sample.row]]
         is_open = {number for sample in pending for number in sample.open}
-        found: dict[int, tuple[int, int | None]] = {}
+        measured: dict[int, tuple[int, int | None]] = {}
         begin = 0
         for part, of_counted in zip(parts, counted, strict=True):
             of_part = of_samples[begin : begin + len(part.prompts)]
             begin += len(of_part)
-            wanted = [place for place, number in enumerate(of_part) if number in is_open]
+            wanted = [index for index, number in enumerate(of_part) if number in is_open]
             lengths = self._lengths(of_counted.prompts, wanted)
-            for place, length in zip(wanted, lengths, strict=True):
-                found[of_part[place]] = (out.size + place, length)
+            for index, length in zip(wanted, lengths, strict=True):
+                measured[of_part[index]] = (out.size + index, length)
             out.renderings.append(part)
             out.size += len(of_part)
-        return self._unsettled(pending, out, found)
+        return self._unsettled(pending, out, measured)
 
     def _lengths(self, prompts: pa.Array, wanted: Sequence[int]) -> list[int | None]:
         """Count the tokens of some requests; None where there is no request, because of an error."""

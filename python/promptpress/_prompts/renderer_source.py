@@ -108,8 +108,8 @@ class RendererSource:
         """Return the requests of one sample with the examples that fit."""
         prompts: dict[int, Prompt] = {}
         for fitted in fitted_sample(self.engine, table, row, self.labels):
-            found = self._prompts(fitted.engine, fitted.table, row, label=label, turn=turn)
-            prompts |= {number: prompt for number, prompt in found.items() if number in fitted.requests}
+            of_group = self._prompts(fitted.engine, fitted.table, row, label=label, turn=turn)
+            prompts |= {number: prompt for number, prompt in of_group.items() if number in fitted.requests}
         return [prompts[number] for number in sorted(prompts)]
 
     def _prompts(

@@ -57,8 +57,8 @@ def engine_of_arguments(
     if tokenizer is not None and isinstance(settings["names"], Mapping):
         # The core knows the names of its own columns.
         shot_names = {name: other for name, other in settings["names"].items() if name in SHOT_COLUMNS}
-        own = {name: other for name, other in settings["names"].items() if name not in SHOT_COLUMNS}
-        settings = {**settings, "names": own or None}
+        core_names = {name: other for name, other in settings["names"].items() if name not in SHOT_COLUMNS}
+        settings = {**settings, "names": core_names or None}
     meta_template = settings["meta_template"]
     if isinstance(meta_template, str) and ":" in meta_template:
         settings = {**settings, "meta_template": meta_template_of(meta_template)}
