@@ -55,17 +55,6 @@ def test_statistics_say_how_many_prompts_keep_how_many_examples() -> None:
     assert nothing.shots.num_rows == 0
 
 
-def test_an_audit_says_what_would_be_cut() -> None:
-    findings = {finding["code"]: finding for finding in renderer().audit(SAMPLES).to_pylist()}
-    assert (findings["examples_left_out"]["rows"], findings["examples_left_out"]["severity"]) == (4, "info")
-    assert "2 of 3, 1 of 1, 1 of 0" in findings["examples_left_out"]["message"]
-    assert findings["prompt_truncated"]["first_rows"] == [2]
-    assert not {"examples_left_out", "prompt_truncated"} & set(renderer(10**6).audit(SAMPLES)["code"].to_pylist())
-    # All other checks look at the prompts with all their examples.
-    limited = renderer().audit(SAMPLES, limits={"bytes": 70}).to_pylist()
-    assert next(finding["rows"] for finding in limited if finding["code"] == "prompt_too_long") == 4
-
-
 @pytest.mark.parametrize("column", [True, False])
 def test_prompts_in_prefix_order_are_the_same(column: bool) -> None:
     options: dict[str, Any] = (
