@@ -42,7 +42,7 @@ PUBLIC = {
         *("Written", "alpaca", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "preference"),
         *("prompt_completion", "ray_rows", "sharegpt", "vllm_batch"),
     ),
-    "promptpress.lm_eval": ("backend", "disable", "enable", "requests"),
+    "promptpress.lm_eval": ("backend", "disable", "enable", "requests", "tokenize"),
     "promptpress.opencompass": (
         *TEMPLATES,
         *SWITCH,
