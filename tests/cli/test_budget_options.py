@@ -66,7 +66,7 @@ def test_hashes_are_those_of_the_prompts() -> None:
     assert table["n_shots"].to_pylist() == expected["n_shots"].to_pylist()
 
 
-def test_a_run_is_resumed_only_with_the_same_budget() -> None:
+def test_a_run_with_a_budget_can_be_resumed() -> None:
     assert run("render", *BUDGET, "--out", "out.parquet", "--resume", "--batch-size", "2") == 0
     assert pq.read_table("out.parquet").to_pylist() == renderer().render(SAMPLES).to_pylist()
 

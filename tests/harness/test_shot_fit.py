@@ -259,6 +259,42 @@ def text_of(request: Any, *, is_chat: bool) -> str:
     return str(environment.from_string(CHATML).render(messages=messages, add_generation_prompt=True))
 
 
+def test_raw_messages_are_counted_one_by_one(opencompass: Any, tmp_path: Path) -> None:
+    """The harness prints each message of a list, a dict with its quotes, and adds up their tokens."""
+    assert opencompass
+    from opencompass.models.base_api import APITemplateParser
+
+    rng = random.Random(5)
+    counts: set[int] = set()
+    for _ in range(part_of(80)):
+        tokenizer = small_tokenizer(rng.choice(KINDS))
+        turns = [{"role": "user", "content": "{q}"}, {"role": "assistant", "content": "{a}"}]
+        templates = {
+            "ice_template": {"type": "RawPromptTemplate", "messages": turns},
+            "prompt_template": {
+                "type": "RawPromptTemplate",
+                "messages": [{"role": "system", "content": "Be brief."}, "</E>", turns[0]],
+            },
+        }
+        train, test = table(rng, 9), table(rng, rng.randint(1, 4))
+        retriever = {"type": "FixKRetriever", "fix_id_list": rng.choices(range(9), k=rng.randint(1, 8))}
+        model, most = model_of("HuggingFace", tokenizer), rng.randint(50, 1000)
+        model.template_parser = APITemplateParser(None)
+        shots = run_harness(
+            model, "GenInferencer", templates, retriever, data=(train, test), most=most, folder=str(tmp_path)
+        )
+        renderer = pp.Renderer(
+            **templates, retriever=retriever, examples=train, reader=READER, tokenizer=tokenizer, max_seq_len=most
+        )
+        rendered = renderer.render(test, index="row")
+        assert pp.to_pylist(rendered["prompt"]) == model.requests
+        assert list(zip(rendered["row"].to_pylist(), rendered["n_shots"].to_pylist(), strict=True)) == [
+            (row, count) for row, _, count in shots
+        ]
+        counts |= set(rendered["n_shots"].to_pylist())
+    assert len(counts) > 3
+
+
 CASES = [
     ("HuggingFace", "GenInferencer"),
     ("HuggingFaceBaseModel", "GenInferencer"),

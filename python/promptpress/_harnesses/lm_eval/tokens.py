@@ -133,7 +133,7 @@ class _Coder:
         self._prefix_id = prefix_token_id
         decode = self._encoder.tokenizer.decode
         self._prefix = "" if prefix_token_id is None else decode([prefix_token_id], skip_special_tokens=False)
-        self._ids: dict[tuple[str, bool], list[int]] = {}
+        self._encoded: dict[tuple[str, bool], Tokens | RenderError] = {}
 
     def cut(
         self, start: int, kinds: list[str], pairs: list[tuple[Any, ...]], max_length: int, max_gen_toks: int
@@ -148,14 +148,13 @@ class _Coder:
             max_gen_toks: The length of an answer whose request doesn't say it.
 
         """
-        self._ids = {}
+        needed: dict[tuple[str, bool], None] = {}
         for index, (kind, pair) in enumerate(zip(kinds, pairs, strict=True)):
             if kind not in ("loglikelihood", "generate_until"):
                 message = f"the harness reads requests of {kind} in windows, so they aren't cut"
                 raise render_error("unsupported_mode", message, start + index)
-            for key in self._texts(kind, pair):
-                self._ids.setdefault(key, [])
-        self._encode(start)
+            needed |= dict.fromkeys(self._texts(kind, pair))
+        self._encode(needed)
         out = []
         for index, (kind, pair) in enumerate(zip(kinds, pairs, strict=True)):
             try:
@@ -165,14 +164,20 @@ class _Coder:
                 raise render_error(error.code, error.message, start + index) from None
         return out
 
-    def _encode(self, start: int) -> None:
-        """Encode the texts that are needed, each once."""
+    def _encode(self, needed: Iterable[tuple[str, bool]]) -> None:
+        """Encode texts, each once, with special tokens around them or without."""
+        self._encoded = {}
         for special in (False, True):
-            texts = [text for text, has_special in self._ids if has_special is special]
-            for text, tokens in zip(texts, self._encoder.encode(texts, special, offsets=False), strict=True):
-                if not isinstance(tokens, Tokens):
-                    raise render_error(tokens.code, tokens.message, start)
-                self._ids[text, special] = list(tokens.ids)
+            texts = [text for text, has_special in needed if has_special is special]
+            encoded = self._encoder.encode(texts, special, offsets=False)
+            self._encoded |= {(text, special): tokens for text, tokens in zip(texts, encoded, strict=True)}
+
+    def _ids(self, key: tuple[str, bool]) -> list[int]:
+        """Return the ids of a text that was encoded."""
+        tokens = self._encoded[key]
+        if isinstance(tokens, RenderError):
+            raise tokens
+        return list(tokens.ids)
 
     def _key(self, text: str) -> tuple[str, bool]:
         """Return a text, and whether special tokens stand around it."""
@@ -193,14 +198,14 @@ class _Coder:
     def _scored(self, pair: tuple[Any, ...], max_length: int, _: int) -> _Cut:
         context, continuation = pair
         if context == "":
-            ids = self._ids[continuation, False]
+            ids = self._ids((continuation, False))
             if self._prefix_id is None:
                 message = "the context is empty, and stands for a token that isn't known; give prefix_token_id="
                 raise render_error("null_value", message)
             before, after = ([self._prefix_id], ids) if ids[:1] != [self._prefix_id] else (ids[:1], ids[1:])
         else:
-            before = self._ids[self._key(context.rstrip())]
-            after = self._ids[self._key(context + continuation)][len(before) :]
+            before = self._ids(self._key(context.rstrip()))
+            after = self._ids(self._key(context + continuation))[len(before) :]
         if not before or not after:
             what = "context" if not before else "continuation"
             raise render_error("unconvertible_value", f"the {what} has no tokens, which the harness refuses")
@@ -212,7 +217,7 @@ class _Coder:
 
     def _generated(self, pair: tuple[Any, ...], max_length: int, max_gen_toks: int) -> _Cut:
         context, arguments = pair
-        ids = self._ids[self._key_of_batch(context)]
+        ids = self._ids(self._key_of_batch(context))
         most = max_length - _answer_length(arguments, max_gen_toks)
         if most <= 0:
             message = f"max_length={max_length} leaves no room for a context before the answer"
