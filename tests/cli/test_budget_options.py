@@ -100,7 +100,7 @@ def test_the_configuration_says_how_many_tokens_there_are(capsys: pytest.Capture
     assert "max_seq_len" not in capsys.readouterr().err
     assert main(["render", *data]) == 0
     assert pq.read_table("out.parquet").column_names == ["prompt"]
-    assert "--tokenizer applies it" in capsys.readouterr().err
+    assert "render --tokenizer FILE applies it" in capsys.readouterr().err
     Path("short.yaml").write_text("template: 'Q: {q} A: {a}'\nshots: 5\noutput_column: a\nmax_seq_len: 60\nfit: last\n")
     assert main(["render", "short.yaml", *data[1:], "--tokenizer", "tokenizer.json"]) == 0
     assert pq.read_table("out.parquet").to_pylist() == renderer(fit="last").render(SAMPLES).to_pylist()

@@ -14,6 +14,7 @@ _PHRASES = {
     "reasoning=True needs": "--reasoning needs",
     "last_turn=True needs": "--last-turn needs",
     "max_tokens= allows": "--max-tokens allows",
+    "tokenizer= applies it": "render --tokenizer FILE applies it",
     "fewshot_docs: shots are drawn": "--examples: shots are drawn",
     "name it by column=": "--column names it",
     "name one by template=": "name one by --chat-argument template=NAME",
