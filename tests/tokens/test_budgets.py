@@ -226,3 +226,29 @@ def test_renderers_with_other_budgets_differ() -> None:
         assert other != made
     assert len({budget.fingerprint() for budget in [made, *others]}) == len(others)  # names decide no bytes
     assert "limit=60" in repr(made)
+
+
+def test_labels_of_a_column_are_fitted_and_explained() -> None:
+    config: dict[str, Any] = {
+        "prompt_template": {"template": "</E>Q: {q}\nA: {a}", "ice_token": "</E>"},
+        "ice_template": {"template": "Q: {q}\nA: {a}"},
+        "retriever": {"type": "RandomRetriever", "ice_num": 4},
+        "examples": TRAIN,
+        "reader": READER,
+        "mode": "ppl",
+    }
+    made = pp.Renderer(**config, tokenizer=small_tokenizer(), max_seq_len=60)
+    table = made.render(SAMPLES, index="row", spans="detailed")
+    labels = sorted(SAMPLES["a"].to_pylist())
+    assert table["label"].to_pylist() == labels * len(SAMPLES)
+    assert len(set(table["n_shots"].to_pylist())) > 2
+    for number, row in enumerate(table.to_pylist()):
+        explained = made.explain(SAMPLES, row["row"], row["label"]).to_pylist()
+        assert explained[-1]["end"] == len(row["prompt"].encode()), number
+        assert [span["end"] for span in explained] == [span["end"] for span in row["spans"]]
+    with pytest.raises(pp.TemplateError, match="labels="):
+        made.stream(SAMPLES)
+    ordered = made.render(SAMPLES, order="prefix").sort_by([("sample", "ascending"), ("label", "ascending")])
+    assert ordered["prompt"].to_pylist() == table["prompt"].to_pylist()
+    assert pp.stats(made, SAMPLES).shots is not None
+    assert made.audit(SAMPLES).num_rows > 0
