@@ -370,7 +370,7 @@ class TokenRows:
         """Set the ids of a row; the first byte of each token, and the one after its last."""
 
     def surround(self, before: Sequence[int], after: Sequence[int], always: bool) -> None:
-        """Put special tokens around each row; if `always` is true, also around one that begins with the first of them."""
+        """Put special tokens around each row, and around one that begins with the first of them if `always`."""
 
     def columns(
         self,

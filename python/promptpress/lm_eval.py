@@ -2,8 +2,9 @@
 
 from promptpress._harnesses.lm_eval.backend.switch import backend, disable, enable
 from promptpress._harnesses.lm_eval.requests import requests
+from promptpress._harnesses.lm_eval.tokens import tokenize
 from promptpress._utils.public_names import name_publicly as _name_publicly
 
-__all__ = ["backend", "disable", "enable", "requests"]
+__all__ = ["backend", "disable", "enable", "requests", "tokenize"]
 
 _name_publicly(__name__, {name: globals()[name] for name in __all__})

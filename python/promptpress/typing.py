@@ -28,6 +28,8 @@ __all__ = [
     "ControlTokens",
     "Dialect",
     "Finding",
+    "FitLabels",
+    "FitRule",
     "HuggingFaceDataset",
     "KeptColumns",
     "Label",
@@ -188,6 +190,12 @@ ControlTokens: TypeAlias = Literal["parse", "text"]
 
 Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_design"]
 """The harness, or the early design of meta templates, whose rules decide where they differ."""
+
+FitLabels: TypeAlias = Literal["each", "jointly"]
+"""Whether each label's request keeps as many examples as fit, or all of a sample keep the same."""
+
+FitRule: TypeAlias = Literal["harness", "first", "last"]
+"""The examples that are left out of a prompt that is too long, by the harness's rule, or from one end of them."""
 
 Mask: TypeAlias = Literal["generation", "assistant", "assistant+end", "assistant+turn"]
 """The tokens that are trained, of the template's `{% generation %}` blocks or of what assistants say."""

@@ -43,7 +43,7 @@ PUBLIC = {
         *("prompt_completion", "ray_rows", "sharegpt", "vllm_batch"),
         *("axolotl_tokens", "ray_tokens", "sglang_tokens", "trl_tokens", "vllm_tokens"),
     ),
-    "promptpress.lm_eval": ("backend", "disable", "enable", "requests"),
+    "promptpress.lm_eval": ("backend", "disable", "enable", "requests", "tokenize"),
     "promptpress.opencompass": (
         *TEMPLATES,
         *SWITCH,
@@ -62,6 +62,8 @@ PUBLIC = {
             "ControlTokens",
             "Dialect",
             "Finding",
+            "FitLabels",
+            "FitRule",
             "KeptColumns",
             "Label",
             "Mask",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from promptpress._io.tokenizer import LOAD_ERRORS, load_tokenizer
+from promptpress._tokens.encoder import Encoder
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -34,13 +35,13 @@ def test_a_file_a_folder_and_an_object_count_the_same(file: Path) -> None:
     tokenizer = word_tokenizer()
     wrapped = type("Fast", (), {"backend_tokenizer": tokenizer})()
     for source in (file, str(file), file.parent, tokenizer, wrapped, load_tokenizer(file)):
-        assert load_tokenizer(source).count(TEXTS) == [3, 0, 1, 1, 2]
+        assert Encoder.of(load_tokenizer(source)).counts(TEXTS, special=False) == [3, 0, 1, 1, 2]
     assert tokenizer.truncation is not None
 
 
 def test_many_texts_keep_their_order(file: Path) -> None:
     texts = ["a " * (n % 7) for n in range(10_000)]
-    assert load_tokenizer(file).count(texts) == [n % 7 for n in range(10_000)]
+    assert Encoder.of(load_tokenizer(file)).counts(texts, special=False) == [n % 7 for n in range(10_000)]
 
 
 def test_a_name_is_looked_up_in_the_local_cache(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +53,7 @@ def test_a_name_is_looked_up_in_the_local_cache(file: Path, tmp_path: Path, monk
     (model / "refs" / "main").write_text("abc")
     file.rename(model / "snapshots" / "abc" / "tokenizer.json")
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    assert load_tokenizer("org/model").count(["a a"]) == [2]
+    assert Encoder.of(load_tokenizer("org/model")).counts(["a a"], special=False) == [2]
 
 
 @pytest.mark.parametrize("name", ["no/such-model", "no-such-model", "a/b/c", "../x", "", "nul\0"])

@@ -177,6 +177,16 @@ CODES: dict[str, Code] = {
     "prompt_too_many_tokens": Code(
         "error", "the prompt has more tokens than the limit", "shorten it, or show fewer examples"
     ),
+    "prompt_truncated": Code(
+        "warning",
+        "the prompt has more tokens than max_seq_len leaves, even without examples, so the model cuts it",
+        "shorten it, or take a model of a longer context",
+    ),
+    "examples_left_out": Code(
+        "info",
+        "examples are left out so that the prompt fits max_seq_len",
+        "nothing; fewer or shorter examples would give all samples the same number",
+    ),
     # roles and tokens around the text
     "unknown_role": Code(
         "warning",

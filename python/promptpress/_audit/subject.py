@@ -16,7 +16,7 @@ from promptpress._config.configuration import Configuration
 from promptpress._core import CompiledRenderer
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.template_engine import TemplateEngine
-from promptpress._io.tokenizer import TokenCounter
+from promptpress._io.tokenizer import LoadedTokenizer
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress.typing import Mask
 
@@ -45,7 +45,7 @@ class Subject:
     schema: pa.Schema
     labels: list[Any] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
-    counter: TokenCounter | None = None
+    counter: LoadedTokenizer | None = None
     output_column: str | None = None
     row_number: Callable[[int], int] = int
     mask: Mask | None = None

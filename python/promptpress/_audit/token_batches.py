@@ -13,7 +13,7 @@ from promptpress._engine.configured_run import ConfiguredRun
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._engine.table_engine import TableEngine
-from promptpress._io.tokenizer import TokenCounter
+from promptpress._io.tokenizer import LoadedTokenizer
 from promptpress._tokens.encoder import Encoder
 from promptpress._tokens.settings import TokenSettings
 from promptpress._tokens.token_engine import TokenEngine
@@ -62,7 +62,9 @@ class TokenBatches:
 
     """
 
-    def __init__(self, engine: TableEngine, counter: TokenCounter, labels: list[Any] | None, mask: Mask | None) -> None:
+    def __init__(
+        self, engine: TableEngine, counter: LoadedTokenizer, labels: list[Any] | None, mask: Mask | None
+    ) -> None:
         self.encoder = Encoder.of(counter)
         self._engine = TokenEngine(engine, self.encoder, TokenSettings(mask=mask, offsets=True))
         self._tokens = self._engine.begin(RenderOptions(errors="column"), labels)
@@ -133,7 +135,7 @@ class TokenBatches:
 
 
 def token_batches(
-    engine: TableEngine, schema: pa.Schema, counter: TokenCounter | None, labels: list[Any] | None, mask: Mask | None
+    engine: TableEngine, schema: pa.Schema, counter: LoadedTokenizer | None, labels: list[Any] | None, mask: Mask | None
 ) -> TokenBatches | None:
     """Return what encodes the requests of an audit; None without a tokenizer, or for requests that are no texts.
 

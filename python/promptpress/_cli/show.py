@@ -14,6 +14,7 @@ from promptpress._cli.sources.prompt_sources import prompt_source
 from promptpress._cli.sources.token_counter import token_counter
 from promptpress._errors.file_errors import DataError
 from promptpress._io.read.chosen_rows import sampled_rows
+from promptpress._io.tokenizer import LoadedTokenizer
 from promptpress._io.write.output_file import standard_output
 from promptpress._prompts.chosen_source import ChosenSource
 from promptpress._prompts.layout import Layout
@@ -21,6 +22,7 @@ from promptpress._prompts.prompt import Prompt
 from promptpress._prompts.prompt_source import PromptSource
 from promptpress._prompts.renderer_source import RendererSource
 from promptpress._prompts.search import RequestFilter, extremes, match_marks, matching
+from promptpress._tokens.encoder import Encoder
 
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
 """Options that say otherwise what roles are called."""
@@ -45,7 +47,7 @@ def show(arguments: Namespace) -> None:
         for prompt in _prompts(source, arguments, terminal, layout):
             tokens = None
             if counter is not None:
-                tokens = sum(counter.count(["".join(piece.text for piece in texts) for _, _, texts in prompt.texts()]))
+                tokens = _tokens_of(counter, ["".join(piece.text for piece in texts) for _, _, texts in prompt.texts()])
             marks = () if arguments.grep is None else match_marks(prompt, arguments.grep)
             if printed:
                 terminal.write([[]])
@@ -68,6 +70,11 @@ def show(arguments: Namespace) -> None:
             if columns := source.divergent_columns(row):
                 filled = f"braces in the text of {', '.join(map(repr, columns))} were filled in, as harnesses do"
                 say(f"note: row {row}: {filled}; --substitution single_pass leaves them alone")
+
+
+def _tokens_of(tokenizer: LoadedTokenizer, texts: list[str]) -> int:
+    """Return the number of tokens of some texts together."""
+    return sum(count or 0 for count in Encoder.of(tokenizer).counts(texts, special=False))
 
 
 def _prompts(source: PromptSource, arguments: Namespace, terminal: Terminal, layout: Layout) -> Iterator[Prompt]:

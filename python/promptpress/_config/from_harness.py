@@ -26,7 +26,7 @@ from promptpress._errors.suggestions import close_names, did_you_mean
 from promptpress._utils.callers import callers_level
 from promptpress.typing import Dialect, Mode
 
-__all__ = ["CHAT_INFERENCERS", "INFERENCER_MODES", "dialect_of", "renderer_arguments"]
+__all__ = ["CHAT_INFERENCERS", "INFERENCER_MODES", "dialect_of", "inform_of_max_seq_len", "renderer_arguments"]
 
 INFERENCER_MODES: Mapping[str, Mode] = {
     # one prompt a sample and label, the output column filled in
@@ -140,12 +140,27 @@ def renderer_arguments(
         if arguments["mode"] is None and name and (close := close_names(name, INFERENCER_MODES, cutoff=0.85)):
             say(f"infer_cfg.inferencer.type: {name!r} is none that promptpress knows; did you mean {close[0]!r}?")
     arguments.update(_model_arguments(model, arguments, say))
-    if any(part.get("max_seq_len") is not None for part in (*_models(model), arguments["inferencer"] or {})):
-        inform("max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model")
+    if arguments.get("tokenizer") is not None:
+        _add_budget(arguments, model_cfg, say)
+    elif any(part.get("max_seq_len") is not None for part in (*_models(model), arguments["inferencer"] or {})):
+        inform_of_max_seq_len(inform)
     shots = last_part(_type(arguments["retriever"])) not in ("", "ZeroRetriever")
     if shots and reader is not None and reader.get("train_range"):
         inform(f"{reader_path}.train_range isn't applied: examples= has to hold the rows that it leaves")
     return arguments
+
+
+def inform_of_max_seq_len(inform: Callable[[str], object] | None = None) -> None:
+    """Say that the number of tokens of a configuration isn't applied.
+
+    Args:
+        inform: A function that gets the text of a warning. None: it is a `UserWarning`.
+
+    """
+    message = (
+        "max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model; tokenizer= applies it"
+    )
+    (_warner(UserWarning) if inform is None else inform)(message)
 
 
 def dialect_of(dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any] | None = None) -> Dialect:
@@ -200,6 +215,44 @@ def _model_arguments(
             say(f"model_cfg.meta_template: {name} ignores it, in the harness and here")
         meta_template = model_class.meta_template(meta_template)
     return {"meta_template": meta_template, "output": model_class.parser if output is None else output}
+
+
+def _add_budget(arguments: dict[str, Any], model: Mapping[str, Any] | None, say: Callable[[str], object]) -> None:
+    """Add the number of tokens to which the harness fits prompts; without one, take the tokenizer away.
+
+    Args:
+        arguments: The arguments of `Renderer`, with a tokenizer.
+        model: The model dict.
+        say: Gets the text of a warning.
+
+    """
+    is_harness = arguments.get("fit", "harness") == "harness"
+    if model is not None:
+        # The harness's task puts the model's number in the place of the inferencer's.
+        inferencer = arguments["inferencer"] or {}
+        arguments["inferencer"] = {key: value for key, value in inferencer.items() if key != "max_seq_len"} or None
+        if arguments.get("max_seq_len") is None:
+            arguments["max_seq_len"] = model.get("max_seq_len")
+    has_limit = arguments.get("max_seq_len") is not None or "max_seq_len" in (arguments["inferencer"] or {})
+    if not has_limit and is_harness:
+        del arguments["tokenizer"]
+        return
+    *_, model = _models(model)
+    if not is_harness or arguments["dialect"] != "opencompass" or "type" not in model:
+        return
+    model_class, name = find_model_class(model["type"], "opencompass"), last_part(model["type"])
+    counted_as = None if model_class is None else model_class.counted_as
+    if counted_as == "chat" and arguments.get("chat_template") is None:
+        message = (
+            f"{name} counts a prompt's tokens as one message of the user in its chat template, and none is given; "
+            'ChatTemplate.from_tokenizer makes it; fit="last" counts the prompts themselves'
+        )
+        raise template_error("missing_key", "chat_template", message)
+    if counted_as is None:
+        say(
+            f"model_cfg.type: {name} counts tokens in its own way, by words or by another library; they are counted "
+            "by tokenizer=, so the examples that the harness leaves out may be others"
+        )
 
 
 def _models(model_cfg: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:

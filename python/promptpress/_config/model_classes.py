@@ -40,6 +40,9 @@ class ModelClass:
     """The meta template for a configuration without one; an empty one counts as none."""
     takes_meta_template: bool = True
     """False if the class ignores the meta template of its configuration."""
+    counted_as: Literal["text", "chat"] | None = None
+    """How the class counts tokens: of the text with special tokens around it, or of one message of the user in its chat
+    template; None if it counts something else, or nothing."""
 
     def meta_template(self, given: Any = None) -> Any:
         """Return the effective meta template for a configuration with the meta template `given`."""
@@ -59,6 +62,7 @@ _OPENCOMPASS_CHAT = ModelClass(
             {"role": "BOT", "api_role": "BOT", "generate": True},
         ]
     },
+    counted_as="chat",
 )
 _AISBENCH_CHAT = ModelClass(
     "messages",
@@ -72,7 +76,8 @@ _AISBENCH_CHAT = ModelClass(
 )
 _TEXT = ModelClass("text")
 _MESSAGES = ModelClass("messages")
-_PLAIN = ModelClass("text", takes_meta_template=False)  # base models always join turns by newlines
+_COUNTED = ModelClass("text", counted_as="text")
+_PLAIN = ModelClass("text", takes_meta_template=False, counted_as="text")  # base models always join turns by newlines
 
 
 def _table(*groups: tuple[ModelClass, str]) -> dict[str, ModelClass]:
@@ -85,10 +90,10 @@ MODEL_CLASSES: Mapping[str, Mapping[str, ModelClass]] = {
     "opencompass": _table(
         (_OPENCOMPASS_CHAT, "HuggingFacewithChatTemplate TurboMindModelwithChatTemplate VLLMwithChatTemplate"),
         (_PLAIN, "HuggingFaceBaseModel"),
+        (_COUNTED, "HuggingFace HuggingFaceCausalLM ModelScope ModelScopeCausalLM VLLM"),
         (
             _TEXT,
-            "AlayaLM BaseModel GLM130B HuggingFace HuggingFaceCausalLM InternLM InternTrain LightllmAPI ModelScope"
-            " ModelScopeCausalLM TurboMindAPIModel TurboMindModel VLLM"
+            "AlayaLM BaseModel GLM130B InternLM InternTrain LightllmAPI TurboMindAPIModel TurboMindModel"
             " LmdeployPytorchModel",  # gone from the package, still named by two of its model configurations
         ),
         (

@@ -165,6 +165,21 @@ class ChatStage:
             spans=None if detail is None else self._spans(part, texts, parts, is_detailed=detail),
         )
 
+    def of_users(self, texts: list[str]) -> list[str]:
+        """Return the texts that the template makes of conversations of one message of the user.
+
+        Args:
+            texts: What each user says.
+
+        Raises:
+            RenderError: If the template has no text for one of them.
+
+        """
+        users = pa.repeat(pa.scalar(_ROLES["HUMAN"]), len(texts))
+        table = pa.table({_COLUMN: _lists(range(len(texts) + 1), users, pa.array(texts, pa.large_string()))})
+        parts: list[Any] = list(self._texts.begin(RenderOptions(), None).parts(table, 0))
+        return [text for part in parts for text in part.prompts.to_pylist()]
+
     def _spans(self, part: RenderedRows, texts: pa.Array, parts: list[Any], *, is_detailed: bool) -> pa.Array:
         requests = zip(to_pylist(part.prompts), texts.is_valid().to_pylist(), strict=True)
         conversations = [_conversation(request) if has_text else None for request, has_text in requests]

@@ -1,4 +1,4 @@
-"""The engine of `Renderer`: a configuration, and maybe a chat template for its messages."""
+"""The engine of `Renderer`: a configuration, and maybe a chat template for its messages and a budget of tokens."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.types import is_text
 from promptpress._config.configuration import Configuration
 from promptpress._config.label_values import labels_of
 from promptpress._engine.configured_run import ConfiguredRun
 from promptpress._engine.conversation import Conversation
 from promptpress._engine.filled_values import LastRun, warn_of_filled_values
+from promptpress._engine.fitted_run import FittedRun, chosen_configuration
 from promptpress._engine.misspelt_columns import MisspeltColumn
 from promptpress._engine.no_rows import warn_of_no_rows
 from promptpress._engine.notes import find_notes, misspelt_in, warning_text
@@ -24,17 +26,16 @@ from promptpress._engine.run import Run
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.errors import render_error, template_error
-from promptpress._utils.token_counts import TokenCounts
+from promptpress._utils.encoded_requests import EncodedRequests
 
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
+    from promptpress._engine.shot_fit import ShotFit
     from promptpress._io.write.rendered_lines import RenderedLines
 
 __all__ = ["ConfiguredEngine", "ConfiguredRenderer", "silent"]
 
 _MOST_SAMPLES = 2**31
-_KEPT_OF_RETRIEVERS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
-"""The keys of a retriever that don't say which examples it chooses."""
 
 
 class ConfiguredEngine(TableEngine):
@@ -43,20 +44,30 @@ class ConfiguredEngine(TableEngine):
     Args:
         configuration: The configuration.
         chat: The chat template that makes texts of the messages.
+        fit: The budget of tokens to which requests are fitted.
         silent: Whether the engine warns of nothing.
 
     """
 
-    def __init__(self, configuration: Configuration, chat: ChatStage | None = None, *, silent: bool = False) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        chat: ChatStage | None = None,
+        fit: ShotFit | None = None,
+        *,
+        silent: bool = False,
+    ) -> None:
         super().__init__()
         self.configuration = configuration
         self.chat = chat
+        self.fit = fit
         self.warnings.silent = silent
         self._checked_output: pa.Schema | None = None
         self._fingerprint: str | None = None
         self._last_run: LastRun | ConfiguredRun | None = None
         self.reports_runs = not silent
         self._has_warned = False
+        self._chosen: tuple[Configuration, str] | None = None
 
     @property
     def core(self) -> _core.CompiledRenderer:
@@ -76,7 +87,7 @@ class ConfiguredEngine(TableEngine):
     @property
     def names(self) -> Mapping[str, str]:
         """Other names of output columns, as `TableEngine.names`."""
-        return self.settings.get("names") or {}
+        return {**(self.settings.get("names") or {}), **({} if self.fit is None else self.fit.names)}
 
     @property
     def required_columns(self) -> list[str]:
@@ -102,6 +113,12 @@ class ConfiguredEngine(TableEngine):
         """Make an engine with marks around generation blocks, as `TableEngine.marked`."""
         if self.chat is None:
             return super().marked()
+        if self.fit is not None:
+            message = (
+                "'generation' finds its blocks by marks, which would count as tokens of max_seq_len=; "
+                "'assistant+end' needs no marks"
+            )
+            raise template_error("unsupported_mode", "mask", message)
         return ConfiguredEngine(self.configuration, self.chat.marked(), silent=True)
 
     def changed(self, **settings: Any) -> ConfiguredEngine:
@@ -111,12 +128,65 @@ class ConfiguredEngine(TableEngine):
             settings: Arguments of `Renderer`.
 
         """
-        return ConfiguredEngine(self.configuration.changed(**settings), self.chat)
+        return ConfiguredEngine(self.configuration.changed(**settings), self.chat, self.fit)
+
+    @property
+    def unfitted(self) -> ConfiguredEngine:
+        """The same engine without a budget."""
+        return ConfiguredEngine(self.configuration, self.chat, silent=True)
+
+    @property
+    def chosen(self) -> tuple[Configuration, str]:
+        """The configuration that takes examples from a column, and the column, as `chosen_configuration` makes them."""
+        if self._chosen is None:
+            self._chosen = chosen_configuration(self.configuration)
+        return self._chosen
+
+    @property
+    def shot_fields(self) -> list[pa.Field]:
+        """The fields of the budget's columns, as `TableEngine.shot_fields`."""
+        return [] if self.fit is None else self.fit.fields
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         """Return the fields of requests, as `TableEngine.request_fields`."""
         fields = list(self.core.output_fields(schema))
-        return fields if self.chat is None else [*fields[:-1], self.chat.field(fields[-1])]
+        if self.chat is not None:
+            fields[-1] = self.chat.field(fields[-1])
+        elif self.fit is not None and self.core.settings["output"] != "text":
+            configuration, column = self.chosen
+            if column not in schema.names:
+                schema = schema.append(pa.field(column, pa.list_(pa.int64())))
+            fields = list(configuration.core.output_fields(schema))
+        if self.fit is None:
+            return fields
+        self._check_fit(self.fit, fields)
+        for number, field in enumerate(self.shot_fields):
+            if any(field.name == other.name for other in [*fields, *self.shot_fields[:number]]):
+                message = f"two output columns would be called {field.name!r}; rename one by names="
+                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+        return [*fields, *self.shot_fields]
+
+    def _check_fit(self, fit: ShotFit, fields: list[pa.Field]) -> None:
+        """Refuse a budget for requests whose tokens aren't known.
+
+        Args:
+            fit: The budget.
+            fields: The fields of requests.
+
+        Raises:
+            TemplateError: If they are messages, and nothing says which text the model gets of them.
+
+        """
+        output = self.core.settings["output"]
+        if self.chat is not None or output == "text" or (output == "messages" and fit.is_harness):
+            return
+        if is_text(fields[-1].type) and not self.writes_json:
+            return
+        message = (
+            "max_seq_len= is of a text's tokens, and the requests are messages; output='text' writes them as one text, "
+            "and chat_template= as the text that a chat model gets"
+        )
+        raise template_error("unsupported_mode", "output", message)
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
         """Return the type of a request's spans, as `TableEngine.spans_type`."""
@@ -133,7 +203,12 @@ class ConfiguredEngine(TableEngine):
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> ConfiguredRun:
         """Begin a run, as `TableEngine.begin`."""
-        return ConfiguredRun(self.configuration, self.chat, labels, options, first, counts=self._counts_filled_values)
+        counts = self._counts_filled_values
+        if self.fit is None:
+            return ConfiguredRun(self.configuration, self.chat, labels, options, first, counts=counts)
+        return FittedRun(
+            self.configuration, self.chat, labels, options, first, fit=self.fit, chosen=self.chosen, counts=counts
+        )
 
     @property
     def _counts_filled_values(self) -> bool:
@@ -160,7 +235,7 @@ class ConfiguredEngine(TableEngine):
             self._last_run = self._counts_of(self._last_run)
         return self._last_run
 
-    def count_tokens(self, tokens: TokenCounts) -> None:
+    def count_tokens(self, tokens: EncodedRequests) -> None:
         """Put counts of tokens next to those of the last run, as `TableEngine.count_tokens`."""
         run = self.last_run
         self._last_run = None if run is None else replace(run, tokens=tokens)
@@ -208,10 +283,7 @@ class ConfiguredEngine(TableEngine):
         core = self.core
         if not core.by_position:
             return self, None
-        retriever = dict(self.settings["retriever"])
-        kept = {name: retriever[name] for name in _KEPT_OF_RETRIEVERS if name in retriever}
-        column = {"type": "IndexColumn", "column": CHOSEN_EXAMPLES, **kept}
-        engine = self.changed(retriever=column)
+        engine = ConfiguredEngine(self.chosen[0], self.chat, self.fit)
         engine.reports_runs = self.reports_runs
         return engine, core.retrieve(rows)
 
@@ -327,30 +399,35 @@ class ConfiguredEngine(TableEngine):
             from promptpress._fingerprint.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
 
             chat = None if self.chat is None else self.chat.chat_settings
-            self._fingerprint = of_configuration(self.configuration, chat)
+            fingerprint = of_configuration(self.configuration, chat)
+            self._fingerprint = fingerprint if self.fit is None else self.fit.fingerprint(fingerprint)
         return self._fingerprint
 
     def state(self) -> dict[str, Any]:
         """Return what a pickle holds."""
         state = self.configuration.state()
-        return state if self.chat is None else {**state, "chat": self.chat.template}
+        if self.chat is not None:
+            state["chat"] = self.chat.template
+        if self.fit is not None:
+            state["fit"] = self.fit
+        return state
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ConfiguredEngine:
         """Make an engine from a pickle; its configuration isn't compiled yet."""
-        configuration, template = Configuration.of_state(state), state.get("chat")
+        configuration, template, fit = Configuration.of_state(state), state.get("chat"), state.get("fit")
         if template is None:
-            return cls(configuration)
+            return cls(configuration, None, fit)
         from promptpress._engine.chat_stage import ChatStage  # noqa: PLC0415 - it needs Jinja2
 
         settings = configuration.settings
-        return cls(configuration, ChatStage(template, settings["strings"], settings["limits"]))
+        return cls(configuration, ChatStage(template, settings["strings"], settings["limits"]), fit)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConfiguredEngine):
             return NotImplemented
         ours, theirs = (None if engine.chat is None else engine.chat.template for engine in (self, other))
-        return self.configuration == other.configuration and ours == theirs
+        return self.configuration == other.configuration and ours == theirs and self.fit == other.fit
 
     def __hash__(self) -> int:
         return hash(self.configuration)
@@ -358,7 +435,7 @@ class ConfiguredEngine(TableEngine):
     def __repr__(self) -> str:
         """Return the arguments that were given, as in a call."""
         chat = "" if self.chat is None else f", chat_template={self.chat.template!r}"
-        return f"{self.configuration!r}{chat}"
+        return f"{self.configuration!r}{chat}{'' if self.fit is None else f', {self.fit!r}'}"
 
 
 ConfiguredRenderer = TableRenderer[ConfiguredEngine]

@@ -11,7 +11,7 @@ from promptpress._errors.errors import FilledValuesWarning
 from promptpress._errors.row_errors import RowErrors
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
-from promptpress._utils.token_counts import TokenCounts
+from promptpress._utils.encoded_requests import EncodedRequests
 
 __all__ = ["LastRun", "warn_of_filled_values"]
 
@@ -44,7 +44,7 @@ class LastRun:
     is_partial: bool = False
     samples: int = 0
     errors: RowErrors = field(default_factory=RowErrors)
-    tokens: TokenCounts | None = None
+    tokens: EncodedRequests | None = None
 
     @classmethod
     def of(

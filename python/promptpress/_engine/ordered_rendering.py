@@ -117,7 +117,7 @@ def ordered_batches(
     batches = _counted(in_order, count)
     indices = _shared_indices(schema, options)
     inner = pa.schema([field for index, field in enumerate(schema) if index not in indices])
-    prompts = indices.start - 1 - int(options.spans is not False)
+    prompts = indices.start - 1 - int(options.spans is not False) - len(engine.shot_fields)
     shared = _core.SharedBytes()
     try:
         for batch in rendered_batches(run, batches, inner, without_order):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from promptpress._arrow.core_tables import for_core
 from promptpress._config.label_values import label_or_text, labels_of
+from promptpress._core import RenderError
 from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.fitted_sample import fitted_sample
 from promptpress._engine.options import RenderOptions
-from promptpress._errors.errors import render_error
+from promptpress._errors.errors import of_row, render_error
 
 __all__ = ["origin_spans"]
 
@@ -38,8 +42,31 @@ def origin_spans(engine: ConfiguredEngine, table: pa.Table, row: int, label: obj
         raise render_error("row_out_of_range", message, row=row)
     core, (core_table, python_text) = engine.core, for_core(table)
     labels = labels_of(core, table, core_table)
+    if engine.fit is not None:
+        return _fitted_spans(engine, table, row, labels, label=label, turn=turn)
     batch = core.explain(core_table, row, labels, label_or_text(label), turn, python_text)
     return pa.Table.from_batches([batch]) if engine.chat is None else _spans_of_text(engine, table, row, turn)
+
+
+def _fitted_spans(
+    engine: ConfiguredEngine, table: pa.Table, row: int, labels: list[Any] | None, *, label: object, turn: int | None
+) -> pa.Table:
+    """Return the spans of a request with the examples that fit."""
+    of_sample = fitted_sample(engine, table.slice(row, 1), row, labels)
+    number = 0
+    if labels is not None and label is not None:
+        wanted = label_or_text(label)
+        equal = [n for n, other in enumerate(labels) if other == wanted or str(other) == str(wanted)]
+        number = equal[0] if equal else 0
+    elif turn is not None and turn in of_sample[0].turns:
+        number = of_sample[0].turns.index(turn)
+    fitted = next(fitted for fitted in of_sample if number in fitted.requests)
+    # The values of one row aren't all labels.
+    of_labels = fitted.engine if engine.core.label_column is None else fitted.engine.changed(labels=labels)
+    try:
+        return origin_spans(of_labels, fitted.table, 0, label, turn)
+    except RenderError as error:
+        raise of_row(error, row) from None
 
 
 def _spans_of_text(engine: ConfiguredEngine, table: pa.Table, row: int, turn: int | None) -> pa.Table:

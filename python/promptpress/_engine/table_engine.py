@@ -25,7 +25,7 @@ from promptpress._engine.schema_warnings import SchemaWarnings
 from promptpress._errors.errors import render_error, template_error
 from promptpress._fingerprint.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
 from promptpress._io.as_table import as_reader, as_table
-from promptpress._utils.token_counts import TokenCounts
+from promptpress._utils.encoded_requests import EncodedRequests
 from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
@@ -220,6 +220,11 @@ class TableEngine(ABC):
         return self
 
     @property
+    def shot_fields(self) -> list[pa.Field]:
+        """The fields after the prompt that say how many examples a request has; none without a budget of tokens."""
+        return []
+
+    @property
     def token_counts(self) -> str | None:
         """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
         return None
@@ -304,7 +309,7 @@ class TableEngine(ABC):
         """
         return []
 
-    def count_tokens(self, tokens: TokenCounts) -> None:
+    def count_tokens(self, tokens: EncodedRequests) -> None:
         """Put counts of tokens next to those of the last run."""
         if self.last_run is not None:
             self.last_run = replace(self.last_run, tokens=tokens)

@@ -1,4 +1,4 @@
-"""Token counts of texts: a tokenizer is loaded from this machine, and counts in bulk.
+"""Tokenizers, loaded from this machine.
 
 The package `tokenizers` is imported only when a tokenizer is loaded. Nothing is ever downloaded.
 """
@@ -8,20 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LOAD_ERRORS", "TokenCounter", "load_tokenizer", "text_parts"]
+__all__ = ["LOAD_ERRORS", "LoadedTokenizer", "load_tokenizer", "text_parts"]
 
 LOAD_ERRORS = (ImportError, OSError, ValueError)
 """The errors of `load_tokenizer` whose messages are complete for users."""
 
 _FILE = "tokenizer.json"
-# Encodings take some hundred bytes for each token, and this many characters are enough for all threads.
-_MAX_BATCH_CHARACTERS = 1 << 20
-_MAX_BATCH_TEXTS = 4096
 _MAX_LOADED = 4
 _LOADED: dict[str, Any] = {}
 """Tokenizers, keyed by the digest of their files: loading one takes a second."""
@@ -32,12 +29,10 @@ _DIGESTS: dict[tuple[Any, ...], str] = {}
 _TEXT_KEYS = ("prompt", "prompt_mm", "content", "parts", "text")
 
 
-class TokenCounter:
-    """Counts tokens; made by `load_tokenizer`.
+class LoadedTokenizer:
+    """A tokenizer that is loaded; made by `load_tokenizer`.
 
-    Special tokens that a tokenizer adds around a text (BOS, EOS) aren't counted; special tokens within a text are.
-    Texts are neither truncated nor padded. All cores are used, unless the environment's `TOKENIZERS_PARALLELISM`
-    forbids it. `name` is the name that the tokenizer was loaded by.
+    Texts are neither truncated nor padded by it. `name` is the name that the tokenizer was loaded by.
     """
 
     __slots__ = ("digest", "name", "tokenizer")
@@ -48,18 +43,11 @@ class TokenCounter:
         self.digest = digest
         """The digest of all that decides ids, by which a tokenizer is recognised."""
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text."""
-        counts: list[int] = []
-        for batch in _batches(texts):
-            counts.extend(map(len, self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)))
-        return counts
-
     def __repr__(self) -> str:
-        return f"TokenCounter({self.name!r})"
+        return f"LoadedTokenizer({self.name!r})"
 
 
-def load_tokenizer(source: Any) -> TokenCounter:
+def load_tokenizer(source: Any) -> LoadedTokenizer:
     """Load a tokenizer from a file, a folder, the local Hugging Face cache or an object.
 
     Args:
@@ -73,7 +61,7 @@ def load_tokenizer(source: Any) -> TokenCounter:
         TypeError: If `source` is none of these.
 
     """
-    if isinstance(source, TokenCounter):
+    if isinstance(source, LoadedTokenizer):
         return source
     try:
         import tokenizers  # noqa: PLC0415 - counting tokens is an extra
@@ -85,7 +73,7 @@ def load_tokenizer(source: Any) -> TokenCounter:
         path = _find_file(name)
         state: tuple[Any, ...] | None = _state(path)
         if state is not None and state in _DIGESTS and _DIGESTS[state] in _LOADED:
-            return TokenCounter(_LOADED[_DIGESTS[state]], name, _DIGESTS[state])
+            return LoadedTokenizer(_LOADED[_DIGESTS[state]], name, _DIGESTS[state])
         text, described, splits = _read(path), str(path), False
     else:
         state = None
@@ -114,7 +102,7 @@ def load_tokenizer(source: Any) -> TokenCounter:
         while len(_LOADED) >= _MAX_LOADED:
             _LOADED.pop(next(iter(_LOADED)), None)
         _LOADED[digest] = tokenizer
-    return TokenCounter(tokenizer, name, digest)
+    return LoadedTokenizer(tokenizer, name, digest)
 
 
 def _find_file(name: str) -> Path:
@@ -155,19 +143,6 @@ def _read(path: Path) -> str:
         hint = " (a sentencepiece model is not one)" if path.suffix == ".model" else ""
         message = f"expected a JSON file as the package tokenizers writes it, found bytes that are no UTF-8{hint}"
         raise ValueError(f"{path}: no tokenizer: {message}") from None
-
-
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    characters = 0
-    for text in texts:
-        if batch and (characters + len(text) > _MAX_BATCH_CHARACTERS or len(batch) == _MAX_BATCH_TEXTS):
-            yield batch
-            batch, characters = [], 0
-        batch.append(text)
-        characters += len(text)
-    if batch:
-        yield batch
 
 
 def text_parts(request: Any, *, is_json: bool = False) -> Iterator[str]:

@@ -17,7 +17,7 @@ from promptpress._errors.errors import ABOUT_THE_TABLE, of_row, render_error
 from promptpress._errors.row_errors import RowErrors
 from promptpress._jinja.origins import Origin, Origins
 from promptpress._utils import lazy_compute as pc
-from promptpress._utils.token_counts import TokenCounts
+from promptpress._utils.encoded_requests import EncodedRequests
 
 if TYPE_CHECKING:
     from promptpress._jinja.reference import Reference
@@ -66,7 +66,7 @@ class JinjaRun:
     checked: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     errors: RowErrors = field(default_factory=RowErrors)
-    tokens: TokenCounts | None = None
+    tokens: EncodedRequests | None = None
 
     def add(self, other: JinjaRun) -> None:
         """Add the counts of another part of the same stream."""

@@ -14,7 +14,9 @@ from promptpress._arrow.to_pylist import to_pylist
 from promptpress._config.label_values import label_or_text
 from promptpress._core import RenderError, StreamState
 from promptpress._engine.configured_engine import ConfiguredEngine, ConfiguredRenderer
+from promptpress._engine.fitted_sample import fitted_sample
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.errors import of_row, render_error
 from promptpress._prompts.masks import marking_engine, with_masked_spans
@@ -86,9 +88,11 @@ class RendererSource:
 
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
         """Return the requests of one sample, as `PromptSource.prompts`."""
-        table = self._row(row)
+        table = self._row(row) if self.engine.fit is None else self.rows.row(row)
         try:
-            return self._prompts(table, row, label, turn)
+            if self.engine.fit is not None:
+                return self._fitted_prompts(table, row, label, turn)
+            return list(self._prompts(self._row_engine, table, row, label=label, turn=turn).values())
         except RenderError as error:
             raise of_row(error, row) from None
 
@@ -100,12 +104,32 @@ class RendererSource:
         divergence = self._row_engine.core.divergence(table, self.labels, python_text).to_pylist()
         return [name for entry in divergence for name in entry["columns"]]
 
-    def _prompts(self, table: pa.Table, row: int, label: Any, turn: int | None) -> list[Prompt]:
-        core = self._row_engine.core
+    def _fitted_prompts(self, table: pa.Table, row: int, label: Any, turn: int | None) -> list[Prompt]:
+        """Return the requests of one sample with the examples that fit."""
+        prompts: dict[int, Prompt] = {}
+        for fitted in fitted_sample(self.engine, table, row, self.labels):
+            of_group = self._prompts(fitted.engine, fitted.table, row, label=label, turn=turn)
+            prompts |= {number: prompt for number, prompt in of_group.items() if number in fitted.requests}
+        return [prompts[number] for number in sorted(prompts)]
+
+    def _prompts(
+        self, engine: ConfiguredEngine, table: pa.Table, row: int, *, label: Any, turn: int | None
+    ) -> dict[int, Prompt]:
+        """Return requests of one sample, by their numbers.
+
+        Args:
+            engine: Renders them.
+            table: The sample, with its examples if the engine takes them from a column.
+            row: Its number among all samples.
+            label: As in `PromptSource.prompts`.
+            turn: As in `PromptSource.prompts`.
+
+        """
+        core = engine.core
         core_table, python_text = for_core(table)
         labels = self.labels
         requests: list[tuple[Any, Any, int | None]] = []
-        for batch in self._rendered(self._row_engine, core_table, labels, StreamState(), python_text):
+        for batch in self._rendered(engine, core_table, labels, StreamState(), python_text):
             requests += [
                 (request, label_text, turn_number)
                 for request, (_, label_text, turn_number) in zip(to_pylist(batch.prompts), batch.ids(), strict=True)
@@ -120,33 +144,37 @@ class RendererSource:
             kept = [_label_index(labels, [label_text for _, label_text, _ in requests], label)]
         if turn is not None:
             kept = [index for index in kept if requests[index][2] == turn]
-        prompts = []
-        of_texts = None if self.engine.chat is None else self._spans_of_texts(core_table, python_text)
+        prompts = {}
+        of_texts = None if engine.chat is None else self._spans_of_texts(engine, core_table, python_text)
+        marking = self._marking_engine if engine is self._row_engine else marking_engine(engine)
         for index in kept:
             request, label_text, turn_number = requests[index]
             core_label = None if labels is None else labels[index]
             if of_texts is None:
-                spans = self._spans(core_table, labels, core_label, turn_number, python_text)
+                spans = self._spans((engine, marking), (core_table, 0, labels, core_label, turn_number, python_text))
             else:
                 spans = of_texts[index] if of_texts else []
-            prompts.append(self._prompt(request, row, spans, label_text, turn_number))
+            prompts[index] = self._prompt(request, row, spans, label_text, turn_number)
         return prompts
 
+    @staticmethod
     def _spans(
-        self, table: pa.Table, labels: list[Any] | None, label: Any, turn: int | None, python_text: Any
+        engines: tuple[ConfiguredEngine, ConfiguredEngine | None], arguments: tuple[Any, ...]
     ) -> list[dict[str, Any]]:
-        arguments = (table, 0, labels, label, turn, python_text)
-        spans = list(self._row_engine.core.explain(*arguments).to_pylist())
-        if self._marking_engine is None:
+        """Return the spans of a request: those of an engine, with the places that its marking engine adds."""
+        engine, marking = engines
+        spans = list(engine.core.explain(*arguments).to_pylist())
+        if marking is None:
             return spans
         try:
-            return with_masked_spans(spans, self._marking_engine.core.explain(*arguments).to_pylist())
+            return with_masked_spans(spans, marking.core.explain(*arguments).to_pylist())
         except RenderError:
             return spans
 
-    def _spans_of_texts(self, table: pa.Table, python_text: Any) -> list[list[dict[str, Any]]]:
+    @staticmethod
+    def _spans_of_texts(engine: ConfiguredEngine, table: pa.Table, python_text: Any) -> list[list[dict[str, Any]]]:
         """Return the spans of all texts of one sample that a chat template has made; none if they wait for replies."""
-        core, chat = self._row_engine.core, self._row_engine.chat
+        core, chat = engine.core, engine.chat
         if core.wants_replies or chat is None:
             return []
         out: list[list[dict[str, Any]]] = []
@@ -165,12 +193,23 @@ class RendererSource:
 
     def requests(self) -> Iterator[RequestBatch]:
         """Yield all requests, as `PromptSource.requests`."""
+        if self.engine.fit is not None:
+            yield from self._fitted_requests()
+            return
         core, labels, position, first = self.engine.core, self.labels, StreamState(), 0
         for batch in self.rows.batches():
             table, python_text = for_core(pa.Table.from_batches([batch]), first)
             # First turns are numbered from the batch's first row, all other requests from the first row of all.
             offset = first if core.wants_replies else 0
             yield from self._rendered(self.engine, table, labels, position, python_text, offset=offset)
+            first += batch.num_rows
+
+    def _fitted_requests(self) -> Iterator[RequestBatch]:
+        """Yield all requests with the examples that fit."""
+        run, first = self.engine.begin(RenderOptions(), self.labels), 0
+        for batch in self.rows.batches():
+            for part in run.parts(pa.Table.from_batches([batch]), first):
+                yield RequestBatch(sample_numbers(part, run.times), part.prompts, part.labels, part.turns, "own")
             first += batch.num_rows
 
     @staticmethod

@@ -29,6 +29,8 @@ from promptpress.typing import (
     ConfigLike,
     Dialect,
     Finding,
+    FitLabels,
+    FitRule,
     KeptColumns,
     Label,
     Mask,
@@ -104,9 +106,23 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         output_column: The short form: the column of the answers. Examples show it; the question doesn't.
         seed: The short form: the seed by which each sample's examples are drawn, as `RandomRetriever` does. None: the
             first rows are the examples of all samples.
+        tokenizer: The model's tokenizer, as in `tokenize`, to fit prompts to `max_seq_len`. Columns `n_shots` (int32)
+            and `truncated` (bool) then say how many examples each prompt has, and whether it doesn't fit even without
+            any, so that the model cuts it.
+        max_seq_len: The most tokens of a prompt. None: that of the inferencer.
+        fit: The examples that are left out, one after the other, until a prompt fits: `"harness"`, by the rule of the
+            harness's inferencer, with its count of tokens; `"last"` and `"first"`, from that end of a sample's
+            examples.
+        reserve: The tokens of `max_seq_len` that are kept free for the answer (`"last"` and `"first"`).
+        fit_labels: In ppl, `"each"` fits each label's prompt alone, and `"jointly"` gives all labels of a sample the
+            same examples (`"last"` and `"first"`).
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
+        ImportError: If a tokenizer is given, and the package `tokenizers` isn't installed.
+        OSError: If the tokenizer can't be read.
+        ValueError: If the tokenizer's file holds none.
+        TypeError: If the tokenizer is something else.
 
     >>> import pyarrow as pa
     >>> renderer = Renderer("Q: {question}\nA: {answer}", reader={"output_column": "answer"})
@@ -151,6 +167,11 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         shots: int = 0,
         output_column: str | None = None,
         seed: int | None = None,
+        tokenizer: object = None,
+        max_seq_len: int | None = None,
+        fit: FitRule = "harness",
+        reserve: int = 0,
+        fit_labels: FitLabels = "each",
     ) -> None:
         settings: dict[str, Any] = {
             "prompt_template": prompt_template,
@@ -171,7 +192,11 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             "limits": limits,
         }
         words = {"system": system, "shots": shots or None, "output_column": output_column, "seed": seed}
-        self._set(engine_of_arguments(settings, words, examples, chat_template, tokens))
+        budget = {"max_seq_len": max_seq_len, "fit": fit, "reserve": reserve, "fit_labels": fit_labels}
+        engine = engine_of_arguments(
+            settings, words, examples, chat_template, tokens, tokenizer=tokenizer, budget=budget
+        )
+        self._set(engine)
 
     @classmethod
     def from_config(

@@ -13,12 +13,15 @@ from promptpress._config.settings import plain_settings
 from promptpress._config.short_form import short_form_of
 from promptpress._core import DIALECTS, default_substitution
 from promptpress._engine.configured_engine import ConfiguredEngine
+from promptpress._engine.shot_fit import SHOT_COLUMNS, ShotFit, harness_limit, shot_fit_of
 from promptpress._errors.errors import template_error
 from promptpress._errors.remedies import of_examples
 from promptpress._io.as_table import as_table
 from promptpress.typing import ChatTemplateLike, TableLike, Tokens
 
 __all__ = ["engine_of_arguments"]
+
+_NO_BUDGET = {"max_seq_len": None, "fit": "harness", "reserve": 0, "fit_labels": "each"}
 
 
 def engine_of_arguments(
@@ -27,6 +30,9 @@ def engine_of_arguments(
     examples: TableLike | None,
     chat_template: ChatTemplateLike | None,
     tokens: Tokens | None,
+    *,
+    tokenizer: object,
+    budget: Mapping[str, Any],
 ) -> ConfiguredEngine:
     """Compile the arguments of `Renderer`, and so check them.
 
@@ -36,11 +42,23 @@ def engine_of_arguments(
         examples: The examples.
         chat_template: The chat template that makes texts of the messages.
         tokens: Texts of token ids.
+        tokenizer: The tokenizer that counts the tokens of a budget; None: there is no budget.
+        budget: The other arguments of a budget.
 
     Raises:
         TemplateError: If the configuration is wrong.
+        ImportError: As `load_tokenizer`.
+        OSError: As `load_tokenizer`.
+        ValueError: As `load_tokenizer`.
+        TypeError: As `load_tokenizer`.
 
     """
+    shot_names: dict[str, str] = {}
+    if tokenizer is not None and isinstance(settings["names"], Mapping):
+        # The core knows the names of its own columns.
+        shot_names = {name: other for name, other in settings["names"].items() if name in SHOT_COLUMNS}
+        core_names = {name: other for name, other in settings["names"].items() if name not in SHOT_COLUMNS}
+        settings = {**settings, "names": core_names or None}
     meta_template = settings["meta_template"]
     if isinstance(meta_template, str) and ":" in meta_template:
         settings = {**settings, "meta_template": meta_template_of(meta_template)}
@@ -66,7 +84,36 @@ def engine_of_arguments(
     engine = ConfiguredEngine(Configuration(settings, table, tokens), chat)
     if engine.core.labels is not None or engine.core.label_column is not None:
         engine.refuse_chat("ppl")
+    engine.fit = _shot_fit(engine, tokenizer, budget, shot_names)
     return engine
+
+
+def _shot_fit(
+    engine: ConfiguredEngine, tokenizer: object, budget: Mapping[str, Any], names: Mapping[str, str]
+) -> ShotFit | None:
+    """Return the budget that is asked for, or None."""
+    if tokenizer is None:
+        for name, value in budget.items():
+            if value != _NO_BUDGET[name]:
+                message = (
+                    f"{name}= counts tokens, and no tokenizer is given; give the model's tokenizer.json or its folder"
+                )
+                raise template_error("missing_key", "tokenizer", message)
+        return None
+    most = budget["max_seq_len"]
+    most = harness_limit(engine.settings) if most is None else most
+    if most is None:
+        message = "a tokenizer fits prompts to a number of tokens, and none is given"
+        raise template_error("missing_key", "max_seq_len", message)
+    if engine.core.wants_replies:
+        message = "the later prompts of a conversation hold the model's replies, so nobody knows what fits"
+        raise template_error("unsupported_mode", "max_seq_len", message)
+    from promptpress._tokens.encoder import Encoder  # noqa: PLC0415 - few renderers have a budget
+
+    counter = Encoder.of(tokenizer)
+    is_ppl = engine.core.labels is not None or engine.core.label_column is not None
+    arguments = {**budget, "max_seq_len": most}
+    return shot_fit_of(counter, engine.settings, names=names, is_ppl=is_ppl, **arguments)
 
 
 def _examples_table(examples: TableLike) -> pa.Table:

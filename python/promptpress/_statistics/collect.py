@@ -22,9 +22,10 @@ from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.row_errors import RowErrors
 from promptpress._io.as_table import as_reader, as_table
-from promptpress._io.tokenizer import TokenCounter, load_tokenizer, text_parts
+from promptpress._io.tokenizer import LoadedTokenizer, load_tokenizer, text_parts
 from promptpress._statistics.prefix_cache import CACHE_BLOCK, PrefixCaches
 from promptpress._statistics.statistics import LengthSummary, Statistics
+from promptpress._tokens.encoder import Encoder
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StreamLike, TableLike
 
@@ -48,6 +49,7 @@ _ORIGINS = pa.schema(
 )
 _COLUMNS = pa.schema([("column", pa.string()), ("bytes", pa.int64()), ("share", pa.float64())])
 _DUPLICATES = pa.schema([("requests", pa.int64()), ("first", pa.list_(pa.int64()))])
+_SHOTS = pa.schema([(name, pa.int64()) for name in ("n_shots", "requests", "truncated")])
 _HISTOGRAM = pa.schema([(name, pa.int64()) for name in ("start", "end", "requests")])
 
 
@@ -133,6 +135,8 @@ def collected(
         samples = samples if table is None else table
         if errors == "skip":
             statistics = _of_good_rows(engine, samples, counter, caches, left_out)
+        elif isinstance(engine, ConfiguredEngine) and engine.fit is not None:
+            statistics = _of_fitted(engine, samples, counter, caches)
         elif isinstance(engine, ConfiguredEngine) and engine.chat is None:
             statistics = _of_configuration(engine, samples, counter, caches)
         else:
@@ -151,7 +155,7 @@ def collected(
 class _Collector:
     """Collects the statistics of requests, batch by batch."""
 
-    def __init__(self, counter: TokenCounter | None, caches: PrefixCaches | None, *, is_json: bool) -> None:
+    def __init__(self, counter: LoadedTokenizer | None, caches: PrefixCaches | None, *, is_json: bool) -> None:
         self._counter = counter
         self._caches = caches
         self._is_json = is_json
@@ -252,7 +256,7 @@ class _Locator:
 
 
 def _of_template(
-    engine: TableEngine, samples: Any, counter: TokenCounter | None, caches: PrefixCaches | None
+    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
 ) -> Statistics:
     """Return the statistics of a Jinja or chat template's requests, whose origins aren't known."""
     engine.check_stream()
@@ -269,7 +273,7 @@ def _of_template(
 
 
 def _of_good_rows(
-    engine: TableEngine, samples: Any, counter: TokenCounter | None, caches: PrefixCaches | None, left_out: RowErrors
+    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None, left_out: RowErrors
 ) -> Statistics:
     """Return the statistics of the requests that can be rendered, whose origins aren't collected; keep the others."""
     engine.check_table()
@@ -281,6 +285,7 @@ def _of_good_rows(
     engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
     labels = engine.labels if table is None else engine.labels_of_table(table)
     collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator(labels)
+    shots: Counter[tuple[int, bool]] | None = None if _fit_of(engine) is None else Counter()
     run, first = engine.begin(options, labels), 0
     for batch in sliced(reader):
         for part in run.parts(pa.Table.from_batches([batch]), first):
@@ -292,13 +297,15 @@ def _of_good_rows(
             for requests in take_rows(part.prompts, kept) if len(kept) < len(part.prompts) else [part.prompts]:
                 collector.add(requests)
             locator.add_rows(part, numbers, kept)
+            if shots is not None:
+                shots.update(_shots_of(part, kept))
         first += batch.num_rows
     statistics = collector.statistics(first - left_out.rows, None, locator)
-    return replace(statistics, unrendered=left_out.rows)
+    return replace(statistics, unrendered=left_out.rows, shots=None if shots is None else _shots_table(shots))
 
 
 def _of_configuration(
-    engine: ConfiguredEngine, samples: Any, counter: TokenCounter | None, caches: PrefixCaches | None
+    engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
 ) -> Statistics:
     core = engine.core
     engine.check_table()
@@ -322,8 +329,54 @@ def _of_configuration(
     return collector.statistics(first, origins, locator)
 
 
+def _of_fitted(
+    engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
+) -> Statistics:
+    """Return the statistics of requests that are fitted to a budget, and how many examples they have."""
+    engine.check_table()
+    table = as_table(samples) if engine.core.label_column is not None else None
+    reader = as_reader(samples) if table is None else table.to_reader()
+    options = RenderOptions(spans="detailed" if engine.chat is None else False)
+    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
+    labels = engine.core.labels if table is None else engine.labels_of_table(table)
+    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator(labels)
+    origins: Counter[tuple[Any, ...]] = Counter()
+    shots: Counter[tuple[int, bool]] = Counter()
+    run, first = engine.begin(options, labels), 0
+    for batch in sliced(reader):
+        for part in run.parts(pa.Table.from_batches([batch]), first):
+            collector.add(part.prompts)
+            locator.add(part)
+            shots.update(_shots_of(part))
+            for span in part.spans.values.to_pylist() if part.spans is not None else ():
+                size = span["end"] - span["start"]
+                origins[span["source"], span["column"], span["example"] is not None, span["role"]] += size
+        first += batch.num_rows
+    statistics = collector.statistics(first, origins if engine.chat is None else None, locator)
+    return replace(statistics, shots=_shots_table(shots))
+
+
+def _fit_of(engine: TableEngine) -> Any:
+    """Return the budget of an engine; None if it has none."""
+    return engine.fit if isinstance(engine, ConfiguredEngine) else None
+
+
+def _shots_of(part: Any, kept: pa.Array | None = None) -> Iterator[tuple[int, bool]]:
+    """Return for some requests of a part how many examples each has, and whether it is too long still."""
+    columns = part.more if kept is None else [column.take(kept) for column in part.more]
+    return zip(*(column.to_pylist() for column in columns), strict=True)
+
+
+def _shots_table(shots: Counter[tuple[int, bool]]) -> pa.Table:
+    """Return the table of `Statistics.shots`."""
+    numbers = sorted({count for count, _ in shots}, reverse=True)
+    rows = [(count, shots[count, False] + shots[count, True], shots[count, True]) for count in numbers]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_SHOTS)
+    return pa.table(list(map(pa.array, columns)), schema=_SHOTS)
+
+
 def _of_rendered(
-    reader: pa.RecordBatchReader, column: str | None, counter: TokenCounter | None, caches: PrefixCaches | None
+    reader: pa.RecordBatchReader, column: str | None, counter: LoadedTokenizer | None, caches: PrefixCaches | None
 ) -> Statistics:
     name = PROMPT_COLUMN if column is None else column
     try:
@@ -370,15 +423,16 @@ def _shares(sizes: Counter[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
-def _token_counts(requests: pa.Array, counter: TokenCounter, *, is_json: bool) -> pa.Array:
+def _token_counts(requests: pa.Array, counter: LoadedTokenizer, *, is_json: bool) -> pa.Array:
     texts: list[str] = []
     ends: list[int | None] = []
     for request in requests.to_pylist():
         if request is not None:
             texts.extend(text_parts(request, is_json=is_json))
         ends.append(None if request is None else len(texts))
-    counts, totals, start = counter.count(texts), [], 0
+    totals: list[int | None] = []
+    counts, start = Encoder.of(counter).counts(texts, special=False), 0
     for end in ends:
-        totals.append(None if end is None else sum(counts[start:end]))
+        totals.append(None if end is None else sum(count or 0 for count in counts[start:end]))
         start = start if end is None else end
     return pa.array(totals, pa.uint64())

@@ -69,7 +69,7 @@ class PrefixCaches:
         options = RenderOptions.of((), order="prefix", errors=errors)
         schema = engine.output_schema(table.schema, options)
         for batch in ordered_batches(engine, table, options, is_silent=True):
-            cache.add(batch.column(len(schema) - 1))
+            cache.add(batch.column(len(schema) - 1 - len(engine.shot_fields)))
 
     def table(self) -> pa.Table:
         """Return the bytes of the requests and those that were found, a row for each order."""

@@ -140,6 +140,8 @@ def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
     tables += [_histogram(unit, lengths["histogram"]) for unit, lengths in units.items() if unit != "characters"]
     if statistics["by_origin"] is not None:
         tables += [_origins(statistics["by_origin"]), _columns(statistics["by_column"])]
+    if statistics["shots"] is not None:
+        tables.append(_shots(statistics["shots"]))
     if statistics["prefix_cache"] is not None:
         tables.append(_prefix_cache(statistics["prefix_cache"]))
     duplicates = _duplicates(statistics)
@@ -183,6 +185,15 @@ def _origins(origins: Sequence[Mapping[str, Any]]) -> _Table:
 def _columns(columns: Sequence[Mapping[str, Any]]) -> _Table:
     rows = [["(no column)" if row["column"] is None else row["column"], *_size(row)] for row in columns]
     return _Table("bytes by column", ["column", "bytes", "share"], rows, [row["share"] for row in columns])
+
+
+def _shots(counts: Sequence[Mapping[str, int]]) -> _Table:
+    total = sum(row["requests"] for row in counts)
+    rows = [[f"{row['n_shots']:,}", f"{row['requests']:,}", f"{row['truncated']:,}"] for row in counts]
+    title = "requests by the number of examples that fit, and those that are too long still"
+    return _Table(
+        title, ["examples", "requests", "too long"], rows, [row["requests"] / total for row in counts], texts=0
+    )
 
 
 def _prefix_cache(orders: Sequence[Mapping[str, Any]]) -> _Table:

@@ -78,6 +78,8 @@ class Statistics:
         prefix_cache: what a prefix cache finds of the requests' bytes: `order` (`"samples"`, and with a renderer
             `"prefix"`), `bytes`, `hit_bytes`, `share`, `cache_bytes` and `block_bytes`. None without `cache_bytes=`.
         unrendered: the number of samples that couldn't be rendered and are left out, with `errors="skip"`.
+        shots: for each number of examples (`n_shots`), how many `requests` have so many, and how many of them are
+            `truncated`: too long still. None without a renderer with `max_seq_len=`.
 
     Example:
         >>> import pyarrow as pa, promptpress as pp
@@ -104,6 +106,7 @@ class Statistics:
     shortest: pa.Table
     prefix_cache: pa.Table | None = None
     unrendered: int = 0
+    shots: pa.Table | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics as plain data, as `promptpress stats --json` writes them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import dropwhile
 from typing import Any, ClassVar, NamedTuple
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from promptpress._core import RenderError, TextEncoder, TokenRows
 from promptpress._errors.errors import render_error
-from promptpress._io.tokenizer import TokenCounter, load_tokenizer
+from promptpress._io.tokenizer import LoadedTokenizer, load_tokenizer
 from promptpress._tokens.fast import Fast
 from promptpress._tokens.pieces import Cutter, Pieces
 from promptpress._tokens.plain_data import PlainData
@@ -27,6 +27,9 @@ _PANIC = "PanicException"
 """The name of the library's exception for its own bugs, which is no `Exception`."""
 
 _MAX_MADE = 4
+# The library takes some hundred bytes for each token, and this many characters are enough for all threads.
+_MAX_BATCH_CHARACTERS = 1 << 20
+_MAX_BATCH_TEXTS = 4096
 _WORTH_LOADING = 1 << 18
 """The bytes of texts for which the core's engine is loaded: that takes as long as the library takes for some more."""
 
@@ -46,7 +49,7 @@ class Encoder:
 
     _made: ClassVar[dict[str, Encoder]] = {}
 
-    def __init__(self, counter: TokenCounter) -> None:
+    def __init__(self, counter: LoadedTokenizer) -> None:
         self.name = counter.name
         self.tokenizer = counter.tokenizer
         self.digest = counter.digest
@@ -82,7 +85,7 @@ class Encoder:
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Encoder, (TokenCounter(self.tokenizer, self.name, self.digest),)
+        return Encoder, (LoadedTokenizer(self.tokenizer, self.name, self.digest),)
 
     def encode(self, texts: pa.Array, special: bool | None, *, offsets: bool) -> Encoded:
         """Encode texts: by the core where it gives the library's ids, else by the library.
@@ -108,6 +111,18 @@ class Encoder:
         self._check(out, texts, offsets=offsets)
         return self._with_specials(out, special)
 
+    def ids(self, texts: Sequence[str], special: bool | None) -> list[list[int] | RenderError]:
+        """Return the ids of each text, or the error for one that the library fails on.
+
+        Args:
+            texts: The texts.
+            special: As for `encode`.
+
+        """
+        rows, errors, *_ = self.encode(pa.array(texts, pa.string()), special, offsets=False)
+        ids = rows.columns(None, False, None, "refuse", sorted(errors)).input_ids.to_pylist()
+        return [errors.get(row, of_row) for row, of_row in enumerate(ids)]
+
     def counts(self, texts: Sequence[str], special: bool | None) -> list[int | None]:
         """Return the number of tokens of each text; None for a text that the library fails on.
 
@@ -116,8 +131,10 @@ class Encoder:
             special: As for `encode`.
 
         """
-        rows = self.encode(pa.array(texts, pa.string()), special, offsets=False).rows
-        counts: list[int | None] = rows.columns(None, False, None, "refuse", []).n_tokens.to_pylist()
+        counts: list[int | None] = []
+        for batch in _batches(texts):
+            rows = self.encode(pa.array(batch, pa.string()), special, offsets=False).rows
+            counts += rows.columns(None, False, None, "refuse", []).n_tokens.to_pylist()
         return counts
 
     def _engine(self, texts: pa.Array, *, offsets: bool) -> TextEncoder | None:
@@ -256,6 +273,19 @@ def _filled(rows: TokenRows, numbers: Sequence[int], tokens: Sequence[Tokens | R
         else:
             rows.fill(row, of_row.ids, of_row.starts or (), of_row.ends or ())
     return Encoded(rows, errors, len(numbers), reason)
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        if batch and (characters + len(text) > _MAX_BATCH_CHARACTERS or len(batch) == _MAX_BATCH_TEXTS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(text)
+        characters += len(text)
+    if batch:
+        yield batch
 
 
 def _without_panic(

@@ -28,7 +28,7 @@ from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
-from promptpress._utils.token_counts import TokenCounts
+from promptpress._utils.encoded_requests import EncodedRequests
 
 __all__ = ["TokenEngine", "TokenRenderer", "token_engine"]
 
@@ -89,19 +89,24 @@ class TokenEngine(TableEngine):
             RenderError: If two columns would have one name.
 
         """
-        *others, prompt = self.inner.request_fields(schema)
+        *others, prompt = self.inner.request_fields(schema)[: -len(self.inner.shot_fields) or None]
         if not is_text(prompt.type) or self.inner.writes_json:
             message = (
                 "tokens are those of texts, and the requests are messages; output='text' writes them as one text, and "
                 "chat_template= as the text that a chat model gets"
             )
             raise template_error("unsupported_mode", "output", message)
-        fields = [*others, *self.settings.fields]
+        fields = [*others, *self.settings.fields, *self._shot_fields]
         for number, field in enumerate(fields):
             if any(field.name == other.name for other in fields[:number]):
                 message = f"two output columns would be called {field.name!r}; rename one by names="
                 raise render_error("duplicate_output_column", message, column=field.name, placed=False)
         return fields
+
+    @property
+    def _shot_fields(self) -> list[pa.Field]:
+        """The fields of a budget; where tokens are cut, `truncated` says so, and not that a prompt doesn't fit."""
+        return self.inner.shot_fields[: 1 if self.settings.cuts else None]
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
         """Return None: there are no prompts whose bytes spans would tell."""
@@ -162,8 +167,12 @@ class TokenEngine(TableEngine):
                 "nothing in them, or it is cut off"
             )
             warnings.warn(message, PromptWarning, stacklevel=callers_level())
-        self.inner.count_tokens(TokenCounts(run.requests, run.library, run.reason))
+        self.inner.count_tokens(EncodedRequests(run.requests, run.library, run.reason))
         self.last_run = self.inner.last_run
+
+    def shot_columns(self, part: RenderedRows | Part) -> list[Any]:
+        """Return the columns of a budget, of some requests of the other engine."""
+        return list(part.more[: len(self._shot_fields)]) if isinstance(part, Part) else []
 
     def fingerprint(self) -> str:
         """Return what is the same for all that writes the same tokens."""
@@ -332,7 +341,7 @@ class _TokenRun(Run):
             labels=part.labels,
             turns=part.turns,
             samples=part.samples,
-            more=[getattr(columns, name) for name in settings.columns],
+            more=[*(getattr(columns, name) for name in settings.columns), *self._engine.shot_columns(part)],
         )
 
     def _trained(

@@ -1,6 +1,7 @@
 """The checks, a file for each concern."""
 
 from promptpress._audit.checks.answers import Answers
+from promptpress._audit.checks.budgets import Budgets
 from promptpress._audit.checks.check import Check, ConfiguredCheck
 from promptpress._audit.checks.examples import OwnExamples
 from promptpress._audit.checks.growing_chats import GrowingChats
@@ -16,7 +17,7 @@ from promptpress._audit.checks.values import Nulls, OddCharacters
 
 CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (
     *(OwnExamples, Answers, Placeholders, TemplateTokens, MediaTags, SpecialTokens),
-    *(EmptyPrompts, EqualPrompts, EqualLabels, Lengths, DoubleBos, LastRole, Roles),
+    *(EmptyPrompts, EqualPrompts, EqualLabels, Lengths, Budgets, DoubleBos, LastRole, Roles),
     *(TrainedTokens, GrowingChats, TokenBorders),
     *(Nulls, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
 )

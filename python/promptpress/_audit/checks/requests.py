@@ -13,6 +13,7 @@ from promptpress._audit.codes import LIMITS
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.row_numbers import sorted_unique, take_column, without
 from promptpress._audit.subject import ConfiguredSubject, Subject
+from promptpress._tokens.encoder import Encoder
 from promptpress._utils import lazy_compute as pc
 
 __all__ = ["EmptyPrompts", "EqualLabels", "EqualPrompts", "Lengths"]
@@ -187,11 +188,13 @@ class Lengths(Check):
         assert counter is not None  # validated together with the limits
         totals = [0] * len(requests.prompts)
         for texts in requests.texts:
-            counts = counter.count(["" if text is None else text for text in texts.array.to_pylist()])
+            counts = Encoder.of(counter).counts(
+                ["" if text is None else text for text in texts.array.to_pylist()], special=False
+            )
             if texts.parents is None:
-                return pa.array(counts, pa.int64())
+                return pa.array([count or 0 for count in counts], pa.int64())
             for parent, count in zip(texts.parents.to_pylist(), counts, strict=True):
-                totals[parent] += count
+                totals[parent] += count or 0
         return pa.array(totals, pa.int64())
 
     def findings(self) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.shell.option_values import names, natural
 from promptpress._cli.shell.options import (
     ROWS,
+    add_budget,
     add_config,
     add_data,
     add_progress,
@@ -50,6 +51,7 @@ def _add_options(parser: ArgumentParser) -> None:
     errors = "a row that can't be rendered ends the run (raise, default), or is a finding and in no other check (skip)"
     checks.add_argument("--errors", choices=("raise", "skip"), help=errors)
     add_prompt_options(checks)
+    add_budget(parser)
     add_rows(parser.add_argument_group(ROWS))
 
     out = parser.add_argument_group("output")

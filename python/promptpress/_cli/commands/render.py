@@ -10,6 +10,7 @@ from promptpress._cli.shell.errors import ExitCode
 from promptpress._cli.shell.options import (
     OVERRIDES,
     ROWS,
+    add_budget,
     add_config,
     add_data,
     add_progress,
@@ -76,6 +77,8 @@ def _add_options(parser: ArgumentParser) -> None:
     prompts.add_argument("--shared", action="store_true", default=None, help=shared)
     hashes = "add a last column, hash: the first 16 bytes of each prompt's BLAKE3"
     prompts.add_argument("--hashes", action="store_true", default=None, help=hashes)
+    add_shared(prompts, "--tokenizer", help="count tokens for the budget with a tokenizer.json, its folder, or a model")
+    add_budget(parser)
     add_rows(parser.add_argument_group(ROWS), seed=False)
 
     add_execution(parser)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 
 from promptpress._cli.commands.command import Command
 from promptpress._cli.shell.option_values import natural, pattern, positive, row_numbers
-from promptpress._cli.shell.options import OVERRIDES, add_config, add_data, add_prompt_options, add_shared
+from promptpress._cli.shell.options import OVERRIDES, add_budget, add_config, add_data, add_prompt_options, add_shared
 from promptpress._cli.sources.jinja_options import add_jinja
 
 _DESCRIPTION = """\
@@ -40,6 +40,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_shared(display, "--tokenizer", "--color")
 
     add_prompt_options(parser.add_argument_group(OVERRIDES))
+    add_budget(parser)
     data = parser.add_argument_group("data and execution")
     add_shared(data, "--data-format", "--prompt-column", "--threads", "--quiet", "--traceback")
     parser.set_defaults(strict=False)

@@ -8,6 +8,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.shell.option_values import size
 from promptpress._cli.shell.options import (
     ROWS,
+    add_budget,
     add_config,
     add_data,
     add_progress,
@@ -38,6 +39,7 @@ def _add_options(parser: ArgumentParser) -> None:
     block = "bytes of a block of that cache (64, which are about 16 tokens)"
     measures.add_argument("--cache-block", type=size, metavar="N", help=block)
     add_prompt_options(measures)
+    add_budget(parser)
     add_rows(parser.add_argument_group(ROWS))
 
     how = parser.add_argument_group("execution")

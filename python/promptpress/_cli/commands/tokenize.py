@@ -9,6 +9,7 @@ from promptpress._cli.commands.render import EXIT_CODES, add_execution
 from promptpress._cli.shell.options import (
     OVERRIDES,
     ROWS,
+    add_budget,
     add_config,
     add_data,
     add_progress,
@@ -42,6 +43,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_shared(prompts, "--keep")
     add_prompt_options(prompts)
     prompts.add_argument("--index", metavar="NAME", help="add a first column: the sample's number, from 0")
+    add_budget(parser)
     add_rows(parser.add_argument_group(ROWS))
     add_execution(parser)
 

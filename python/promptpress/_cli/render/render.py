@@ -128,7 +128,7 @@ def render_samples(
     refuse_clash(writer, samples.schema, keep, arguments.config, added)
     schema = writer.output_schema(samples.schema, keep=keep)
     _refuse_index(arguments.index, Stamp(writer, schema, out.format, hashes=bool(arguments.hashes)).schema)
-    columns_after = len(options.fields())
+    columns_after = len(options.fields()) + len(engine_of(writer).shot_fields)
     schema = _schema(writer, samples, options)
     stamp = Stamp(writer, schema, out.format, hashes=bool(arguments.hashes), columns_after=columns_after)
     report_notes(renderer, samples.schema, arguments, held)

@@ -16,6 +16,7 @@ _PHRASES = {
     "last_turn=True needs": "--last-turn needs",
     "alone (last_turn=True)": "alone (--last-turn)",
     "max_tokens= allows": "--max-tokens allows",
+    "tokenizer= applies it": "render --tokenizer FILE applies it",
     "fewshot_docs: shots are drawn": "--examples: shots are drawn",
     "name it by column=": "--column names it",
     "name one by template=": "name one by --chat-argument template=NAME",
@@ -40,6 +41,7 @@ _OPTIONS = (
         "substitution",
         "system",
     ),
+    *("fit", "fit_labels", "max_seq_len", "reserve"),
     *("template", "tokenizer", "truncation", "unknown"),
 )
 """Arguments that are options of the same name."""

@@ -11,12 +11,15 @@ from promptpress._errors.file_errors import UsageError
 from promptpress._io.read.chosen_rows import RowChoice
 from promptpress._io.read.formats import FORMATS
 from promptpress._io.write.formats import OUT_FORMATS
-from promptpress.typing import Dialect, Mode, Output, RequestOrder, StringLayout, Substitution
+from promptpress.typing import Dialect, FitLabels, FitRule, Mode, Output, RequestOrder, StringLayout, Substitution
 
 EXAMPLES = "the rows that few-shot examples come from (the train split)"
 OVERRIDES = "prompts (these options override the configuration)"
 """The title of the group that `add_prompt_options` fills."""
 
+
+BUDGET_OPTIONS = ("max_seq_len", "fit", "reserve", "fit_labels")
+"""Options of `add_budget`, by their attributes, which are arguments of `Renderer` too."""
 
 ROWS = "some of the samples"
 """The title of the group that `add_rows` fills."""
@@ -140,6 +143,18 @@ def add_prompt_options(parser: OptionGroup) -> None:
     add("--dialect", choices=get_args(Dialect), help="the harness whose rules apply where harnesses differ")
     add("--strings", choices=get_args(StringLayout), help="the Arrow type of prompts")
     add("--limits", type=limits, metavar="A=N,B=N", help="upper limits: prompt_bytes=4000000, labels=10")
+
+
+def add_budget(parser: OptionParser) -> None:
+    """Add the options of a budget of tokens; `--tokenizer` is an option of its own."""
+    add = parser.add_argument_group("a budget of tokens, which --tokenizer counts").add_argument
+    most = "leave out examples until a prompt has at most N tokens; default: the configuration's max_seq_len"
+    add("--max-seq-len", type=natural, metavar="N", help=most)
+    rule = "the examples that are left out: by the harness's rule (harness, default), or from that end of the examples"
+    add("--fit", choices=get_args(FitRule), help=rule)
+    add("--reserve", type=natural, metavar="N", help="keep N of the tokens free for the answer; with --fit first, last")
+    of_labels = "ppl, with --fit first, last: all labels of a sample get the same examples (jointly), or not (each)"
+    add("--fit-labels", choices=get_args(FitLabels), help=of_labels)
 
 
 def add_rows(group: OptionGroup, *, seed: bool = True) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
+from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
 from promptpress._cli.sources.jinja_sources import chat_template
 from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template, with_template
+from promptpress._cli.sources.token_counter import token_counter
 from promptpress._config.files.arguments import arguments_of, has_meta_template, optional_model, required_model
 from promptpress._config.files.config_file import Config, read_config
 from promptpress._config.files.selection import Selection, choose_dataset
@@ -46,8 +48,12 @@ def renderer_of(
         options["examples"] = examples
     if getattr(arguments, "chat_template", None) is not None:
         options["chat_template"] = chat_template(arguments)
+    options |= _budget(arguments)
     try:
-        return promptpress.Renderer(**arguments_of(selection, model, options))
+        settings = arguments_of(selection, model, options)
+        if "tokenizer" in settings and not _is_fitted(settings):
+            del settings["tokenizer"]  # it only counts tokens
+        return promptpress.Renderer(**settings)
     except promptpress.TemplateError as error:
         usage = in_options_of_template(error) if arguments.config == TEMPLATE else None
         if usage is not None:
@@ -65,6 +71,27 @@ def renderer_of(
                 "a dataset's reader_cfg"
             ) from error
         raise
+
+
+def _budget(arguments: Namespace) -> dict[str, Any]:
+    """Return the arguments of a budget of tokens that the command line gives."""
+    options = {name: getattr(arguments, name, None) for name in BUDGET_OPTIONS}
+    options = {name: value for name, value in options.items() if value is not None}
+    tokenizer = getattr(arguments, "tokenizer", None)
+    if tokenizer is None:
+        option = first_given(arguments, options)
+        if option is not None:
+            raise UsageError(f"{option}: is of tokens; --tokenizer FILE counts them")
+        return {}
+    # A command without these options only counts.
+    return {**options, "tokenizer": token_counter(tokenizer)} if hasattr(arguments, "max_seq_len") else {}
+
+
+def _is_fitted(settings: Mapping[str, Any]) -> bool:
+    """Return true if arguments of `Renderer` say to how many tokens prompts are fitted, or otherwise ask for that."""
+    inferencer = settings.get("inferencer")
+    of_inferencer = inferencer.get("max_seq_len") if isinstance(inferencer, Mapping) else None
+    return of_inferencer is not None or any(settings.get(name) is not None for name in BUDGET_OPTIONS)
 
 
 def configuration(

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Container
 
 from promptpress._cli.shell.option_values import chat_argument, time
-from promptpress._cli.shell.options import OptionParser, first_given
+from promptpress._cli.shell.options import BUDGET_OPTIONS, OptionParser, first_given
 from promptpress._errors.file_errors import UsageError
 
 _TEMPLATE_OPTIONS = ("environment", "fallback", "now")
@@ -14,6 +14,7 @@ _CHAT_OPTIONS = ("column", "add_generation_prompt", "chat_argument")
 CONFIGURATION_OPTIONS = (
     *("template", "system", "shots", "shots_seed", "output_column", "examples", "model", "dataset", "model_abbr"),
     *("output", "roles", "mode", "labels", "substitution", "dialect"),
+    *BUDGET_OPTIONS,
 )
 """Options that decide how a configuration is rendered."""
 

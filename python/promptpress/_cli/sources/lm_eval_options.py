@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from promptpress._cli.shell.option_values import natural
-from promptpress._cli.shell.options import first_given
+from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
 from promptpress._errors.file_errors import UsageError
 
 _TASK_OPTIONS = ("num_fewshot", "fewshot_as_multiturn", "processed_docs", "system_instruction")
@@ -26,7 +26,8 @@ _OTHER_OPTIONS = (
         "jinja",
     ),
     *("column", "output", "roles", "mode", "labels", "substitution", "dialect", "strings", "system"),
-    *("add_generation_prompt", "where", "sample"),
+    *("add_generation_prompt", "where", "sample", "tokenizer"),
+    *BUDGET_OPTIONS,
 )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from promptpress._errors.file_errors import UsageError
-from promptpress._io.tokenizer import LOAD_ERRORS, TokenCounter, load_tokenizer
+from promptpress._io.tokenizer import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
 
 
-def token_counter(name: str) -> TokenCounter:
+def token_counter(name: str) -> LoadedTokenizer:
     """Load the tokenizer of a file, a folder or the local cache."""
     try:
         return load_tokenizer(name)

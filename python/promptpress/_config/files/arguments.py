@@ -7,8 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from promptpress._config.files.config_file import Config, content_of, read_config
-from promptpress._config.files.selection import SHORT_TEMPLATE, Selection, choose_dataset, choose_model
-from promptpress._config.from_harness import renderer_arguments
+from promptpress._config.files.selection import (
+    BUDGET_ARGUMENTS,
+    SHORT_TEMPLATE,
+    Selection,
+    choose_dataset,
+    choose_model,
+)
+from promptpress._config.from_harness import inform_of_max_seq_len, renderer_arguments
 from promptpress._config.short_form import SHORT_WORDS, short_form_of
 from promptpress._errors.file_errors import ConfigError, located
 from promptpress.typing import ConfigFile, ConfigLike
@@ -74,6 +80,11 @@ def arguments_of(selection: Selection, model: Mapping[str, Any] | None, override
     if selection.dataset is not None:
         return renderer_arguments(selection.dataset, model, **overrides)
     given = dict(selection.arguments or {})
+    budget = {name: given.pop(name) for name in BUDGET_ARGUMENTS if name in given}
+    if overrides.get("tokenizer") is not None:
+        overrides = {**budget, **overrides}
+    elif budget:
+        inform_of_max_seq_len()
     template = given.pop(SHORT_TEMPLATE, None)
     if template is not None or any(word in given for word in SHORT_WORDS):
         given = {"prompt_template": template, **given} if template is not None else given

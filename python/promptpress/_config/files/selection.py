@@ -23,7 +23,10 @@ SHORT_TEMPLATE = "template"
 _AUDIT = "audit"
 """The key for the findings to allow; no prompt depends on it."""
 
-_KEYS = (*RENDERER_ARGUMENTS, SHORT_TEMPLATE, *SHORT_WORDS)
+BUDGET_ARGUMENTS = ("max_seq_len", "fit", "reserve", "fit_labels")
+"""Arguments of `Renderer` that need a tokenizer, which no file names."""
+
+_KEYS = (*RENDERER_ARGUMENTS, *BUDGET_ARGUMENTS, SHORT_TEMPLATE, *SHORT_WORDS)
 _TEMPLATES = ("prompt_template", "ice_template")
 _PROMPT_PARTS: tuple[tuple[str, ...], ...] = (
     *(("infer_cfg", key) for key in ("prompt_template", "ice_template", "retriever", "reader_cfg")),

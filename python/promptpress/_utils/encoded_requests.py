@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["TokenCounts"]
+__all__ = ["EncodedRequests"]
 
 
 @dataclass(frozen=True)
-class TokenCounts:
+class EncodedRequests:
     """The requests of a run that were encoded, and by what.
 
     Args:

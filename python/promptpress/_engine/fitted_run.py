@@ -1,0 +1,371 @@
+"""Runs that leave out examples of a request until it fits a budget of tokens.
+
+A block of samples is rendered with all examples, as without a budget. The samples whose requests are too long are
+rendered once more with one example less, by a column that says which examples each sample has, and so on. At the end
+the requests are put into the samples' order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from promptpress._arrow.take import rows_in_any_order, take_rows
+from promptpress._arrow.to_pylist import to_pylist
+from promptpress._config.configuration import Configuration
+from promptpress._core import RenderedRows, RenderError
+from promptpress._engine.configured_run import ConfiguredRun
+from promptpress._engine.options import RenderOptions
+from promptpress._engine.run import Part
+from promptpress._engine.sample_numbers import sample_numbers
+from promptpress._engine.shot_fit import ShotFit
+from promptpress._engine.table_engine import CHOSEN_EXAMPLES
+from promptpress._errors.errors import ABOUT_THE_TABLE, of_row
+
+if TYPE_CHECKING:
+    from promptpress._engine.chat_stage import ChatStage
+
+__all__ = ["ExampleChoices", "FittedRun", "chosen_configuration", "with_examples"]
+
+_ROWS = 4096
+"""Samples that are rendered and counted together, so that memory doesn't grow with the table."""
+
+_KEPT_OF_RETRIEVERS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
+"""The keys of a retriever that don't say which examples it chooses."""
+
+
+def chosen_configuration(configuration: Configuration) -> tuple[Configuration, str]:
+    """Return a configuration that takes each sample's examples from a column, and the name of the column.
+
+    Args:
+        configuration: A configuration with examples.
+
+    """
+    column = configuration.core.index_column
+    if column is not None:
+        return configuration, column
+    retriever = dict(configuration.settings["retriever"] or {})
+    kept = {name: retriever[name] for name in _KEPT_OF_RETRIEVERS if name in retriever}
+    chosen = {"type": "IndexColumn", "column": CHOSEN_EXAMPLES, **kept}
+    return configuration.changed(retriever=chosen), CHOSEN_EXAMPLES
+
+
+class ExampleChoices:
+    """The examples that a configuration chooses for samples, by their positions.
+
+    Args:
+        configuration: The configuration.
+
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._drawn: pa.Array | None = None
+
+    def of_samples(self, table: pa.Table, first: int) -> list[list[int]]:
+        """Return the examples of each sample; none for a sample whose own list can't be read.
+
+        Args:
+            table: The samples.
+            first: How many samples came before.
+
+        """
+        core = self._configuration.core
+        if core.index_column is not None:
+            chosen = table.column(core.index_column).to_pylist()
+            return [examples if isinstance(examples, list) else [] for examples in chosen]
+        if not core.by_position:
+            choice = core.retrieve(1)
+            return [choice[0].as_py()] * len(table) if choice is not None else [[]] * len(table)
+        stop = first + len(table)
+        if self._drawn is None or stop > len(self._drawn):
+            # Each draw goes on from the sample before. Drawing for twice as many saves most of the repetition.
+            self._drawn = core.retrieve(stop if not first else 2 * stop)
+        assert self._drawn is not None
+        return list(self._drawn.slice(first, len(table)).to_pylist())
+
+
+@dataclass
+class _Sample:
+    """A sample whose requests don't all fit yet.
+
+    Args:
+        row: Its row in the part.
+        examples: The examples that are left.
+        open: The numbers of its requests, in the part, that have no final examples yet; in order.
+
+    """
+
+    row: int
+    examples: list[int]
+    open: list[int]
+
+
+@dataclass
+class _Requests:
+    """The final requests of a part.
+
+    Args:
+        renderings: The part, and its samples with fewer examples.
+        sources: The number of each request among those of all renderings.
+        shots: The number of examples of each request.
+        fits: Whether each request fits; None for one with an error.
+
+    """
+
+    renderings: list[RenderedRows | Part]
+    sources: list[int]
+    shots: list[int]
+    fits: list[bool | None]
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = len(self.sources)
+
+
+class FittedRun(ConfiguredRun):
+    """Renders samples by a configuration, with as many examples as fit.
+
+    Args:
+        configuration: The configuration.
+        chat: The chat template that makes texts of the messages.
+        labels: The labels of ppl; None in gen mode.
+        options: The columns next to the prompts.
+        first: How many samples an earlier run has rendered.
+        fit: The budget.
+        chosen: The result of `chosen_configuration` for the configuration.
+        counts: True to count the rows whose values are filled in.
+
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        chat: ChatStage | None,
+        labels: list[Any] | None,
+        options: RenderOptions,
+        first: int = 0,
+        *,
+        fit: ShotFit,
+        chosen: tuple[Configuration, str],
+        counts: bool = False,
+    ) -> None:
+        super().__init__(configuration, chat, labels, options, first, counts=counts)
+        self._fit = fit
+        self._chosen = chosen
+        self._choices = ExampleChoices(configuration)
+        self._column: str | None = None
+        if chat is None and configuration.core.settings["output"] != "text":
+            # The type of messages may depend on whether a sample can be without examples.
+            self.configuration, self._column = chosen
+        self._counted: ConfiguredRun | None = None
+        if fit.is_harness and chat is not None:
+            # The harness counts what the messages say, and not the text that a chat template makes of them.
+            self._counted = ConfiguredRun(configuration, None, labels, _plain(options), first)
+
+    def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
+        """Render the next samples, as `Run.parts`."""
+        step = max(table.num_rows if single else _ROWS, 1)
+        for start in range(0, max(table.num_rows, 1), step):
+            rows, number = table.slice(start, step), first + start
+            choices = self._choices.of_samples(rows, number)
+            if self._column is not None:
+                rows = with_examples(rows, self._column, choices)
+            counted = None if self._counted is None else self._counted.parts(rows, number, single=single)
+            for part in super().parts(rows, number, single=single):
+                of_counted = part if counted is None else next(counted)
+                offset = part.start - number
+                yield self._fitted(
+                    part, of_counted, rows.slice(offset, part.rows), choices[offset : offset + part.rows]
+                )
+
+    def _fitted(
+        self, part: RenderedRows | Part, counted: RenderedRows | Part, rows: pa.Table, choices: Sequence[list[int]]
+    ) -> Part:
+        """Return the requests of a part with as many examples as fit."""
+        samples = self._samples_of(part)
+        out = _Requests(
+            [part], list(range(len(samples))), [len(choices[row]) for row in samples], [None] * len(samples)
+        )
+        requests: list[list[int]] = [[] for _ in range(part.rows)]
+        for number, row in enumerate(samples):
+            requests[row].append(number)
+        lengths = self._lengths(counted.prompts, range(len(samples)))
+        pending = [_Sample(row, list(choices[row]), numbers) for row, numbers in enumerate(requests)]
+        pending = self._unsettled(pending, out, {number: (number, lengths[number]) for number in range(len(samples))})
+        while pending:
+            pending = self._shorter(pending, requests, rows, out, part.start)
+        return self._part(part, out)
+
+    def _samples_of(self, part: RenderedRows | Part) -> list[int]:
+        """Return the row of each request's sample in a part."""
+        return [int(number) - part.start for number in sample_numbers(part, self.times).to_pylist()]
+
+    def _unsettled(
+        self, pending: list[_Sample], out: _Requests, measured: dict[int, tuple[int, int | None]]
+    ) -> list[_Sample]:
+        """Settle the requests that fit or have no examples left; return the samples of which some are open.
+
+        Args:
+            pending: Samples with open requests.
+            out: Gets the settled requests.
+            measured: The number of a request in all renderings, and its tokens, keyed by its number in the part.
+
+        """
+        rest = []
+        for sample in pending:
+            is_last = not sample.examples or self._fit.drops is None
+            lengths = [measured[number][1] for number in sample.open]
+            fits = [length is None or length <= self._fit.limit for length in lengths]
+            settled = self._settled(fits, is_last=is_last)
+            for number, is_settled, does_fit in zip(sample.open, settled, fits, strict=True):
+                if is_settled:
+                    source, length = measured[number]
+                    out.sources[number], out.shots[number] = source, len(sample.examples)
+                    out.fits[number] = None if length is None else does_fit
+            sample.open = [number for number, is_settled in zip(sample.open, settled, strict=True) if not is_settled]
+            if sample.open:
+                rest.append(sample)
+        return rest
+
+    def _settled(self, fits: list[bool], *, is_last: bool) -> list[bool]:
+        """Say of each open request of a sample whether its examples are final.
+
+        Args:
+            fits: Whether each of them fits.
+            is_last: True if no example can be left out.
+
+        """
+        if is_last:
+            return [True] * len(fits)
+        if self._fit.labels == "jointly":
+            return [all(fits)] * len(fits)
+        if self._fit.labels == "in_turn":
+            # A label that is too long leaves out an example for itself and all that follow.
+            first = fits.index(False) if False in fits else len(fits)
+            return [number < first for number in range(len(fits))]
+        return fits
+
+    def _shorter(
+        self, pending: list[_Sample], requests: list[list[int]], rows: pa.Table, out: _Requests, start: int
+    ) -> list[_Sample]:
+        """Render samples with one example less; return those that still have open requests."""
+        for sample in pending:
+            sample.examples = self._fit.shorter(sample.examples)
+        configuration, column = self._chosen
+        numbers = pa.array([sample.row for sample in pending], pa.int64())
+        table = pa.table(
+            [pa.chunked_array(take_rows(values, numbers), values.type) for values in rows.columns], schema=rows.schema
+        )
+        table = with_examples(table, column, [sample.examples for sample in pending])
+        try:
+            parts = list(ConfiguredRun(configuration, self.chat, self.labels, self.options).parts(table, 0))
+            counted = parts
+            if self._counted is not None:
+                messages = ConfiguredRun(configuration, None, self.labels, _plain(self.options))
+                counted = list(messages.parts(table, 0))
+        except RenderError as error:
+            if error.row is None or error.code in ABOUT_THE_TABLE:
+                raise
+            raise of_row(error, start + pending[error.row].row) from error.__cause__
+        # Requests follow each other as in the part, sample after sample.
+        of_samples = [number for sample in pending for number in requests[sample.row]]
+        is_open = {number for sample in pending for number in sample.open}
+        measured: dict[int, tuple[int, int | None]] = {}
+        begin = 0
+        for part, of_counted in zip(parts, counted, strict=True):
+            of_part = of_samples[begin : begin + len(part.prompts)]
+            begin += len(of_part)
+            wanted = [index for index, number in enumerate(of_part) if number in is_open]
+            lengths = self._lengths(of_counted.prompts, wanted)
+            for index, length in zip(wanted, lengths, strict=True):
+                measured[of_part[index]] = (out.size + index, length)
+            out.renderings.append(part)
+            out.size += len(of_part)
+        return self._unsettled(pending, out, measured)
+
+    def _lengths(self, prompts: pa.Array, wanted: Sequence[int]) -> list[int | None]:
+        """Count the tokens of some requests; None where there is no request, because of an error."""
+        if len(wanted) < len(prompts):
+            prompts = rows_in_any_order(pa.chunked_array([prompts]), pa.array(wanted, pa.int64()))
+        texts = [_texts(value) for value in to_pylist(prompts)]
+        special: bool | None = True if self._fit.is_harness else None
+        flat = [text for of_request in texts if of_request is not None for text in of_request]
+        if self.chat is not None:
+            special = False
+            if self._fit.is_harness:
+                flat = self.chat.of_users(flat)
+        counts = iter(self._fit.counter.counts(flat, special))
+        return [None if of_request is None else _sum([next(counts) for _ in of_request]) for of_request in texts]
+
+    def _part(self, part: RenderedRows | Part, out: _Requests) -> Part:
+        """Return a part with the requests that were settled."""
+        base: Any = part
+        prompts, spans, hashes, errors = base.prompts, base.spans, base.hashes, base.errors
+        if len(out.renderings) > 1:
+            sources = pa.array(out.sources, pa.int64())
+            prompts, spans, hashes, errors = (
+                _chosen([getattr(rendering, name) for rendering in out.renderings], sources)
+                for name in ("prompts", "spans", "hashes", "errors")
+            )
+        has_prompt = prompts.is_valid().to_pylist()
+        shots = [count if has else None for count, has in zip(out.shots, has_prompt, strict=True)]
+        cut = [None if not has else fits is False for fits, has in zip(out.fits, has_prompt, strict=True)]
+        return Part(
+            part.start,
+            part.rows,
+            prompts,
+            errors,
+            labels=part.labels,
+            turns=part.turns,
+            samples=part.samples,
+            spans=spans,
+            hashes=hashes,
+            more=[pa.array(shots, pa.int32()), pa.array(cut, pa.bool_())],
+        )
+
+
+def _chosen(arrays: Sequence[Any], sources: pa.Array) -> Any:
+    """Return some rows of arrays that are put together; None if there are none."""
+    if arrays[0] is None:
+        return None
+    return rows_in_any_order(pa.chunked_array(list(arrays), arrays[0].type), sources)
+
+
+def with_examples(table: pa.Table, column: str, examples: Sequence[list[int]]) -> pa.Table:
+    """Return samples with a column of their examples, in the place of one of that name.
+
+    Args:
+        table: The samples.
+        column: The name of the column.
+        examples: The numbers of each sample's examples.
+
+    """
+    chosen = pa.array(examples, pa.list_(pa.int64()))
+    if column in table.column_names:
+        return table.set_column(table.column_names.index(column), column, chosen)
+    return table.append_column(column, chosen)
+
+
+def _plain(options: RenderOptions) -> RenderOptions:
+    """Return options with no column but the requests, and with errors where they are collected."""
+    return RenderOptions(errors="column" if options.collects_errors else "raise")
+
+
+def _texts(request: Any) -> list[str] | None:
+    """Return the texts of a request whose tokens are counted; None if there is no request, because of an error.
+
+    Messages are one text, as the harness prints a list of them; raw messages are a text each, that of their dict.
+    """
+    if request is None or isinstance(request, str):
+        return None if request is None else [request]
+    if any(isinstance(message, dict) and "content" in message for message in request):
+        return [str(message) for message in request]
+    return ["".join(message if isinstance(message, str) else message.get("prompt", "") for message in request)]
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    return None if None in counts else sum(count for count in counts if count is not None)
