@@ -37,9 +37,9 @@ def test_rows_that_cannot_be_rendered_are_a_finding(size: int) -> None:
     rows = [row for row in range(len(SAMPLES)) if row not in BAD]
     wanted = findings_by_code(renderer, SAMPLES.take(rows), **options)
     assert {"empty_prompt", "duplicate_samples", "straddling_token", "special_token"} <= set(wanted)
-    for code, found in wanted.items():
-        found["first_rows"] = found["first_rows"] and [rows[row] for row in found["first_rows"]]
-        assert code == "duplicate_samples" or findings[code] == found
+    for code, errors in wanted.items():
+        errors["first_rows"] = errors["first_rows"] and [rows[row] for row in errors["first_rows"]]
+        assert code == "duplicate_samples" or findings[code] == errors
     assert findings["duplicate_samples"]["first_rows"] == [0, 6]
     assert set(findings) == set(wanted)
 

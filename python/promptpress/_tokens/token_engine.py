@@ -327,9 +327,9 @@ class _TokenRun(Run):
         for row, count in columns.too_long:
             errors[row] = _too_long(count, settings)
         if errors and not self._collects_errors:
-            row = min(errors)
+            row, error = min(errors.items(), key=lambda item: item[0])
             number = sample_numbers(part, self.times)[row].as_py()
-            raise render_error(errors[row].code, errors[row].message, number) from None
+            raise render_error(error.code, error.message, number) from None
         self.requests += len(prompts) - columns.n_tokens.null_count
         self.untrained += columns.untrained
         texts = {row: row_error_text(error) for row, error in errors.items()}
