@@ -1,0 +1,109 @@
+"""Masks next to TRL's templates for training, which transformers traces: `make test-exports` installs both.
+
+TRL has a template for training beside that of many models, with `{% generation %}` blocks. Two things are compared:
+the mask `"generation"` of each of them, and the masks that promptpress makes of the templates that are served.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import promptpress as pp
+import pytest
+
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+from parts.small_tokenizers import small_tokenizer  # noqa: E402 - needs tokenizers
+
+TRAINING = "_training.jinja"
+SAME = {
+    "cohere": "assistant+end",
+    "llama3": "assistant+end",
+    **dict.fromkeys(
+        ("gemma", "gemma3", "lfm2", "lfm2_v2", "qwen2_5_vl", "qwen3_instruct_2507", "qwen3_vl"), "assistant+turn"
+    ),
+}
+"""The masks that train what TRL trains. The templates of other models train headers, too, or what comes after."""
+
+VARIABLES = {"bos_token": "<s>", "eos_token": "</s>"}
+WORDS = ("1+1?", "It is 2.", "naïve", "\n", " ", "So:\n\n", "日本", "🙂", "e\u0301", "x")
+CONTROL = re.compile(r"<[|\uff5ca-zA-Z/_]+[^<>\s'\"{}]*>|\[/?INST\]")
+
+
+def folder() -> Path:
+    spec = importlib.util.find_spec("trl")
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip("trl isn't installed", allow_module_level=True)
+    return Path(spec.submodule_search_locations[0], "chat_templates")
+
+
+def names() -> list[str]:
+    models = [path.name.removesuffix(TRAINING) for path in sorted(folder().glob(f"*{TRAINING}"))]
+    return [name for name in models if (folder() / f"{name}.jinja").exists()]
+
+
+def talks(seed: str) -> list[list[dict[str, str]]]:
+    """Conversations whose texts have no blanks at their ends, which many templates take away."""
+    rng = random.Random(seed)
+
+    def text() -> str:
+        return "".join(rng.choices(WORDS, k=rng.randint(1, 6))).strip() or "Hi"
+
+    out = []
+    for _ in range(16):
+        turns = [{"role": role, "content": text()} for _ in range(rng.randint(1, 3)) for role in ("user", "assistant")]
+        out.append([*([{"role": "system", "content": text()}] if rng.random() < 0.3 else []), *turns])
+    return out
+
+
+def tokenizer_of(*sources: str) -> Any:
+    """A tokenizer that knows the control tokens of some templates."""
+    tokenizer = tokenizers.Tokenizer.from_str(small_tokenizer("qwen").to_str())
+    marks = sorted({mark for source in sources for mark in CONTROL.findall(source)})
+    tokenizer.add_special_tokens([tokenizers.AddedToken(mark, normalized=False) for mark in marks])
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **VARIABLES)
+
+
+def traced(tokenizer: Any, template: str, talk: Any) -> tuple[list[int], list[bool]] | None:
+    """The ids and the mask of transformers; None where the template refuses the conversation."""
+    try:
+        row = tokenizer.apply_chat_template(
+            talk, chat_template=template, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+        )
+    except Exception:
+        return None
+    return row["input_ids"], [bool(trained) for trained in row["assistant_masks"]]
+
+
+@pytest.mark.parametrize("name", names())
+def test_masks_of_generation_blocks(name: str) -> None:
+    template = (folder() / f"{name}{TRAINING}").read_text(encoding="utf-8")
+    tokenizer = tokenizer_of(template)
+    chat, compared = pp.ChatTemplate(template, **VARIABLES), 0
+    for talk in talks(name):
+        wanted = traced(tokenizer, template, talk)
+        if wanted is not None:
+            compared += 1
+            row = chat.tokenize([{"messages": talk}], tokenizer, mask="generation").to_pylist()[0]
+            assert (row["input_ids"], row["assistant_masks"]) == wanted
+    assert compared or name == "llava_next"  # whose contents are lists
+
+
+@pytest.mark.parametrize("name", sorted({*SAME} & {*names()}))
+def test_masks_of_templates_that_are_served(name: str) -> None:
+    training, served = ((folder() / f"{name}{end}").read_text(encoding="utf-8") for end in (TRAINING, ".jinja"))
+    tokenizer = tokenizer_of(training, served)
+    chat, compared = pp.ChatTemplate(served, **VARIABLES), 0
+    for talk in talks(name):
+        wanted = traced(tokenizer, training, talk)
+        if wanted is None:
+            continue
+        row = chat.tokenize([{"messages": talk}], tokenizer, mask=SAME[name]).to_pylist()[0]
+        if row["input_ids"] == wanted[0]:
+            compared += 1
+            assert row["assistant_masks"] == wanted[1]
+    assert compared >= 8
