@@ -119,7 +119,7 @@ impl Encoder {
             _ => std::str::from_utf8(column.bytes(row)).ok(),
         };
         let rows = threads::map(chunks(&column), |rows| self.encode_rows(rows, &read, with_offsets));
-        Ok(TokenRows::joined(rows))
+        Ok(TokenRows::joined(rows, with_offsets))
     }
 
     fn encode_rows<'a>(

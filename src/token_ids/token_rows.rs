@@ -97,13 +97,13 @@ impl TokenRows {
     }
 
     /// Return the rows of several, one after the other.
-    pub(super) fn joined(mut parts: Vec<Self>) -> Self {
+    pub(super) fn joined(mut parts: Vec<Self>, with_spans: bool) -> Self {
         if parts.len() == 1 {
             return parts.swap_remove(0);
         }
-        let mut out = Self::new(parts.iter().any(|part| part.spans.is_some()));
+        let mut out = Self::new(with_spans);
         out.ids = concatenated(parts.iter().map(|part| part.ids.as_slice()).collect());
-        if out.spans.is_some() {
+        if with_spans {
             out.spans =
                 Some(concatenated(parts.iter().map(|part| part.spans.as_deref().unwrap_or_default()).collect()));
         }

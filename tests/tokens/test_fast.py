@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import tempfile
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
@@ -54,6 +56,13 @@ PARTS = (
     "\U0001fae8",  # of Unicode 15: left to the library
     "\ue000",
 )
+
+
+def load_tokenizer_of(config: dict[str, Any]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "tokenizer.json")
+        file.write_text(json.dumps(config), encoding="utf-8")
+        return load_tokenizer(file)
 
 
 def fast_of(tokenizer: Any) -> Fast:
@@ -179,6 +188,36 @@ def test_an_engine_that_differs_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
     of_library = fast.encoded
     monkeypatch.setattr(fast, "encoded", wrong)
     assert "differ from those of the library" in str(fast_of(small_tokenizer("gpt4")).reason)
+
+
+def test_tables_and_batches_without_rows() -> None:
+    renderer, tokenizer = pp.Renderer("{q}"), small_tokenizer("gpt4")
+    empty, full = (pa.record_batch({"q": pa.array(texts, pa.string())}) for texts in ([], ["the answer", "x"]))
+    options = {"tokenizer": tokenizer, "offsets": True}
+    assert renderer.tokenize(pa.table({"q": ["x"]}), **options).num_rows == 1
+    assert renderer.tokenize(pa.Table.from_batches([empty]), **options).column_names[-1] == "offsets"
+    batches = pa.RecordBatchReader.from_batches(empty.schema, [empty, full, empty, full])
+    assert renderer.stream(batches, tokenize=options).read_all().num_rows == 4
+
+
+def test_an_engine_that_panics_is_left_alone() -> None:
+    config = json.loads(small_tokenizer("blanks").to_str())
+    token = {"content": "▁", "single_word": True, "lstrip": False, "rstrip": False, "normalized": True}
+    config["normalizer"] = None
+    config["pre_tokenizer"] = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}
+    config["added_tokens"].append({**token, "id": config["model"]["vocab"]["▁"], "special": False})
+    tokenizer = Tokenizer.from_str(json.dumps(config))
+    assert fast_of(tokenizer).engine is None
+    texts = ["The quick brown fox."] * 3
+    ids = Encoder(load_tokenizer(tokenizer)).ids(texts, special=False)
+    assert ids == [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+
+
+def test_a_file_that_the_library_panics_on_is_no_tokenizer() -> None:
+    config = json.loads(small_tokenizer("blanks").to_str())
+    config["model"]["continuing_subword_prefix"] = "</w>"
+    with pytest.raises(ValueError, match="no tokenizer of the package"):
+        load_tokenizer_of(config)
 
 
 def test_a_difference_in_a_row_is_an_error() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from amounts import part_of
 from parts.small_tokenizers import KINDS, MARKS, WORDS, small_tokenizer
-from promptpress._io.tokenizer import load_tokenizer
+from promptpress._io.tokenizer import PANIC, load_tokenizer
 from promptpress._tokens import encoder, pieces
 from promptpress._tokens.anchors import anchors
 from promptpress._tokens.encoder import Encoder
@@ -166,7 +166,7 @@ def test_what_the_library_fails_on_is_an_error_of_its_row() -> None:
     samples = pa.table({"q": ["one", "<A>\n\n", "two"]})
     with pytest.raises(BaseException) as caught:  # noqa: PT011 - the library's own class is private
         tokenizer.encode("<A>\n\n")
-    assert caught.type.__name__ == encoder._PANIC
+    assert caught.type.__name__ == PANIC
     with pytest.raises(pp.RenderError, match="row 1: the library tokenizers fails on the text"):
         pp.Renderer("{q}").tokenize(samples, tokenizer)
     table = pp.Renderer("{q}").tokenize(samples, tokenizer, errors="column")

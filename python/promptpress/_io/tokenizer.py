@@ -13,7 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LOAD_ERRORS", "LoadedTokenizer", "load_tokenizer", "text_parts"]
+__all__ = ["LOAD_ERRORS", "PANIC", "LoadedTokenizer", "load_tokenizer", "text_parts"]
+
+PANIC = "PanicException"
+"""The name of the library's exception for its own bugs, which is no `Exception`."""
 
 LOAD_ERRORS = (ImportError, OSError, ValueError)
 """The errors of `load_tokenizer` whose messages are complete for users."""
@@ -94,7 +97,9 @@ def load_tokenizer(source: Any) -> LoadedTokenizer:
     if tokenizer is None:
         try:
             tokenizer = tokenizers.Tokenizer.from_str(text)
-        except Exception as error:  # the library has no exception class of its own
+        except BaseException as error:  # the library has no exception class of its own, and panics on some files
+            if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+                raise
             raise ValueError(f"{described}: no tokenizer of the package tokenizers: {error}") from None
         tokenizer.no_truncation()
         tokenizer.no_padding()

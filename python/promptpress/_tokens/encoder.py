@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from promptpress._core import RenderError, TextEncoder, TokenRows
 from promptpress._errors.errors import render_error
-from promptpress._io.tokenizer import LoadedTokenizer, load_tokenizer
+from promptpress._io.tokenizer import PANIC, LoadedTokenizer, load_tokenizer
 from promptpress._tokens.fast import Fast
 from promptpress._tokens.pieces import Cutter, Pieces
 from promptpress._tokens.plain_data import PlainData
@@ -23,8 +23,6 @@ _Encode = Callable[..., "list[Tokens | RenderError]"]
 """Encodes some texts, with or without offsets."""
 
 _AS_TEXT = "control tokens of data are encoded as text"
-_PANIC = "PanicException"
-"""The name of the library's exception for its own bugs, which is no `Exception`."""
 
 _MAX_MADE = 4
 # The library takes some hundred bytes for each token, and this many characters are enough for all threads.
@@ -303,7 +301,7 @@ def _without_panic(
     try:
         return encode(part)
     except BaseException as error:
-        if type(error).__name__ != _PANIC:
+        if type(error).__name__ != PANIC:
             raise
     if part.stop - part.start == 1:
         message = f"the library tokenizers fails on the text {texts[part.start][:80]!r}"
