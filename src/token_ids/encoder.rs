@@ -19,6 +19,12 @@ use crate::threads;
 /// The parts that each of several threads gets.
 const CHUNKS_OF_A_THREAD: usize = 4;
 
+/// The buffers that are kept from batch to batch.
+const MAX_BUFFERS: usize = 64;
+
+/// The ids that a buffer that is kept may hold.
+const MAX_BUFFER: usize = 1 << 21;
+
 /// The bytes for which another thread pays.
 const LEAST_BYTES: usize = 1 << 14;
 
@@ -46,6 +52,8 @@ pub struct Encoder {
     parts: Parts,
     offsets: OnceLock<Offsets>,
     workers: Mutex<Vec<Worker>>,
+    /// Memory for the ids of parts, which the system would have to clear anew for each batch.
+    buffers: Mutex<Vec<Vec<i32>>>,
 }
 
 /// The state that a thread keeps from text to text.
@@ -94,7 +102,7 @@ impl Beginning {
 impl Encoder {
     /// Make an encoder.
     pub fn new(parts: Parts) -> Self {
-        Self { parts, offsets: OnceLock::new(), workers: Mutex::default() }
+        Self { parts, offsets: OnceLock::new(), workers: Mutex::default(), buffers: Mutex::default() }
     }
 
     /// Tell the number of bytes that each token stands for, from which offsets follow; and whether texts are brought
@@ -118,8 +126,17 @@ impl Encoder {
             Some(nulls) if nulls.is_null(row) => None,
             _ => std::str::from_utf8(column.bytes(row)).ok(),
         };
-        let rows = threads::map(chunks(&column), |rows| self.encode_rows(rows, &read, with_offsets));
-        Ok(TokenRows::joined(rows, with_offsets))
+        let chunks = chunks(&column);
+        if let [rows] = chunks.as_slice() {
+            return Ok(self.encode_rows(rows.clone(), &read, with_offsets, Vec::new()));
+        }
+        let buffer = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let parts = threads::map(chunks, |rows| self.encode_rows(rows, &read, with_offsets, buffer()));
+        let joined = TokenRows::joined(&parts, with_offsets);
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        buffers.extend(parts.into_iter().map(|part| part.ids).filter(|ids| ids.capacity() <= MAX_BUFFER));
+        buffers.truncate(MAX_BUFFERS);
+        Ok(joined)
     }
 
     fn encode_rows<'a>(
@@ -127,9 +144,12 @@ impl Encoder {
         rows: Range<usize>,
         text: &(impl Fn(usize) -> Option<&'a str> + Sync),
         with_offsets: bool,
+        mut buffer: Vec<i32>,
     ) -> TokenRows {
         let mut worker = self.workers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        buffer.clear();
         let mut out = TokenRows::new(with_offsets);
+        out.ids = buffer;
         let mut before: Option<(&str, usize)> = None;
         for row in rows {
             let start = out.ids.len();

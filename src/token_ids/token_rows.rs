@@ -97,10 +97,7 @@ impl TokenRows {
     }
 
     /// Return the rows of several, one after the other.
-    pub(super) fn joined(mut parts: Vec<Self>, with_spans: bool) -> Self {
-        if parts.len() == 1 {
-            return parts.swap_remove(0);
-        }
+    pub(super) fn joined(parts: &[Self], with_spans: bool) -> Self {
         let mut out = Self::new(with_spans);
         out.ids = concatenated(parts.iter().map(|part| part.ids.as_slice()).collect());
         if with_spans {
@@ -110,7 +107,8 @@ impl TokenRows {
         out.rows.reserve_exact(parts.iter().map(|part| part.rows.len()).sum());
         let mut start = 0;
         for part in parts {
-            out.rows.extend(part.rows.into_iter().map(|(row, range)| (row, range.start + start..range.end + start)));
+            let moved = |(row, range): &(Row, Range<usize>)| (*row, range.start + start..range.end + start);
+            out.rows.extend(part.rows.iter().map(moved));
             start += part.ids.len();
         }
         out
