@@ -1,6 +1,6 @@
 """Token ids of conversations: `ChatTemplate.tokenize` next to engines that encode the finished texts.
 
-    .venv/bin/python benches/tokens.py --tokenizer FOLDER [--rows 20000] [--library-rows 2000] [--rounds 5]
+    .venv/bin/python benches/tokens.py --tokenizer FOLDER [--rows 20000] [--reference-rows 2000] [--rounds 5]
 
 Conversations have a system prompt and one question; those of "5 shots" have five questions with answers before it,
 which are the same in each. All ways are measured in turns, in seconds of the processor: `library` is the package
@@ -88,14 +88,14 @@ def mapped(folder: str, rows: pa.Table) -> Callable[[], Any] | None:
 def compare(options: argparse.Namespace, shots: int) -> None:
     """Measure all ways in turns, print their rates, and compare the ids."""
     samples, chat = conversations(options.rows, shots), pp.ChatTemplate(CHATML)
-    few = samples.slice(0, options.library_rows)
+    few = samples.slice(0, options.reference_rows)
     texts = chat.render(samples)["prompt"].combine_chunks()
     library = load_tokenizer(options.tokenizer).tokenizer
     whole = TextEncoder(library.to_str(), [], None, None)
     tokens = chat.tokenize(samples, options.tokenizer)["input_ids"]
-    listed = texts.slice(0, options.library_rows).to_pylist()
+    listed = texts.slice(0, options.reference_rows).to_pylist()
     wanted = [encoding.ids for encoding in library.encode_batch_fast(listed, add_special_tokens=False)]
-    assert tokens.slice(0, options.library_rows).to_pylist() == wanted
+    assert tokens.slice(0, options.reference_rows).to_pylist() == wanted
     ways: dict[str, tuple[int, Callable[[], Any]]] = {
         "library": (
             few.num_rows,
@@ -138,7 +138,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokenizer", required=True)
     parser.add_argument("--rows", type=int, default=20000)
-    parser.add_argument("--library-rows", type=int, default=2000)
+    parser.add_argument("--reference-rows", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     for shots in (SHOTS, 0):

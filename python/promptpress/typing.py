@@ -192,7 +192,7 @@ Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_
 """The harness, or the early design of meta templates, whose rules decide where they differ."""
 
 FitLabels: TypeAlias = Literal["each", "jointly"]
-"""Whether each label's request keeps as many examples as fit, or all of a sample keep the same."""
+"""As many examples as fit for each label's request, or the same for all labels of a sample."""
 
 FitRule: TypeAlias = Literal["harness", "first", "last"]
 """The examples that are left out of a prompt that is too long, by the harness's rule, or from one end of them."""

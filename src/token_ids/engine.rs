@@ -9,6 +9,6 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the engine says of a text that it can't encode. What it has appended until then doesn't count.
+    /// The engine's message for a text that it can't encode. Ids that it has appended until then don't count.
     fn encode(&self, text: &str, ids: &mut Vec<i32>) -> Result<(), String>;
 }

@@ -1,6 +1,6 @@
 //! The engine of the crates of `tokenizers` 1.0: a release candidate, so its versions are pinned exactly.
 //!
-//! If it has to go: the crate `tokenizers` 0.23 does the same at a thirtieth of the rate, with the same trait.
+//! If it has to go: the crate `tokenizers` 0.23 does the same, much slower, with the same trait.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,7 +33,7 @@ impl HubEngine {
     ///
     /// # Errors
     ///
-    /// What the crates say of one that they can't read.
+    /// The crates' message for one that they can't read.
     pub(super) fn load(json: &str) -> Result<Self, String> {
         let read = || {
             let mut config = serde_json::from_str(json).map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use super::engine::Engine;
 ///
 /// # Errors
 ///
-/// Why there is none: the tokenizer has a part that the engine doesn't know, or this build has no engine.
+/// The reason why there is none: the tokenizer has a part that the engine doesn't know, or this build has no engine.
 pub fn load(json: &str) -> Result<Box<dyn Engine>, String> {
     #[cfg(feature = "tokenizers")]
     return super::hub::HubEngine::load(json).map(|engine| Box::new(engine) as _);

@@ -21,7 +21,7 @@ TEXTS = ("The answer is", " 42", "Hello", "\n", " ", "  ", "naïve", "你好", "
 
 
 class Tokenizer:
-    """What the harness calls of a tokenizer of transformers, over one of the library `tokenizers`."""
+    """The methods of a tokenizer of transformers that the harness calls, over one of the library `tokenizers`."""
 
     padding_side = "right"
 

@@ -45,7 +45,7 @@ LABELS = ("A", "B", "C")
 
 
 class Tokenizer:
-    """What the harness calls of a tokenizer of transformers, over one of the library `tokenizers`."""
+    """The methods of a tokenizer of transformers that the harness calls, over one of the library `tokenizers`."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer

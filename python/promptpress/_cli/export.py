@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from promptpress._tokens.token_engine import TokenRenderer
 
 AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | TokenRenderer"
-"""What makes the prompts of an export, or their tokens."""
+"""The renderer of an export's prompts, or of their tokens."""
 
 _OPTIONS = {
     option: tuple(name for name, export in EXPORTS.items() if option in export.options)

@@ -41,8 +41,8 @@ class ModelClass:
     takes_meta_template: bool = True
     """False if the class ignores the meta template of its configuration."""
     counted_as: Literal["text", "chat"] | None = None
-    """How the class counts tokens: of the text with special tokens around it, or of one message of the user in its chat
-    template; None if it counts something else, or nothing."""
+    """The text whose tokens the class counts: the prompt with special tokens around it, or one message of the user in
+    its chat template; None if it counts something else, or nothing."""
 
     def meta_template(self, given: Any = None) -> Any:
         """Return the effective meta template for a configuration with the meta template `given`."""

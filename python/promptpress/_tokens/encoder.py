@@ -1,4 +1,4 @@
-"""A tokenizer that encodes texts in bulk into Arrow columns: the package `tokenizers`, with the user's own file."""
+"""Texts encoded in bulk: by the core where it gives the ids of the package `tokenizers`, else by that package."""
 
 from __future__ import annotations
 
@@ -251,14 +251,14 @@ class Encoded(NamedTuple):
     Args:
         rows: The tokens. Rows with errors are open.
         errors: The errors of texts that can't be encoded, keyed by the numbers of their rows.
-        library: The number of texts that the library has encoded, or has failed on.
-        reason: Why it has; None if it hasn't.
+        by_library: The number of texts that the library has encoded, or has failed on.
+        reason: The reason why it has; None if it hasn't.
 
     """
 
     rows: TokenRows
     errors: dict[int, RenderError]
-    library: int = 0
+    by_library: int = 0
     reason: str | None = None
 
 

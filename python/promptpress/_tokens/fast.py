@@ -67,7 +67,7 @@ class Fast:
         self.engine: TextEncoder | None = None
         """The engine; None if there is none."""
         self.reason = _unknown_part(tokenizer, self._added)
-        """Why there is none."""
+        """The reason why there is none."""
         if self.reason is None:
             self._load(anchors)
 

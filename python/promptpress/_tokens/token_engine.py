@@ -167,7 +167,7 @@ class TokenEngine(TableEngine):
                 "nothing in them, or it is cut off"
             )
             warnings.warn(message, PromptWarning, stacklevel=callers_level())
-        self.inner.count_tokens(EncodedRequests(run.requests, run.library, run.reason))
+        self.inner.count_tokens(EncodedRequests(run.requests, run.by_library, run.reason))
         self.last_run = self.inner.last_run
 
     def shot_columns(self, part: RenderedRows | Part) -> list[Any]:
@@ -281,10 +281,10 @@ class _TokenRun(Run):
         """The number of requests so far that have tokens."""
         self.untrained = 0
         """The number of those in which the mask trains nothing."""
-        self.library = 0
+        self.by_library = 0
         """The number of requests that the library has encoded."""
         self.reason: str | None = None
-        """Why it has encoded the last of them."""
+        """The reason why it has encoded the last of them."""
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
         """Render and encode the next samples, as `Run.parts`."""
@@ -316,7 +316,7 @@ class _TokenRun(Run):
         else:
             encoded = encoder.encode(prompts, special, offsets=has_offsets)
         errors = dict(encoded.errors)
-        self.library += encoded.library
+        self.by_library += encoded.by_library
         self.reason = encoded.reason or self.reason
         trained = None
         if settings.mask is not None:
