@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
-use super::compiled::{BoundConfig, CompiledConfig, conversations};
+use super::compiled::{BoundConfig, CompiledConfig, conversation_programs, conversations};
 use super::conversations::empty_replies;
 use super::input::{Batch, PythonCallbacks};
 use super::messages::SliceCache;
@@ -18,7 +18,7 @@ use super::rows::{any_may_need_substitution, any_needs_substitution, rows_that_n
 use super::substitution::InvolvedColumns;
 use super::values::value_at;
 use crate::error::{Kind, Result};
-use crate::plan::{Draws, Plan};
+use crate::plan::{Draws, Plan, Program};
 use crate::template::Template;
 use crate::threads;
 use crate::value::Value;
@@ -101,10 +101,16 @@ pub fn plans_differ(
     labels: &[Option<Value>],
     host: &dyn PythonCallbacks,
 ) -> Result<bool> {
-    if matches!(compiled.config.main(), Template::Turns(_) | Template::Chat(_)) || compiled.needs_texts() {
+    if compiled.needs_texts() {
         return Ok(true);
     }
     let schema = samples.schema();
+    // A conversation's requests put its texts together and are never searched for placeholders.
+    if let (Some(mine), Some(theirs)) =
+        (conversation_programs(compiled, &schema)?, conversation_programs(other, &schema)?)
+    {
+        return Ok(!same_programs(&mine, &theirs));
+    }
     let (mine, theirs) = (BoundConfig::new(compiled, &schema)?, BoundConfig::new(other, &schema)?);
     if let (Some(left), Some(right)) = (mine.constant_plans(), theirs.constant_plans()) {
         return Ok(!same(&left, &right));
@@ -335,9 +341,16 @@ impl Way<'_> {
 /// Return true if the two ways begin with the same plans. The texts of a row then differ only if a placeholder forms.
 fn same(left: &[Arc<Plan>], right: &[Arc<Plan>]) -> bool {
     let alike = |(left, right): (&Arc<Plan>, &Arc<Plan>)| {
-        left.request == right.request
-            && left.programs.len() == right.programs.len()
-            && left.programs.iter().zip(&right.programs).all(|(a, b)| a.ops == b.ops && a.literals == b.literals)
+        left.request == right.request && same_programs(&left.programs, &right.programs)
+    };
+    left.len() == right.len() && left.iter().zip(right).all(alike)
+}
+
+/// Return true if two lists of programs write the same texts where no placeholder forms.
+fn same_programs<P: std::borrow::Borrow<Program>>(left: &[P], right: &[P]) -> bool {
+    let alike = |(left, right): (&P, &P)| {
+        let (left, right) = (left.borrow(), right.borrow());
+        left.ops == right.ops && left.literals == right.literals
     };
     left.len() == right.len() && left.iter().zip(right).all(alike)
 }

@@ -8,6 +8,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from parts.filled_rows import check_last_run
 from test_explain import check_spans, messages_of
 
 Request = tuple[int, int | None, Any]
@@ -129,7 +130,11 @@ def check_divergence(settings: dict[str, Any], samples: pa.Table, allowed: set[s
         if any(isinstance(requests, Exception) for requests in mine):
             continue
         rows = [row for row, (filled, copied) in enumerate(zip(*both, strict=True)) if filled != copied]
-        divergence = pp.Renderer(**way).divergence(samples)
+        renderer = pp.Renderer(**way)
+        divergence = renderer.divergence(samples)
+        if way["substitution"] == "harness" and (way.get("inferencer") or {}).get("infer_mode") != "every":
+            renderer.render(samples)
+            check_last_run(renderer, divergence.to_pylist())
         assert divergence["row"].to_pylist() == rows
         for columns in divergence["columns"].to_pylist():
             # Of placeholders that overlap only the order of the columns decides.

@@ -16,6 +16,7 @@ from generators.strategies import Case, cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
+from parts.filled_rows import check_last_run
 from test_against_model import QUICK
 
 # Notes on odd configurations are no part of this.
@@ -71,15 +72,6 @@ def check(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None =
         ).read_all()
         check_last_run(renderer, divergent)
     return want
-
-
-def check_last_run(renderer: pp.Renderer, divergent: list[dict[str, Any]]) -> None:
-    """A run counts the rows that `divergence` finds, and names the first with its columns."""
-    filled = renderer.last_run
-    assert filled is not None
-    assert not filled.is_partial
-    first = (divergent[0]["row"], tuple(divergent[0]["columns"])) if divergent else (None, ())
-    assert (filled.rows, filled.first_row, filled.columns) == (len(divergent), *first)
 
 
 def chunked(samples: pa.Table, ends: list[int]) -> pa.Table:

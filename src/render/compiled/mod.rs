@@ -15,7 +15,7 @@ mod schema_binding;
 
 pub(in crate::render) use bound::BoundConfig;
 pub use config::CompiledConfig;
-pub(in crate::render) use conversation_requests::conversations;
+pub(in crate::render) use conversation_requests::{conversation_programs, conversations};
 pub(in crate::render) use examples::Examples;
 pub(in crate::render) use labels::label_text;
 pub use labels::{label_column, labels_of};

@@ -81,10 +81,10 @@ pub fn chat_requests(
     replies: Option<Replies>,
     host: &dyn PythonCallbacks,
 ) -> Result<Conversations> {
-    let mut chats = match shape(chat, batch)? {
+    let mut chats = match shape(chat, batch.schema_ref())? {
         ChatShape::Messages(column) => messages(batch, &column, host)?,
         ChatShape::Strings => {
-            for name in columns(chat, batch) {
+            for name in columns(chat, batch.schema_ref()) {
                 if let Some((index, field)) = batch.schema_ref().column_with_name(name) {
                     readable(field, batch.column(index))?;
                 }
@@ -126,23 +126,28 @@ pub fn chat_requests(
     Ok(requests.with(planner.plans, chats.parts, chats.origins))
 }
 
-/// Make the chats of entries: the template's lines for each entry, or its question and its answer.
-fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn PythonCallbacks) -> Result<Chats> {
-    let names = entries.table.schema_ref().fields().iter().map(|f| Arc::from(f.name().as_str()));
-    let fields = Columns::new(config, names, None)?;
-    let in_row = |error: Error| match error.location().row {
-        Some(entry) => error.at_row(entries.sample(entry)),
-        None => error,
-    };
+/// Return the programs of the texts of chats of a schema: those of an entry. A column of messages has none, because its
+/// texts are never searched for placeholders.
+///
+/// # Errors
+///
+/// `RenderError` for columns that make no chats.
+pub fn chat_programs(chat: &Chat, config: &Config, schema: &Schema) -> Result<Vec<Program>> {
+    match shape(chat, schema)? {
+        ChatShape::Messages(_) => Ok(Vec::new()),
+        ChatShape::Strings | ChatShape::Lists => {
+            let fields = Columns::new(config, columns(chat, schema).map(Arc::from), None)?;
+            entry_programs(chat, &fields)
+        }
+    }
+}
+
+/// Return the programs of an entry's texts: the template's lines, or the question; and then the answer.
+fn entry_programs(chat: &Chat, fields: &Columns) -> Result<Vec<Program>> {
     let column_index = |name: &str| fields.names.iter().position(|column| &**column == name);
-    let rows = entries.table.num_rows();
-    let lines: &[Line] = match &chat.lines {
-        Some(Ok(lines)) => lines,
-        Some(Err(error)) if rows > 0 => return Err(error.clone().into_render().at_row(entries.sample(0))),
-        _ => &[],
-    };
+    let lines = chat.lines.as_ref().and_then(|lines| lines.as_deref().ok()).unwrap_or_default();
     let mut programs: Vec<Program> =
-        lines.iter().map(|line| Program::new(&[Piece::new(line.text.clone())], &fields)).collect();
+        lines.iter().map(|line| Program::new(&[Piece::new(line.text.clone())], fields)).collect();
     if chat.lines.is_none() {
         let [question] = &*chat.input_columns else {
             return Err(Error::render(
@@ -160,12 +165,31 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn PythonCall
         })?));
     }
     let answer = chat.output_column.as_deref().and_then(column_index);
-    programs.push(answer.map_or_else(|| Program::new(&[], &fields), Program::field));
+    programs.push(answer.map_or_else(|| Program::new(&[], fields), Program::field));
+    Ok(programs)
+}
+
+/// Make the chats of entries: the template's lines for each entry, or its question and its answer.
+fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn PythonCallbacks) -> Result<Chats> {
+    let names = entries.table.schema_ref().fields().iter().map(|f| Arc::from(f.name().as_str()));
+    let fields = Columns::new(config, names, None)?;
+    let in_row = |error: Error| match error.location().row {
+        Some(entry) => error.at_row(entries.sample(entry)),
+        None => error,
+    };
+    let rows = entries.table.num_rows();
+    let lines: &[Line] = match &chat.lines {
+        Some(Ok(lines)) => lines,
+        Some(Err(error)) if rows > 0 => return Err(error.clone().into_render().at_row(entries.sample(0))),
+        _ => &[],
+    };
+    let programs = entry_programs(chat, &fields)?;
     let each = programs.len() as u32;
     let gold = each - 1;
     let values = Batch::new(&fields, &entries.table, host);
     let parts = fragments_of_programs(&values, vec![programs], std::iter::repeat_n(Some(0), rows), &Tokens::default());
-    let answer_text = chat.output_column.as_deref().filter(|_| answer.is_some()).map(field);
+    let has_answer = |name: &&str| fields.names.iter().any(|column| &**column == *name);
+    let answer_text = chat.output_column.as_deref().filter(has_answer).map(field);
     let question_text = chat.lines.is_none().then(|| chat.input_columns.first().map(|name| field(name))).flatten();
     let texts = question_text.into_iter().chain(lines.iter().map(|line| line.text.clone()));
     let texts = texts.chain([answer_text.unwrap_or_default().finalized()]).collect();
@@ -209,13 +233,13 @@ fn stays(text: &[u8]) -> bool {
 }
 
 /// Return the columns that the chat uses, in the table's order.
-fn columns<'b>(chat: &'b Chat, batch: &'b RecordBatch) -> impl Iterator<Item = &'b str> {
-    let fields = batch.schema_ref().fields().iter();
+fn columns<'s>(chat: &'s Chat, schema: &'s Schema) -> impl Iterator<Item = &'s str> {
+    let fields = schema.fields().iter();
     fields.map(|field| field.name().as_str()).filter(|name| chat.holds(name))
 }
 
 fn chat_columns(chat: &Chat, batch: &RecordBatch) -> Result<RecordBatch> {
-    let indices = columns(chat, batch).map(|name| batch.schema_ref().index_of(name));
+    let indices = columns(chat, batch.schema_ref()).map(|name| batch.schema_ref().index_of(name));
     indices
         .collect::<Result<Vec<_>, _>>()
         .and_then(|p| batch.project(&p))
@@ -226,9 +250,8 @@ fn is_messages(data_type: &DataType) -> bool {
     matches!(element_type(data_type), Some(DataType::Struct(_) | DataType::Null))
 }
 
-fn shape(chat: &Chat, batch: &RecordBatch) -> Result<ChatShape> {
-    let fields: Vec<&Field> =
-        batch.schema_ref().fields().iter().map(|f| &**f).filter(|f| chat.holds(f.name())).collect();
+fn shape(chat: &Chat, schema: &Schema) -> Result<ChatShape> {
+    let fields: Vec<&Field> = schema.fields().iter().map(|f| &**f).filter(|f| chat.holds(f.name())).collect();
     let all = |is: &dyn Fn(&DataType) -> bool| fields.iter().all(|f| !is_row_numbers(f) && is(f.data_type()));
     if all(&is_text) {
         return Ok(ChatShape::Strings);
@@ -298,7 +321,8 @@ fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
 
 /// Return the entries of list columns. Every null is refused, because the harness reads whole lists.
 fn zipped(chat: &Chat, batch: &RecordBatch) -> Result<Zipped> {
-    let columns = columns(chat, batch).map(|name| Ok((name, lists(batch, name)?))).collect::<Result<Vec<_>>>()?;
+    let columns =
+        columns(chat, batch.schema_ref()).map(|name| Ok((name, lists(batch, name)?))).collect::<Result<Vec<_>>>()?;
     let question = match &*chat.input_columns {
         [name] => columns.iter().find(|(column, _)| column == name),
         _ => None,

@@ -9,7 +9,7 @@ mod requests;
 mod turns;
 mod zipped;
 
-pub use chat::chat_requests;
+pub use chat::{chat_programs, chat_requests};
 pub use fragment_origins::FragmentOrigins;
 pub use requests::{Conversations, Replies, empty_replies};
-pub use turns::turn_requests;
+pub use turns::{turn_programs, turn_requests};

@@ -10,9 +10,10 @@ use super::fragment_origins::FragmentOrigins;
 use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Config, InferMode, Plan, Planner, build_turn_request};
+use crate::plan::{Columns, Config, InferMode, Plan, Planner, Program, build_turn_request};
 use crate::render::input::{Batch, PythonCallbacks, is_list, large_lists};
 use crate::render::rows::fragments_of_rows;
+use crate::role::Piece;
 use crate::template::Turns;
 
 const PAIR_COLUMNS: [&str; 2] = ["question", "answer"];
@@ -62,6 +63,20 @@ fn characters(column: &ArrayRef) -> Result<LargeListArray> {
     Ok(lists.finish())
 }
 
+fn pair_columns(config: &Config) -> Result<Columns> {
+    Columns::new(config, PAIR_COLUMNS.map(Arc::from), None)
+}
+
+/// Return the programs of the texts of a pair.
+///
+/// # Errors
+///
+/// `TemplateError` for a configuration that can't fill in these columns.
+pub fn turn_programs(turns: &Turns, config: &Config) -> Result<Vec<Program>> {
+    let columns = pair_columns(config)?;
+    Ok(turns.parts().into_iter().map(|text| Program::new(&[Piece::new(text.clone())], &columns)).collect())
+}
+
 /// Return the requests of the conversations of a batch whose first row is row `start`. `replies` are for
 /// [`InferMode::Every`].
 ///
@@ -77,7 +92,7 @@ pub fn turn_requests(
     host: &dyn PythonCallbacks,
 ) -> Result<Conversations> {
     let pairs = pairs(batch)?;
-    let columns = Columns::new(config, PAIR_COLUMNS.map(Arc::from), None)?;
+    let columns = pair_columns(config)?;
     let in_row = |error: Error| match error.location().row {
         Some(pair) => error.at_row(pairs.sample(pair)),
         None => error,
