@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 import pyarrow as pa
 
@@ -31,6 +31,7 @@ __all__ = [
     "FitLabels",
     "FitRule",
     "HuggingFaceDataset",
+    "JinjaOptions",
     "KeptColumns",
     "Label",
     "Mask",
@@ -205,6 +206,30 @@ Mode: TypeAlias = Literal["gen", "ppl"]
 
 Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json", "openai"]
 """The form of a request."""
+
+
+class JinjaOptions(TypedDict, total=False):
+    """Options of `JinjaTemplate` that replace those of its environment, by the names that `jinja2.Environment` has.
+
+    >>> options: JinjaOptions = {"undefined": "strict", "trim_blocks": True}
+    """
+
+    block_start_string: str
+    block_end_string: str
+    variable_start_string: str
+    variable_end_string: str
+    comment_start_string: str
+    comment_end_string: str
+    line_statement_prefix: str | None
+    line_comment_prefix: str | None
+    trim_blocks: bool
+    lstrip_blocks: bool
+    newline_sequence: Literal["\n", "\r\n", "\r"]
+    keep_trailing_newline: bool
+    extensions: Sequence[Literal["do", "loopcontrols"]]
+    undefined: Literal["default", "strict", "chainable", "debug"]
+    autoescape: bool
+
 
 KeptColumns: TypeAlias = Sequence[str] | Literal["all"]
 """The names of columns that are kept next to the prompts, or `"all"` for all of them."""

@@ -116,6 +116,17 @@ def test_options_of_templates() -> None:
         (2, "--chat-argument column: --column says it", ["--chat-template", ".", "--chat-argument", "column=q"]),
         (2, "--chat-argument x: is given twice", ["--chat-template", ".", "--chat-argument", "x=1", "x=2"]),
         (2, "--chat-argument tools: not valid JSON", ["--chat-template", ".", "--chat-argument", "tools=[1"]),
+        (
+            2,
+            "--jinja-option trim_block: there is no such option",
+            ["--jinja", "{{ q }}", "--jinja-option", "trim_block=1"],
+        ),
+        (2, "--jinja-option source: there is no such option", ["--jinja", "{{ q }}", "--jinja-option", "source=x"]),
+        (2, "--jinja-option undefined: 'no' is not one of", ["--jinja", "{{ q }}", "--jinja-option", "undefined=no"]),
+        (2, "--jinja-option extensions: not valid JSON", ["--jinja", "{{ q }}", "--jinja-option", "extensions=[do]"]),
+        (2, "--jinja-option now: --now says it", ["--jinja", "{{ q }}", "--jinja-option", "now=1"]),
+        (2, "--jinja-option: goes with --jinja", ["--chat-template", ".", "--jinja-option", "undefined=strict"]),
+        (2, "--jinja-option: goes with --jinja", ["--template", "{q}", "--jinja-option", "undefined=strict"]),
         (3, "has no chat template 'rag'", ["--chat-template", ".", "--chat-argument", "template=rag"]),
         (2, "--column: goes with conversations", ["--template", "{q}", "--chat-template", ".", "--column", "q"]),
         (2, "--dataset: says how a configuration is rendered", ["--chat-template", ".", "--dataset", "all"]),
@@ -215,6 +226,14 @@ def test_arguments_of_chat_templates() -> None:
     assert prompts()[0] == "<s><user>Hi."
     assert render(*arguments, 'think={"a": [1]}') == 0
     assert prompts()[0] == "<s><user>Hi.\n[{'a': [1]}]"
+
+
+def test_options_of_the_environment() -> None:
+    arguments = ["--jinja", "[[ q ]] {{ q }} [[ gone ]]\n", "--data", "test.jsonl", "--quiet", "--jinja-option"]
+    options = ["variable_start_string=[[", 'variable_end_string="]]"', "keep_trailing_newline=true", "undefined=debug"]
+    assert render(*arguments, *options) == 0
+    text = json.loads(Path("test.jsonl").read_text(encoding="utf-8").splitlines()[0])["q"]
+    assert prompts()[0] == text + " {{ q }} {{ gone }}\n"
 
 
 def test_a_chat_template_after_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pyarrow as pa
+
 NAMES = ["q", "r", "n", "b", "f", "xs", "ns", "d", "ds", "missing", "empty"]
 TEXTS = ["", "a", "A", "abc", " ", "\n", "</think>", "é", "1", "ß x"]
 FILTERS = [
@@ -52,6 +54,20 @@ LIST_FILTERS = [
     "reject('none')",
 ]
 ENDS = ["", "", "", "", "\n", "  "]
+
+SCHEMA = pa.schema([
+    ("q", pa.string()),
+    ("r", pa.string()),
+    ("n", pa.int64()),
+    ("b", pa.bool_()),
+    ("f", pa.float64()),
+    ("xs", pa.list_(pa.string())),
+    ("ns", pa.list_(pa.int64())),
+    ("d", pa.struct([("k", pa.string()), ("z", pa.int64())])),
+    ("ds", pa.list_(pa.struct([("k", pa.string())]))),
+    ("empty", pa.null()),
+])  # fmt: skip
+"""The columns of `rows`."""
 
 
 class Templates:

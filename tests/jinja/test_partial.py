@@ -6,12 +6,11 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 pytest.importorskip("jinja2")
 
-from generators.random_templates import Templates, rows
+from generators.random_templates import SCHEMA, Templates, rows
 from models.jinja_model import Bailed, BailError, Values, run
 from promptpress._jinja.compiler.builder import Builder
 from promptpress._jinja.compiler.compile import Compiled, compile_columns
@@ -19,18 +18,6 @@ from promptpress._jinja.compiler.program import Program
 from promptpress._jinja.compiler.values import NeedsKeyError
 from promptpress._jinja.reference import Reference
 
-SCHEMA = pa.schema([
-    ("q", pa.string()),
-    ("r", pa.string()),
-    ("n", pa.int64()),
-    ("b", pa.bool_()),
-    ("f", pa.float64()),
-    ("xs", pa.list_(pa.string())),
-    ("ns", pa.list_(pa.int64())),
-    ("d", pa.struct([("k", pa.string()), ("z", pa.int64())])),
-    ("ds", pa.list_(pa.struct([("k", pa.string())]))),
-    ("empty", pa.null()),
-])  # fmt: skip
 COLUMNS = tuple(SCHEMA.names)
 
 

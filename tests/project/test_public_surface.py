@@ -55,7 +55,7 @@ PUBLIC = {
     "promptpress.run": ("main",),
     "promptpress.transformers": ("apply_chat_template", "backend", "disable", "enable"),
     "promptpress.typing": (
-        *("ArrowArrayExportable", "ArrowStreamExportable", "HuggingFaceDataset", "PyArrowDataset"),
+        *("ArrowArrayExportable", "ArrowStreamExportable", "HuggingFaceDataset", "JinjaOptions", "PyArrowDataset"),
         *("PolarsLazyFrame", "StreamingHuggingFaceDataset"),
         *("ChatTemplateLike", "Columns", "ConfigFile", "ConfigLike", "Path", "Rows", "StreamLike", "TableLike"),
         *(

@@ -181,8 +181,9 @@ def show_command(arguments: Namespace, row: int) -> str:
             words.append(json.dumps(value, ensure_ascii=False))
         else:
             words += value if isinstance(value, list) else [str(value)]
-    if arguments.chat_argument:
-        words += ["--chat-argument", *(f"{name}={value}" for name, value in arguments.chat_argument)]
+    for name in ("chat_argument", "jinja_option"):
+        if given := getattr(arguments, name):
+            words += [option_name(name), *(f"{key}={value}" for key, value in given)]
     return " ".join(map(_quoted, [*words, "--row", str(row)]))
 
 

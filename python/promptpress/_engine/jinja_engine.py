@@ -73,7 +73,9 @@ class JinjaEngine(TemplateEngine):
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments["strings"], arguments["names"])
-        self.reference = Reference(arguments["source"], arguments["environment"], arguments["now"])
+        self.reference = Reference(
+            arguments["source"], arguments["environment"], arguments["now"], arguments["options"]
+        )
         self._variables = _variables(self.reference)
         # A clock that isn't read makes no difference between two templates.
         self.arguments = arguments if _CLOCK in self._variables else {**arguments, "now": None}
@@ -178,13 +180,15 @@ class JinjaEngine(TemplateEngine):
         return self.arguments == other.arguments
 
     def __hash__(self) -> int:
-        names = self.arguments["names"]
-        return hash((*(self.arguments[name] for name in _HASHED), None if names is None else tuple(names.items())))
+        names, options = self.arguments["names"], self.arguments["options"]
+        hashed = (self.arguments[name] for name in _HASHED)
+        return hash((*hashed, tuple(options.items()), None if names is None else tuple(names.items())))
 
     def __repr__(self) -> str:
         """Return the arguments that were given, as in a call."""
         given = {name: value for name, value in self.arguments.items() if value != _DEFAULTS.get(name)}
         source = given.pop("source", "")
+        given |= given.pop("options")
         return ", ".join([repr(source), *(f"{name}={value!r}" for name, value in given.items())])
 
 

@@ -59,6 +59,7 @@ def of_jinja_template(arguments: Mapping[str, Any]) -> str:
         "source": arguments["source"],
         "environment": arguments["environment"],
         "now": None if now is None else now.isoformat(),
+        **arguments["options"],
     }
     return _hex("jinja template", parts)
 

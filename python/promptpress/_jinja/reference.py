@@ -32,6 +32,7 @@ class Reference:
         source: The template.
         environment_name: One of `ENVIRONMENTS`.
         now: The clock of `strftime_now`; None: the time of this call.
+        options: As for `environment`.
         is_marked: As for `environment`.
 
     Raises:
@@ -48,10 +49,16 @@ class Reference:
     __slots__ = ("_compiled", "_tree", "environment", "names_read", "source")
 
     def __init__(
-        self, source: str, environment_name: str = "jinja2", now: datetime | None = None, *, is_marked: bool = False
+        self,
+        source: str,
+        environment_name: str = "jinja2",
+        now: datetime | None = None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        is_marked: bool = False,
     ) -> None:
         self.source = source
-        self.environment: BoundedEnvironment = environment(environment_name, now, is_marked=is_marked)
+        self.environment: BoundedEnvironment = environment(environment_name, now, options, is_marked=is_marked)
         self._compiled: Template | None = None
         BUDGET.start(steps=COMPILE_STEPS)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -14,9 +14,13 @@ from promptpress._engine.ordered_rendering import render_table
 from promptpress._engine.template_engine import checked_output, warn_of_file_name
 from promptpress._errors.errors import template_error
 from promptpress._jinja.compiler.compile import outlook
+from promptpress._jinja.sandbox.environment_options import changed_options
 from promptpress._jinja.sandbox.environments import ENVIRONMENTS
 from promptpress._renderers.template_renderer import TemplateRenderer
-from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail, StringLayout, TableLike
+from promptpress.typing import JinjaOptions, KeptColumns, RequestOrder, RowPolicy, SpanDetail, StringLayout, TableLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["JinjaTemplate"]
 
@@ -45,15 +49,22 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         names: Another name for the output column `prompt`: `{"prompt": ...}`.
         strings: Arrow layout of the texts: `"string"`, `"large_string"` or `"string_view"`.
         now: The clock that `strftime_now` reads. None: the time when the template is made.
+        options: Options of `jinja2.Environment` that replace the environment's own: `trim_blocks`, `lstrip_blocks`,
+            `keep_trailing_newline`, `newline_sequence`; `undefined` (`"default"`, `"strict"`, `"chainable"` or
+            `"debug"`); the delimiters, such as `variable_start_string`; `extensions` (`"do"`, `"loopcontrols"`), added
+            to the environment's; and `autoescape`, under which Jinja2 renders all rows.
 
     Raises:
-        TemplateError: If Jinja2 can't compile the template, an argument isn't one of those above, or `"refuse"` would
-            refuse each row.
+        TemplateError: If Jinja2 can't compile the template, an argument or option isn't one of those above, or
+            `"refuse"` would refuse each row.
 
     >>> import pyarrow as pa
     >>> template = JinjaTemplate("Q: {{ question.strip() }}\nA:")
     >>> template.render(pa.table({"question": [" 1+1=? ", "2+2=?"]}))["prompt"].to_pylist()
     ['Q: 1+1=?\nA:', 'Q: 2+2=?\nA:']
+    >>> template = JinjaTemplate("Q: << question >>", variable_start_string="<<", variable_end_string=">>")
+    >>> template.render(pa.table({"question": ["1+1=?"]}))["prompt"].to_pylist()
+    ['Q: 1+1=?']
 
     """
 
@@ -69,6 +80,7 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         names: Mapping[str, str] | None = None,
         strings: StringLayout = "string",
         now: datetime | None = None,
+        **options: Unpack[JinjaOptions],
     ) -> None:
         _check("source", source, str)
         _one_of("environment", environment, tuple(ENVIRONMENTS))
@@ -81,6 +93,7 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
             "fallback": fallback,
             **checked_output(names, strings),
             "now": datetime.now() if now is None else now,
+            "options": changed_options(environment, options),
         }
         warn_of_file_name(source, "open the file and give its text")
         self._set(JinjaEngine(arguments))

@@ -122,11 +122,11 @@ def pairs(text: str) -> dict[str, str]:
     return columns
 
 
-def chat_argument(text: str) -> tuple[str, str]:
+def named_value(text: str) -> tuple[str, str]:
     """Parse a name and its value, which stays a text.
 
     Example:
-        >>> chat_argument("enable_thinking=false")
+        >>> named_value("enable_thinking=false")
         ('enable_thinking', 'false')
 
     """

@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Container
 
-from promptpress._cli.shell.option_values import chat_argument, time
+from promptpress._cli.shell.option_values import named_value, time
 from promptpress._cli.shell.options import BUDGET_OPTIONS, OptionParser, first_given
 from promptpress._errors.file_errors import UsageError
 
 _TEMPLATE_OPTIONS = ("environment", "fallback", "now")
+_OWN_OPTIONS = ("jinja_option",)
 _CHAT_OPTIONS = ("column", "add_generation_prompt", "chat_argument")
 CONFIGURATION_OPTIONS = (
     *("template", "system", "shots", "shots_seed", "output_column", "examples", "model", "dataset", "model_abbr"),
@@ -18,7 +19,7 @@ CONFIGURATION_OPTIONS = (
 )
 """Options that decide how a configuration is rendered."""
 
-JINJA_OPTIONS = ("jinja", "chat_template", *_TEMPLATE_OPTIONS, *_CHAT_OPTIONS)
+JINJA_OPTIONS = ("jinja", "chat_template", *_TEMPLATE_OPTIONS, *_OWN_OPTIONS, *_CHAT_OPTIONS)
 
 
 def add_jinja(parser: OptionParser) -> None:
@@ -37,13 +38,21 @@ def add_jinja(parser: OptionParser) -> None:
     add(
         "--chat-argument",
         metavar="NAME=VALUE",
-        type=chat_argument,
+        type=named_value,
         nargs="+",
         action="extend",
         help="another argument of the chat template, as JSON or text: enable_thinking=false, tools=[...]",
     )
     rules = "the rules to render by; default: jinja2, or transformers for a chat template"
     add("--environment", choices=("jinja2", "transformers", "lm_eval"), help=rules)
+    add(
+        "--jinja-option",
+        metavar="NAME=VALUE",
+        type=named_value,
+        nargs="+",
+        action="extend",
+        help="an option of Jinja2's environment, as JSON or text: trim_blocks=true, undefined=strict",
+    )
     fallback = "rows that no program renders exactly: jinja2 (default) renders them, refuse makes them errors"
     add("--fallback", choices=("jinja2", "refuse"), help=fallback)
     add("--now", type=time, metavar="TIME", help="the clock of strftime_now: 2026-01-31T09:00; default: the time now")
@@ -62,6 +71,7 @@ def has_jinja_source(arguments: Namespace, allowed: Container[str] = ()) -> bool
     config = arguments.config if getattr(arguments, "template", None) is None else "--template"
     if jinja is None and chat is None:
         _refuse(arguments, (*_TEMPLATE_OPTIONS, *_CHAT_OPTIONS), "goes with --jinja or --chat-template")
+        _refuse(arguments, _OWN_OPTIONS, "goes with --jinja")
         return False
     if jinja is not None:
         for other in filter(None, (config, chat and "--chat-template")):
@@ -69,6 +79,7 @@ def has_jinja_source(arguments: Namespace, allowed: Container[str] = ()) -> bool
         _refuse(arguments, _CHAT_OPTIONS, "goes with --chat-template")
         _refuse(arguments, of_configurations, "says how a configuration is rendered, and there is a Jinja template")
         return True
+    _refuse(arguments, _OWN_OPTIONS, "goes with --jinja")
     if config:
         _refuse(arguments, ("column",), f"goes with conversations, and {config} says what messages are")
         return False

@@ -17,6 +17,8 @@ from promptpress._cli.sources.template_option import warn_of_backslash_n
 from promptpress._config.bounded_file import read_bytes
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, UsageError
+from promptpress._errors.suggestions import did_you_mean
+from promptpress.typing import JinjaOptions
 
 if TYPE_CHECKING:
     from promptpress import ChatTemplate, JinjaTemplate
@@ -25,6 +27,7 @@ _MAX_FILE_BYTES = 1 << 24
 _TAG_START = re.compile(r"\{[{%#]")
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 _SUFFIXES = (".jinja", ".jinja2", ".j2")
+_JINJA_OPTIONS = ("environment", "fallback", "now", "strings")
 _CHAT_TEMPLATE_OPTIONS = ("column", "add_generation_prompt", "environment", "fallback", "now", "strings")
 
 
@@ -37,10 +40,21 @@ def template_of(arguments: Namespace, allowed: Container[str] = ()) -> JinjaTemp
         return None
     if arguments.jinja is None:
         return chat_template(arguments)
-    options = _given(arguments, ("environment", "fallback", "now", "strings"))
+    given = _named_values("--jinja-option", arguments.jinja_option, _JINJA_OPTIONS)
+    for name in given:
+        if name not in JinjaOptions.__annotations__:
+            hint = did_you_mean(name, JinjaOptions.__annotations__)
+            raise UsageError(f"--jinja-option {name}: there is no such option of an environment{hint}")
+    options = given | _given(arguments, _JINJA_OPTIONS)
     source = _source(arguments.jinja)
     path = arguments.jinja if source is not arguments.jinja else ""
-    template: JinjaTemplate = _make(_public("JinjaTemplate", "--jinja"), "--jinja", path, source, options)
+    make = _public("JinjaTemplate", "--jinja")
+    try:
+        template: JinjaTemplate = _make(make, "--jinja", path, source, options)
+    except promptpress.TemplateError as error:
+        if error.path not in given:
+            raise
+        raise UsageError(f"--jinja-option {error}") from error
     engine_of(template).runner.noted = True  # the command itself reports the rows that Jinja2 rendered
     return template
 
@@ -50,26 +64,35 @@ def chat_template(arguments: Namespace) -> ChatTemplate:
     path = arguments.chat_template
     if not Path(path).exists():
         raise ConfigError(f"--chat-template {path}: no such file or folder")
-    options: dict[str, Any] = {}
-    for name, text in arguments.chat_argument or ():
-        if name in _CHAT_TEMPLATE_OPTIONS:
-            raise UsageError(f"--chat-argument {name}: {option_name(name)} says it")
-        if name in options:
-            raise UsageError(f"--chat-argument {name}: is given twice")
-        options[name] = _value(name, text)
+    options = _named_values("--chat-argument", arguments.chat_argument, _CHAT_TEMPLATE_OPTIONS)
     options |= _given(arguments, _CHAT_TEMPLATE_OPTIONS)
     make = _public("ChatTemplate", "--chat-template").from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)
     return template
 
 
-def _value(name: str, text: str) -> Any:
-    """Parse a value as JSON; any other text is the value itself, unless it begins like JSON."""
+def _named_values(option: str, given: list[tuple[str, str]] | None, others: Container[str]) -> dict[str, Any]:
+    """Return the values of an option that takes names with values; `others` are names that have an option each."""
+    values: dict[str, Any] = {}
+    for name, text in given or ():
+        if name in others:
+            raise UsageError(f"{option} {name}: {option_name(name)} says it")
+        if name in values:
+            raise UsageError(f"{option} {name}: is given twice")
+        values[name] = _value(option, name, text)
+    return values
+
+
+def _value(option: str, name: str, text: str) -> Any:
+    """Parse a value as JSON; any other text is the value itself, unless it begins like JSON.
+
+    Delimiters of Jinja begin like JSON and are none.
+    """
     try:
         return json.loads(text)
     except ValueError as error:
-        if text[:1] in ("{", "[", '"'):
-            raise UsageError(f"--chat-argument {name}: not valid JSON: {error}") from None
+        if text[:1] in ("{", "[", '"') and not name.endswith("_string"):
+            raise UsageError(f"{option} {name}: not valid JSON: {error}") from None
         return text
 
 

@@ -158,6 +158,8 @@ def _evaluate(
     reference: Reference, machine: Machine, names: Mapping[str, Any], after: Callable[[Machine, Any], Any] | None
 ) -> None:
     engine = _guarded(reference.environment)
+    if engine.autoescape:
+        raise BailError("autoescape, which changes the text of values", 1)
     context = new_context(engine, None, {}, vars=None, shared=False, globals=engine.globals)
     scope = Scope(machine, names, engine)
     tree = reference.ast()

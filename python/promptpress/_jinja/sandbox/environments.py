@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 from _string import formatter_field_name_split  # type: ignore[import-not-found]  # as Formatter does
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import update_wrapper
 from string import Formatter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from jinja2 import BaseLoader, StrictUndefined, nodes, pass_eval_context
+from jinja2 import BaseLoader, nodes, pass_eval_context
 from jinja2.exceptions import SecurityError
 from jinja2.exceptions import TemplateError as EngineError
-from jinja2.ext import Extension, loopcontrols
+from jinja2.ext import Extension
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 
@@ -23,6 +23,7 @@ from promptpress._errors.errors import template_error
 from promptpress._jinja.sandbox.bounded import BoundedEnvironment
 from promptpress._jinja.sandbox.bounded_regex import substituted
 from promptpress._jinja.sandbox.bounds import charge_text, weigh
+from promptpress._jinja.sandbox.environment_options import engine_options
 from promptpress._jinja.sandbox.guarded_calls import read
 from promptpress._utils.marks import MARKS
 
@@ -124,17 +125,20 @@ def _nested_templates(template: str) -> Iterator[str]:
         yield from _nested_templates(spec)
 
 
-def environment(name: str, now: datetime | None = None, *, is_marked: bool = False) -> BoundedEnvironment:
+def environment(
+    name: str, now: datetime | None = None, options: Mapping[str, Any] | None = None, *, is_marked: bool = False
+) -> BoundedEnvironment:
     r"""Make the environment in which an engine compiles and renders templates.
 
     Args:
         name: "jinja2": `jinja2.Environment()`. "transformers": that of `apply_chat_template`. "lm_eval": that of
             `lm_eval.utils.apply_template`.
         now: The clock of `strftime_now`; None: the time of this call.
+        options: The result of `changed_options`; None: the engine's own.
         is_marked: Whether `MARKS` stand around the text of each `{% generation %}` block.
 
     Raises:
-        TemplateError: If there is no engine of that name.
+        TemplateError: If there is no engine of that name, or Jinja2 refuses the delimiters.
 
     >>> environment("lm_eval").from_string("{{ x|regex_replace('a+', 'b') }}\n").render(x="caat")
     'cbt\n'
@@ -144,27 +148,30 @@ def environment(name: str, now: datetime | None = None, *, is_marked: bool = Fal
     if make is None:
         message = f"expected one of {', '.join(map(repr, ENVIRONMENTS))}, found {name!r}"
         raise template_error("unknown_name", "environment", message)
-    made = make(datetime.now() if now is None else now)
+    try:
+        made = make(datetime.now() if now is None else now, engine_options(name, options or {}))
+    except AssertionError as error:
+        raise template_error("template_syntax", "environment", f"Jinja2 refuses the delimiters: {error}") from error
     if is_marked:
         made.add_extension(_MarkedGeneration)  # takes the tag from the one before
     made.guard()
     return made
 
 
-def _lm_eval(_now: datetime) -> BoundedEnvironment:
-    made = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+def _lm_eval(_now: datetime, options: dict[str, Any]) -> BoundedEnvironment:
+    made = Environment(**options)
     # The harness passes the class itself, so loading another template fails with a message that depends on it.
     made.loader = cast("BaseLoader", BaseLoader)
     made.filters["regex_replace"] = regex_replace
     return made
 
 
-def _transformers(now: datetime) -> BoundedEnvironment:
+def _transformers(now: datetime, options: dict[str, Any]) -> BoundedEnvironment:
     @_named("strftime_now")
     def strftime_now(format: str) -> str:  # noqa: A002 - a template may give it by name
         return now.strftime(format)
 
-    made = BoundedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
+    made = BoundedEnvironment(**{**options, "extensions": [_Generation, *options["extensions"]]})
     made.filters["tojson"] = plain_json
     made.globals.update(
         raise_exception=_raise_exception, strftime_now=strftime_now, dict=_DictMaker(), namespace=_GuardedNamespace
@@ -172,8 +179,8 @@ def _transformers(now: datetime) -> BoundedEnvironment:
     return made
 
 
-ENVIRONMENTS: dict[str, Callable[[datetime], BoundedEnvironment]] = {
-    "jinja2": lambda _now: Environment(),
+ENVIRONMENTS: dict[str, Callable[[datetime, dict[str, Any]], BoundedEnvironment]] = {
+    "jinja2": lambda _now, options: Environment(**options),
     "transformers": _transformers,
     "lm_eval": _lm_eval,
 }
