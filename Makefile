@@ -28,6 +28,8 @@ DASK := .venv-dask
 EXPORTS := .venv-exports
 HARNESS := .venv-harness
 JINJA := .venv-jinja
+# Suites of tests that others wrote: a folder each.
+SUITES := $(JINJA)/suites
 VIEW := .venv-view
 DOCS := .venv-docs
 ADVISORIES := .venv-advisories
@@ -106,8 +108,8 @@ test-exports: $(EXPORTS)/.built ## exports read back by the code of OpenAI, Lite
 test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCompass, AISBench and OpenICL
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness $(PARALLEL) $(HARNESS_ARGS)
 
-test-jinja: $(JINJA)/.requirements $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval
-	PYTHONPATH=$(abspath python) $(JINJA)/bin/python -m pytest tests/jinja_engines tests/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
+test-jinja: $(JINJA)/.requirements $(SUITES)/.jinja2 $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval, and those of Jinja2's tests
+	PYTHONPATH=$(abspath python) PROMPTPRESS_SUITES=$(abspath $(SUITES)) $(JINJA)/bin/python -m pytest tests/jinja_engines tests/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
 
 test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
 	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \
@@ -264,6 +266,15 @@ $(HARNESS)/.requirements: requirements/harness.txt requirements/harness-tests.tx
 	@touch $@
 
 # lm-eval declares more than its templates need.
+# Where it can't be had, the tests that need it are reported as skipped.
+$(SUITES)/.jinja2: $(JINJA)/.requirements
+	mkdir -p $(SUITES)/jinja2
+	$(JINJA)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --dest $(SUITES) \
+	    $$(grep -i '^jinja2==' requirements/jinja.txt) \
+	  && tar -xzf $(SUITES)/jinja2-*.tar.gz -C $(SUITES)/jinja2 --strip-components 1 \
+	  || echo "the tests of Jinja2 can't be had here" >&2
+	touch $@
+
 $(JINJA)/.requirements: requirements/jinja.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/jinja.txt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
-from wheels.interpreters import at_hand, supported
+from wheels.interpreters import at_hand, suits, supported
 
 PROJECT = Path(__file__).resolve().parents[2]
 SMOKE = Path(__file__).with_name("smoke.py")
@@ -46,6 +47,8 @@ def wheel_of_sdist(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.mark.parametrize("version", INTERPRETERS)
 def test_installs_and_works(version: str, origin: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     package = request.getfixturevalue(origin)
+    if not suits(version, package.name):
+        pytest.skip(f"{package.name} isn't for {version}")
     environment = tmp_path / "venv"
     subprocess.run([INTERPRETERS[version], "-m", "venv", str(environment)], check=True)
     python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -66,9 +69,10 @@ def test_which_versions_were_at_hand() -> None:
     assert INTERPRETERS
 
 
-def test_one_wheel_is_for_all_versions(wheel: Path) -> None:
+def test_what_the_wheel_is_for(wheel: Path) -> None:
     python, abi, platform = wheel.stem.split("-")[-3:]
-    assert (python, abi) == ("cp310", "abi3")
+    # One wheel for all versions with the lock; without it, one for 3.14 and one for all from 3.15 on.
+    assert (python, abi) in {("cp310", "abi3"), ("cp314", "cp314t"), ("cp315", "abi3.abi3t")}
     if os.environ.get("PROMPTPRESS_PLATFORM"):
         assert os.environ["PROMPTPRESS_PLATFORM"] in platform.split(".")
 
@@ -84,6 +88,22 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
     assert [name for name in there - modules if not re.search(r"/_core\.[\w.-]*(so|pyd)$", name)] == []
     around = {name.split("/", 1)[1] for name in names if not name.startswith("promptpress/")}
     assert {"METADATA", "entry_points.txt", "licenses/LICENSE", "purelib/promptpress_backend.pth"} <= around
+
+
+def test_the_wheel_lists_what_it_is_made_of(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if "/sboms/" in name)
+    listed = json.loads(archive.read(name))
+    assert (listed["bomFormat"], listed["metadata"]["component"]["name"]) == ("CycloneDX", "promptpress")
+    crates = {component["name"]: component["version"] for component in listed["components"]}
+    manifest = (PROJECT / "Cargo.toml").read_text(encoding="utf-8")
+    section = manifest.split("[dependencies]")[1].split("\n[")[0]
+    direct = re.findall(r"^([\w-]+) = ", section, re.MULTILINE)
+    assert set(direct) <= crates.keys(), set(direct) - crates.keys()
+    locked = (PROJECT / "Cargo.lock").read_text(encoding="utf-8")
+    for crate, version in crates.items():
+        assert f'name = "{crate}"\nversion = "{version}"' in locked, crate
+    assert all(component.get("purl", "").startswith("pkg:cargo/") for component in listed["components"])
 
 
 def test_what_the_wheel_says_of_itself(wheel: Path) -> None:
