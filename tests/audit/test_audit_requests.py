@@ -22,6 +22,8 @@ def test_empty_prompts(output):
     samples = table(["x", "", " \n\u3000", ".", None])
     assert rows(findings_by_code(pp.Renderer("{q}", output=output), samples), "empty_prompt") == [1, 2]
     assert "empty_prompt" not in findings_by_code(pp.Renderer("Q:{q}", output=output), samples)
+    blank = table(["x", " " * 64])
+    assert rows(findings_by_code(pp.Renderer("{q}", output=output), blank), "empty_prompt") == [1]
     talk = [{"role": "system", "content": "{a}"}, {"role": "user", "content": "{q}"}]
     samples = table(["", "x", "", " "], ["", "", "y", "\t"])
     assert rows(findings_by_code(pp.Renderer(talk, output=output), samples), "empty_prompt") == [0, 3]

@@ -6,6 +6,7 @@ import json
 import pickle
 import sys
 import threading
+import types
 from typing import Any
 
 import pyarrow as pa
@@ -294,3 +295,18 @@ def test_variables_that_transformers_cannot_pass_on(name: str) -> None:
     with pytest.raises(pp.TemplateError, match=f"^{name}: transformers raises a TypeError"):
         ChatTemplate("{{ messages }}", **{name: True})
     ChatTemplate("{{ messages }}", environment="jinja2", **{name: True})
+
+
+def test_functions_are_tools_by_their_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """transformers makes the schemas; here a module stands for it, so that none need be installed."""
+    utils = types.ModuleType("transformers.utils")
+    utils.get_json_schema = lambda function: {"name": function.__name__, "parameters": ()}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "transformers", types.ModuleType("transformers"))
+    monkeypatch.setitem(sys.modules, "transformers.utils", utils)
+
+    def weather() -> None:
+        """Say what the weather is."""
+
+    chat = ChatTemplate("{{ tools }}", tools=[weather, {"name": "clock"}])
+    table = pa.table({"messages": [[{"role": "user", "content": "Hi"}]]})
+    assert chat.render(table)["prompt"].to_pylist() == ["[{'name': 'weather', 'parameters': ()}, {'name': 'clock'}]"]
