@@ -130,8 +130,8 @@ configurations, each on a table of its own: {result["rows"]:,} requests, compare
 
 After a fork, and with forks while other threads render, `tests/engine/test_processes.py` has children render the same
 bytes.
-Python without its lock (free-threaded) isn't tried here: its wheels (cp314t, and abi3t from 3.15 on) are made and tested in
-.github/workflows/wheels.yml.
+Python without its lock (free-threaded) isn't tried here: its wheels (cp314t, and abi3t from 3.15 on) are made and
+tested in .github/workflows/wheels.yml.
 """
 
 
