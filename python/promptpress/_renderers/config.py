@@ -126,6 +126,8 @@ def load_config(path: str | os.PathLike[str]) -> LoadedConfig:
             else:
                 chosen = selection.choose_dataset(config, None)
                 arguments = _renderer_arguments(chosen.arguments)
+                if chosen.format_prompt is not None and not chosen.format_prompt.has_choices:
+                    arguments = chosen.format_prompt.arguments({})
                 if chosen.dataset is not None:
                     datasets = {str(chosen.dataset.get("abbr") or _stem(file)): chosen.dataset}
         elif not datasets and isinstance(config.value, Mapping) and "infer_cfg" in config.value:
