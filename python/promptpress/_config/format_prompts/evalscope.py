@@ -19,7 +19,8 @@ from promptpress._errors.file_errors import ConfigError
 
 __all__ = ["evalscope_prompt"]
 
-_QUESTION = "question"
+_QUESTION, _EXAMPLES = "question", "fewshot"
+_FEW_SHOT = "few_shot_prompt_template"
 _CATEGORY = "llm"
 _CHOSEN_BY_CODE = {"AGIEval": "the subset", "MMMLU": "the language"}
 """Benchmarks whose code chooses another template by the sample, and what it goes by; one sample can't show that."""
@@ -55,6 +56,10 @@ def evalscope_prompt(path: str, value: Mapping[str, Any]) -> FormatPrompt | None
         raise ConfigError(f"{path}: meta.{key}: has no field, so EvalScope's code makes the prompts of the samples")
     if _QUESTION not in fields and fields & {CHOICES, LETTERS}:
         raise ConfigError(f"{path}: meta.{key}: has {{{CHOICES}}} or {{{LETTERS}}}, but no {{{_QUESTION}}}")
+    if key == _FEW_SHOT and _EXAMPLES not in fields:
+        raise ConfigError(
+            f"{path}: meta.{key}: has no {{{_EXAMPLES}}}, so EvalScope's code has another rule for examples"
+        )
     if fields != {_QUESTION} and all(piece.is_field for piece in pieces):
         raise ConfigError(f"{path}: meta.{key}: has no text, so the sample can't show what stands for its fields")
     chosen_by = _CHOSEN_BY_CODE.get(str(meta.get("pretty_name")))
@@ -74,12 +79,12 @@ def _template(path: str, meta: Mapping[str, Any]) -> tuple[str, str]:
         if template:
             return "prompt_template", template
         raise ConfigError(f"{path}: meta.prompt_template: is empty, because EvalScope's code makes the prompts")
-    template = _text(path, meta, "few_shot_prompt_template")
+    template = _text(path, meta, _FEW_SHOT)
     if template:
-        return "few_shot_prompt_template", template
+        return _FEW_SHOT, template
     message = (
-        f"{path}: meta.few_shot_num: {shots}, and few_shot_prompt_template is empty, because EvalScope's code has the "
-        "text around the examples; write it there, with {fewshot} for the examples, or let few_shot_num be 0"
+        f"{path}: meta.few_shot_num: {shots}, and {_FEW_SHOT} is empty, because EvalScope's code has the text around "
+        f"the examples; write it there, with {{{_EXAMPLES}}} for the examples, or let few_shot_num be 0"
     )
     raise ConfigError(message)
 
@@ -125,7 +130,7 @@ def _known(prompt: FormatPrompt, choices: Any) -> tuple[Piece, ...] | None:
         head, *rest = _CUT.split(str(choice))
         lines.append(Piece(("\n" if number else "") + f"{letter}) {head}"))
         for tail in rest:
-            lines += [Piece("", is_field=True), Piece(tail)]
+            lines += [Piece("choice", is_field=True), Piece(tail)]
     texts = {CHOICES: lines, LETTERS: [Piece(",".join(_letters(choices)))]}
     return merged(
         part for piece in prompt.pieces for part in (texts.get(piece.text, [piece]) if piece.is_field else [piece])
@@ -143,7 +148,7 @@ def _agrees(pieces: Sequence[Piece], text: str) -> bool:
     if re.fullmatch(pattern, text, re.DOTALL):
         return True
     ends = _CUT.split(text)
-    if len(ends) != 2:
+    if len(ends) != 2 or not all(ends):
         return False
     first, last = (piece.text if not piece.is_field else "" for piece in (pieces[0], pieces[-1]))
     head, tail = ends
