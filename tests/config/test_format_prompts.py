@@ -79,8 +79,9 @@ def test_choices_of_evalscope(tmp_path: Path) -> None:
     assert pp.load_config(path).arguments is None
     with pytest.raises(pp.TemplateError, match=r"a list in each row.*JinjaTemplate\.from_config reads this file"):
         pp.Renderer.from_config(path)
-    with pytest.raises(pp.RenderError, match="a_text_where_a_list_of_choices_is_needed"):
-        template.render(pa.table({"question": ["1?"], "choices": ["A) 1"]}))
+    for choices in ("A) 1", {"text": ["1"], "label": ["A"]}):
+        with pytest.raises(pp.RenderError, match="has no attribute 'a_list_of_choices_is_needed'"):
+            template.render(pa.Table.from_pylist([{"question": "1?", "choices": choices}]))
 
 
 def test_a_missing_column_is_an_error(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_prompts_of_nemo_skills(tmp_path: Path, system: str | None, few_shot: di
     else:
         file["few_shot_examples"] = few_shot
     path, samples = write(tmp_path, file, "prompt.yaml"), pa.Table.from_pylist(PROBLEMS)
-    for examples in ([], EXAMPLES) if few_shot else ([],):
+    for examples in ([], EXAMPLES) if few_shot == FEW_SHOT else ([],):
         rows = pa.Table.from_pylist(examples) if examples else None
         expected = [format_model.nemo_skills(file, row, examples) for row in PROBLEMS]
         renderer = pp.Renderer.from_config(path, examples=rows)
@@ -208,6 +209,8 @@ def test_examples_without_a_place_or_a_column(tmp_path: Path) -> None:
         pp.Renderer.from_config(write(tmp_path, benchmark()), examples=rows)
     with pytest.raises(pp.TemplateError, match="has no place for the text of examples"):
         pp.Renderer.from_config(write(tmp_path, {"user": "{x}", "few_shot_examples": FEW_SHOT}), examples=rows)
+    with pytest.raises(pp.TemplateError, match="has no place for the text of examples"):
+        pp.Renderer.from_config(write(tmp_path, {"user": "{examples}{x}"}), examples=rows)
     path = write(tmp_path, {"user": "{examples}{x}", "few_shot_examples": FEW_SHOT})
     with pytest.raises(pp.TemplateError, match="the examples have no column 'solution'; they have 'problem'"):
         pp.Renderer.from_config(path, examples=rows)

@@ -65,7 +65,7 @@ def _model_of(
     if model is None:
         return optional_model(config, abbr)
     if has_meta_template(selection):
-        raise ConfigError(f"{config.path}: has a meta_template of its own, so a model has nothing to add")
+        raise ConfigError(f"{config.path}: has a meta_template or roles of its own, so a model has nothing to add")
     if isinstance(model, ConfigFile):
         return required_model(content_of(model), abbr)
     if isinstance(model, (str, os.PathLike)):

@@ -115,7 +115,7 @@ def _check_sample(prompt: FormatPrompt, example: Any) -> None:
     expected = [user] if prompt.system is None else [(Piece(prompt.system),), user]
     if len(contents) != len(expected):
         raise ConfigError(f"{place}: has {len(contents)} messages where the templates give {len(expected)}")
-    if not all(_agrees(pieces, content) for pieces, content in zip(expected, contents, strict=True)):
+    if not all(_agrees(pieces, str(content)) for pieces, content in zip(expected, contents, strict=True)):
         raise ConfigError(f"{place}: isn't what the template gives, so EvalScope's code does more than fill it")
 
 

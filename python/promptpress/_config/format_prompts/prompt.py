@@ -42,8 +42,10 @@ _JINJA_NAMES = frozenset({
 })  # fmt: skip
 """Words with a meaning of their own in a Jinja expression."""
 
-# A text would be taken for a list of its characters. The missing attribute makes a row with such a text an error.
-_LIST_CHECK = f"{{% if {CHOICES} is string %}}{{{{ {CHOICES}.a_text_where_a_list_of_choices_is_needed }}}}{{% endif %}}"
+# A text would be taken for a list of its characters, a struct for one of its fields. The missing attribute makes such a
+# row an error.
+_IS_NO_LIST = f"{CHOICES} is string or {CHOICES} is mapping"
+_LIST_CHECK = f"{{% if {_IS_NO_LIST} %}}{{{{ {CHOICES}.a_list_of_choices_is_needed }}}}{{% endif %}}"
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,9 @@ class FormatPrompt:
             ConfigError: If examples are given, and there is no place for them.
 
         """
-        has_place = self.few_shot is not None and Piece(EXAMPLES, is_field=True) in self.pieces
+        has_place = (
+            self.few_shot is not None and self.few_shot.template and Piece(EXAMPLES, is_field=True) in self.pieces
+        )
         if examples is not None and not has_place:
             raise ConfigError(f"{self.path}: has no place for the text of examples, so examples have no effect")
         if self.few_shot is None:
