@@ -50,7 +50,7 @@ def write(folder: Path, value: Any, name: str = "benchmark.json") -> str:
 
 
 def test_questions_of_evalscope(tmp_path: Path) -> None:
-    for more in ({}, {"system_prompt": "Be {brief}."}):
+    for more in ({}, {"system_prompt": "Be {brief}."}, {"prompt_template": "{question}"}):
         file = benchmark(**more)
         renderer = pp.Renderer.from_config(write(tmp_path, file))
         assert renderer.required_columns == ["question"]
@@ -133,6 +133,9 @@ def test_cut_choices(tmp_path: Path) -> None:
         (benchmark(few_shot_num=5, few_shot_prompt_template="{examples}\n{question}"), "has no {fewshot}"),
         (benchmark(pretty_name="MMMLU"), "EvalScope's code takes another template by the language"),
         (benchmark("Something else."), "isn't what the template gives"),
+        (benchmark("begin, end", prompt_template="begin, {question}, end"), "isn't what the template gives"),
+        (benchmark("a" * 9999, prompt_template=99 * "{question}a" + "b"), "isn't what the template gives"),
+        (benchmark("1b2a3", prompt_template="{question}a{question}b{question}"), "isn't what the template gives"),
         (benchmark(BEGIN + CUT), "isn't what the template gives"),
         (benchmark("x" + CUT + END), "isn't what the template gives"),
         (benchmark("One of A,B.\n\n1?\nA. x\nB. y\n", ["x", "y"], prompt_template=CHOOSE), "isn't what the template"),

@@ -23,7 +23,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 CUT = re.compile(r" \.\.\. \[TRUNCATED(?: \d+ chars)?\] \.\.\. ")
-HOLE = "\x00"
+GAP = "\x00"
 """A text in the place of what a file doesn't show: the values of its sample, and the middles of long texts."""
 
 
@@ -66,12 +66,12 @@ def messages_of(renderer: pp.Renderer | pp.JinjaTemplate, rows: list[dict[str, A
     return [[{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt for prompt in prompts]
 
 
-def compared(rendered: str, shown: str) -> str:
+def compared(rendered: str, text: str) -> str:
     """How a sample's text agrees with what is rendered: `equal`, `as far as shown`, or `different`."""
-    literals = rendered.split(HOLE)
-    if re.fullmatch("(?:.*)".join(map(re.escape, literals)), shown, re.DOTALL):
-        return "as far as shown" if CUT.search(shown) else "equal"
-    head, *tail = CUT.split(shown)
+    literals = rendered.split(GAP)
+    if re.fullmatch("(?:.*)".join(map(re.escape, literals)), text, re.DOTALL):
+        return "as far as shown" if CUT.search(text) else "equal"
+    head, *tail = CUT.split(text)
     if len(tail) != 1 or not (head.startswith(literals[0]) or literals[0].startswith(head)):
         return "different"
     return "as far as shown" if tail[0].endswith(literals[-1]) or literals[-1].endswith(tail[0]) else "different"
@@ -95,12 +95,12 @@ def test_samples_of_evalscope() -> None:
             refused[re.sub(r"(: '\w+';).*|: \d+, and", r"\1", error.message)] += 1
             continue
         data = json.loads(path.read_text(encoding="utf-8"))["sample_example"]["data"]
-        row: dict[str, Any] = dict.fromkeys(renderer.required_columns, HOLE)
+        row: dict[str, Any] = dict.fromkeys(renderer.required_columns, GAP)
         if "choices" in row and isinstance(renderer, pp.JinjaTemplate):
-            row["choices"] = [HOLE.join(CUT.split(str(choice))) for choice in data["choices"]]
+            row["choices"] = [GAP.join(CUT.split(str(choice))) for choice in data["choices"]]
         (messages,) = messages_of(renderer, [row])
         pairs = zip(messages, data["input"], strict=True)
-        results = {compared(rendered["content"], shown["content"]) for rendered, shown in pairs}
+        results = {compared(rendered["content"], message["content"]) for rendered, message in pairs}
         result = next(name for name in ("different", "as far as shown", "equal") if name in results)
         counts[result] += 1
         if result == "different":

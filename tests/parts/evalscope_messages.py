@@ -51,14 +51,14 @@ def import_adapters(folder: Path) -> None:
     """Import EvalScope's benchmarks without the packages that only their metrics need."""
     from evalscope.utils import import_utils
 
-    def found(*_: Any, **__: Any) -> bool:
+    def always_true(*_: Any, **__: Any) -> bool:
         return True
 
     checked = import_utils.check_import
     importlib.import_module("evalscope.api.benchmark.adapters")
     for module in [module for name, module in sys.modules.items() if name.startswith("evalscope")]:
         if getattr(module, "check_import", None) is checked:
-            module.check_import = found  # type: ignore[attr-defined]
+            module.check_import = always_true  # type: ignore[attr-defined]
     package = types.ModuleType("evalscope.benchmarks")  # without its own import of all modules, of which one may fail
     package.__path__ = [str(folder / "evalscope" / "benchmarks")]
     sys.modules["evalscope.benchmarks"] = package

@@ -26,7 +26,7 @@ _CHOSEN_BY_CODE = {"AGIEval": "the subset", "MMMLU": "the language"}
 """Benchmarks whose code chooses another template by the sample, and what it goes by; one sample can't show that."""
 
 _CUT = re.compile(r" \.\.\. \[TRUNCATED(?: \d+ chars)?\] \.\.\. ")
-"""The mark in the place of a long text's middle."""
+"""The mark that stands for the middle of a long text."""
 
 
 def evalscope_prompt(path: str, value: Mapping[str, Any]) -> FormatPrompt | None:
@@ -84,7 +84,7 @@ def _template(path: str, meta: Mapping[str, Any]) -> tuple[str, str]:
         return _FEW_SHOT, template
     message = (
         f"{path}: meta.few_shot_num: {shots}, and {_FEW_SHOT} is empty, because EvalScope's code has the text around "
-        f"the examples; write it there, with {{{_EXAMPLES}}} for the examples, or let few_shot_num be 0"
+        f"the examples; write it there, with {{{_EXAMPLES}}} for the examples"
     )
     raise ConfigError(message)
 
@@ -98,28 +98,28 @@ def _text(path: str, meta: Mapping[str, Any], key: str) -> str:
 
 def _check_sample(prompt: FormatPrompt, example: Any) -> None:
     """Raise a ConfigError if the file's sample isn't what the template gives."""
-    place = f"{prompt.path}: sample_example"
+    location = f"{prompt.path}: sample_example"
     data = example.get("data") if isinstance(example, Mapping) else None
     messages = data.get("input") if isinstance(data, Mapping) else None
     if not isinstance(messages, list) or not messages:
         message = (
-            f"{place}: has no messages, which would show that EvalScope's code does no more than fill the template"
+            f"{location}: has no messages, which would show that EvalScope's code does no more than fill the template"
         )
         raise ConfigError(message)
     contents = [message.get("content") if isinstance(message, Mapping) else None for message in messages]
     if not all(isinstance(content, str) for content in contents):
-        raise ConfigError(f"{place}: its contents are lists of parts, which EvalScope's code makes")
-    user = _known(prompt, data.get("choices") if isinstance(data, Mapping) else None)
+        raise ConfigError(f"{location}: its contents are lists of parts, which EvalScope's code makes")
+    user = _user_pieces(prompt, data.get("choices") if isinstance(data, Mapping) else None)
     if user is None:
-        raise ConfigError(f"{place}: has no list of choices, so EvalScope's code makes the text of {{{CHOICES}}}")
+        raise ConfigError(f"{location}: has no list of choices, so EvalScope's code makes the text of {{{CHOICES}}}")
     expected = [user] if prompt.system is None else [(Piece(prompt.system),), user]
     if len(contents) != len(expected):
-        raise ConfigError(f"{place}: has {len(contents)} messages where the templates give {len(expected)}")
+        raise ConfigError(f"{location}: has {len(contents)} messages where the templates give {len(expected)}")
     if not all(_agrees(pieces, str(content)) for pieces, content in zip(expected, contents, strict=True)):
-        raise ConfigError(f"{place}: isn't what the template gives, so EvalScope's code does more than fill it")
+        raise ConfigError(f"{location}: isn't what the template gives, so EvalScope's code does more than fill it")
 
 
-def _known(prompt: FormatPrompt, choices: Any) -> tuple[Piece, ...] | None:
+def _user_pieces(prompt: FormatPrompt, choices: Any) -> tuple[Piece, ...] | None:
     """Return the pieces of the user's message, with the texts of a sample's choices; None if it has no choices."""
     if not prompt.has_choices:
         return prompt.pieces
@@ -144,13 +144,32 @@ def _letters(choices: Sequence[Any]) -> Iterator[str]:
 
 def _agrees(pieces: Sequence[Piece], text: str) -> bool:
     """Return true if a text may be what the pieces give; of a cut text only its two ends are known."""
-    pattern = "".join("(?:.*)" if piece.is_field else re.escape(piece.text) for piece in pieces)
-    if re.fullmatch(pattern, text, re.DOTALL):
+    first, last = ("" if piece.is_field else piece.text for piece in (pieces[0], pieces[-1]))
+    if len(pieces) == 1:
+        is_whole = pieces[0].is_field or text == first
+    else:
+        is_whole = _has_in_order(first, [piece.text for piece in pieces[1:-1] if not piece.is_field], last, text)
+    if is_whole:
         return True
     ends = _CUT.split(text)
     if len(ends) != 2 or not all(ends):
         return False
-    first, last = (piece.text if not piece.is_field else "" for piece in (pieces[0], pieces[-1]))
     head, tail = ends
     begins = head.startswith(first) or (len(pieces) > 1 and first.startswith(head))
     return begins and (tail.endswith(last) or last.endswith(tail))
+
+
+def _has_in_order(first: str, middle: Sequence[str], last: str, text: str) -> bool:
+    """Return true if a text begins and ends with two texts, and has others between them in their order.
+
+    A regular expression with as many gaps could take for ever.
+    """
+    position, end = len(first), len(text) - len(last)
+    if position > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for literal in middle:
+        start = text.find(literal, position, end)
+        if start < 0:
+            return False
+        position = start + len(literal)
+    return True

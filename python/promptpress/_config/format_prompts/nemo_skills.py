@@ -47,23 +47,23 @@ def nemo_skills_prompt(path: str, value: Mapping[str, Any]) -> FormatPrompt | No
 
 
 def _few_shot(path: str, value: Any) -> FewShot:
-    place = f"{path}: few_shot_examples"
+    location = f"{path}: few_shot_examples"
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{place}: expected a mapping, found a {type(value).__name__}")
+        raise ConfigError(f"{location}: expected a mapping, found a {type(value).__name__}")
     for key in _BY_CODE:
         if value.get(key) is not None:
-            message = f"{place}.{key}: NeMo-Skills' code chooses the examples; leave it out of a copy of the file"
+            message = f"{location}.{key}: NeMo-Skills' code chooses the examples; leave it out of a copy of the file"
             raise ConfigError(message, Choice("examples", "brings the rows"), is_choice=False)
-    _check_keys(place, value, (*_TEXTS, *_BY_CODE))
+    _check_keys(location, value, (*_TEXTS, *_BY_CODE))
     for key in _TEXTS:
         if not isinstance(value.get(key, ""), str):
-            raise ConfigError(f"{place}.{key}: expected a text, found a {type(value[key]).__name__}")
+            raise ConfigError(f"{location}.{key}: expected a text, found a {type(value[key]).__name__}")
     prefix, template, suffix = (value.get(key, "") for key in _TEXTS)
-    return FewShot(prefix, pieces_of(template, f"{place}.template"), suffix)
+    return FewShot(prefix, pieces_of(template, f"{location}.template"), suffix)
 
 
-def _check_keys(place: str, value: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+def _check_keys(location: str, value: Mapping[str, Any], keys: tuple[str, ...]) -> None:
     for key in value:
         if key not in keys:
             hint = did_you_mean(str(key), keys, 0.6) or f"; it may have {', '.join(keys)}"
-            raise ConfigError(f"{place}: {key}: unknown{hint}")
+            raise ConfigError(f"{location}: {key}: unknown{hint}")

@@ -24,12 +24,12 @@ class Piece(NamedTuple):
     is_field: bool = False
 
 
-def pieces_of(template: str, place: str) -> tuple[Piece, ...]:
+def pieces_of(template: str, location: str) -> tuple[Piece, ...]:
     """Cut a template of `str.format` into its pieces.
 
     Args:
         template: The template.
-        place: The file and the key of the template, for errors.
+        location: The file and the key of the template, for errors.
 
     Raises:
         ConfigError: If `str.format` can't read the template, or a field asks for more than the text of a column.
@@ -42,17 +42,15 @@ def pieces_of(template: str, place: str) -> tuple[Piece, ...]:
     try:
         parsed = list(string.Formatter().parse(template))
     except ValueError as error:
-        raise ConfigError(f"{place}: str.format can't read it: {error}") from None
+        raise ConfigError(f"{location}: str.format can't read it: {error}") from None
     for literal, field, spec, conversion in parsed:
         pieces.append(Piece(literal))
         if field is None:
             continue
         if spec or conversion or not field or field.isdigit() or {".", "["} & set(field):
-            shown = field + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-            message = (
-                f"{place}: {{{shown}}}: a field is the bare name of a column; give the column the form that is meant"
-            )
-            raise ConfigError(message)
+            field_text = field + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            message = f"{{{field_text}}}: a field is the bare name of a column; give the column the form that is meant"
+            raise ConfigError(f"{location}: {message}")
         pieces.append(Piece(field, is_field=True))
     return merged(pieces)
 
