@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 from pathlib import Path
@@ -267,6 +268,34 @@ def test_random_templates(tmp_path: Path) -> None:
         assert pp.Renderer.from_config(path).render(samples)["prompt"].to_pylist() == [expected]
         if "{a b}" not in user:
             assert pp.JinjaTemplate.from_config(path).render(samples)["prompt"].to_pylist() == [expected[0]["content"]]
+
+
+def test_random_questions(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    parts = (*PARTS[3:-1], "{letters}", "{choices}", "{question}", "A) ")
+    for _ in range(part_of(100)):
+        template = "x{question}{choices}" + "".join(draw.choices(parts, k=draw.randrange(9)))
+        file = benchmark(prompt_template=template)
+        rows = [
+            {
+                "question": "".join(draw.choices(parts, k=3)),
+                "choices": ["".join(draw.choices(parts, k=2)) for _ in range(draw.randrange(30))],
+            }
+            for _ in range(3)
+        ]
+        expected = [format_model.evalscope(file["meta"], row)[0]["content"] for row in rows]
+        rendered = pp.JinjaTemplate.from_config(write(tmp_path, file)).render(pa.Table.from_pylist(rows))
+        assert rendered["prompt"].to_pylist() == expected
+
+
+def test_values_of_all_kinds(tmp_path: Path) -> None:
+    row: dict[str, Any] = {"i": -1, "f": 1e20, "n": None, "b": True, "d": datetime.date(2026, 1, 31), "l": ["a", None]}
+    row |= {"s": {"x": [1.0]}, "t": datetime.datetime(2026, 1, 31, 9), "y": b"\x00"}
+    file = {"user": " ".join(f"{{{name}}}" for name in row)}
+    (expected,) = format_model.nemo_skills(file, row)
+    path, samples = write(tmp_path, file), pa.Table.from_pylist([row])
+    assert pp.Renderer.from_config(path).render(samples)["prompt"].to_pylist() == [[expected]]
+    assert pp.JinjaTemplate.from_config(path).render(samples)["prompt"].to_pylist() == [expected["content"]]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
