@@ -9,8 +9,8 @@ from pathlib import Path
 # In the order in which they are to be read; what isn't named comes after these by itself.
 LEARN = ["jobs", "start", "guide"]
 DO = [
-    *("messages", "conversations", "media", "harness-configurations", "jinja", "tokens", "budgets"),
-    *("export", "prefix-order"),
+    *("messages", "conversations", "media", "harness-configurations", "prompt-files", "jinja", "tokens"),
+    *("budgets", "export", "prefix-order"),
     *("command", "view", "origins", "notes", "audit", "reproduce", "faults", "scale", "integrations", "backends"),
 ]
 LOOK_UP = ["commands", "api/index", "errors", "jinja-compiled", "fidelity", "glossary", "benchmarks", "reliability"]

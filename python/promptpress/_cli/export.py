@@ -302,7 +302,7 @@ def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
         if arguments.output is None:
             arguments.output = "text" if is_text_request or is_of_tokens else "openai"
         return _make_renderer(arguments)
-    if arguments.jinja is None and not is_text_request and not is_of_tokens:
+    if arguments.chat_template is not None and not is_text_request and not is_of_tokens:
         raise UsageError(
             f"--chat-template: {arguments.kind} sends messages, to which the server applies its own chat template; "
             "leave --chat-template out and name the column of messages: export FORM FILE --prompt-column messages; "

@@ -164,7 +164,7 @@ def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
     if template is not None:
         engine: TemplateEngine = engine_of(template)  # type: ignore[assignment]  # no overload takes a union
         is_text = engine.source == arguments.jinja
-        name = "--jinja" if is_text else Path(arguments.jinja or arguments.chat_template).name
+        name = "--jinja" if is_text else Path(arguments.jinja or arguments.chat_template or configs[0]).name
         return Catalogue([], [], template=(name, template)), Choice(name)
     if not configs:
         option = first_given(arguments, _CONFIGURATION_OPTIONS)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from promptpress._core import OUTPUT_FORMS
 from promptpress._errors.errors import template_error
 
-__all__ = ["SHORT_WORDS", "ShortForm", "short_form_of"]
+__all__ = ["CHAT_ROLES", "SHORT_WORDS", "ShortForm", "short_form_of"]
 
 SHORT_WORDS = ("system", "shots", "output_column", "seed")
 """Arguments of `Renderer` that only the short form has."""
@@ -23,10 +23,11 @@ _HARNESS_WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_tem
 
 _CHAT_OUTPUTS = [name for name, form in OUTPUT_FORMS.items() if form.writes_messages]
 _ICE_TOKEN = "</E>"
-_ROLES = {
+CHAT_ROLES = {
     "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
     "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
 }
+"""The meta template of chats: a system message, and turns of the user and the assistant."""
 
 
 class ShortForm(NamedTuple):
@@ -77,7 +78,7 @@ class ShortForm(NamedTuple):
             shot = {"round": turns}
             prompt = {**({"begin": begin} if begin else {}), **shot}
             if not has_model:
-                value["meta_template"] = _ROLES
+                value["meta_template"] = CHAT_ROLES
         value["prompt_template"] = prompt if isinstance(prompt, str) else {"type": "PromptTemplate", "template": prompt}
         if self.shots:
             value["prompt_template"] = {"type": "PromptTemplate", "template": prompt, "ice_token": _ICE_TOKEN}

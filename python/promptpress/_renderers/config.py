@@ -26,7 +26,8 @@ class LoadedConfig:
         datasets: Dataset dicts (`reader_cfg`, `infer_cfg`) by their `abbr`, or by the variable that holds them and
             their place in it.
         models: Model dicts, by the same names. A file that is a meta template by itself is a model without a class.
-        arguments: Arguments of `Renderer`, where the file holds those; else None.
+        arguments: Arguments of `Renderer`, where the file holds those, or a prompt of NeMo-Skills or EvalScope that
+            is the same as such arguments; else None.
 
     >>> import json, pathlib, tempfile
     >>> import promptpress as pp
@@ -126,6 +127,8 @@ def load_config(path: str | os.PathLike[str]) -> LoadedConfig:
             else:
                 chosen = selection.choose_dataset(config, None)
                 arguments = _renderer_arguments(chosen.arguments)
+                if chosen.format_prompt is not None and not chosen.format_prompt.has_choices:
+                    arguments = chosen.format_prompt.arguments({})
                 if chosen.dataset is not None:
                     datasets = {str(chosen.dataset.get("abbr") or _stem(file)): chosen.dataset}
         elif not datasets and isinstance(config.value, Mapping) and "infer_cfg" in config.value:

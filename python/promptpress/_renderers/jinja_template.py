@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -17,7 +18,16 @@ from promptpress._jinja.compiler.compile import outlook
 from promptpress._jinja.sandbox.environment_options import changed_options
 from promptpress._jinja.sandbox.environments import ENVIRONMENTS
 from promptpress._renderers.template_renderer import TemplateRenderer
-from promptpress.typing import JinjaOptions, KeptColumns, RequestOrder, RowPolicy, SpanDetail, StringLayout, TableLike
+from promptpress.typing import (
+    ConfigFile,
+    JinjaOptions,
+    KeptColumns,
+    RequestOrder,
+    RowPolicy,
+    SpanDetail,
+    StringLayout,
+    TableLike,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -99,6 +109,47 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         self._set(JinjaEngine(arguments))
         if fallback == "refuse":
             self._refuse_hopeless()
+
+    @classmethod
+    def from_config(
+        cls, config: str | PathLike[str] | ConfigFile, *, examples: TableLike | None = None, **options: Any
+    ) -> JinjaTemplate:
+        r"""Make a template of a file of EvalScope or NeMo-Skills: the text of the user's message.
+
+        It is for multiple-choice questions of EvalScope, whose choices are a list in each row. `Renderer.from_config`
+        reads the other files, and makes messages of them.
+
+        Args:
+            config: The file, or what `load_config` made of it.
+            examples: The rows of in-context examples, for a file of NeMo-Skills with `few_shot_examples`.
+            options: Arguments of the constructor, but for `source` and `environment`.
+
+        Returns:
+            The template; rows that lack one of its columns are errors.
+
+        Raises:
+            TemplateError: If the file can't be read, doesn't say with certainty what a prompt is, or has a system
+                message.
+
+        >>> import json, pathlib, tempfile
+        >>> import pyarrow as pa
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = pathlib.Path(folder.name, "sums.json")
+        >>> sample = {"input": [{"content": "One of A,B: 1+1? A) 2\nB) 3"}], "choices": ["2", "3"]}
+        >>> meta = {"category": "llm", "prompt_template": "One of {letters}: {question} {choices}"}
+        >>> _ = path.write_text(json.dumps({"meta": meta, "sample_example": {"data": sample}}))
+        >>> rows = pa.Table.from_pylist([{"question": "2+2?", "choices": ["3", "4", "5"]}])
+        >>> print(JinjaTemplate.from_config(path).render(rows)["prompt"][0])
+        One of A,B,C: 2+2? A) 3
+        B) 4
+        C) 5
+        >>> folder.cleanup()
+
+        """
+        from promptpress._config.files.arguments import jinja_source_of  # noqa: PLC0415 - for files only
+
+        # Columns that aren't there are errors in this environment, as they are for `str.format`.
+        return cls(jinja_source_of(config, examples), environment="lm_eval", **options)
 
     def _refuse_hopeless(self) -> None:
         program = outlook(self._engine.reference, tuple(self.required_columns)).program

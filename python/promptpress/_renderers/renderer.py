@@ -213,7 +213,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
 
         Args:
             dataset_cfg: A dict with `reader_cfg` and `infer_cfg`, as OpenCompass and AISBench ship them; or a file, as
-                `load_config` reads it, or what that gave.
+                `load_config` reads it, or what that gave. A file may also be a benchmark of EvalScope or a prompt of
+                NeMo-Skills.
             model_cfg: A dict or a file too, with `type` and maybe `meta_template`; the class decides the parser, and
                 the meta template that it has when none is given. None: the model of a job's file, where it has one.
             model: Another name of `model_cfg`.

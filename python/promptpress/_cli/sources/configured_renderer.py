@@ -107,6 +107,8 @@ def configuration(
     selection = choose_dataset(config, arguments.dataset) if dataset is None else dataset
     if model is None and arguments.model is not None:
         if has_meta_template(selection):
-            raise ConfigError(f"{arguments.config}: has a meta_template of its own, so --model has nothing to add")
+            raise ConfigError(
+                f"{arguments.config}: has a meta_template or roles of its own, so --model has nothing to add"
+            )
         return selection, required_model(read(arguments.model), arguments.model_abbr)
     return selection, optional_model(config, arguments.model_abbr) if model is None else model

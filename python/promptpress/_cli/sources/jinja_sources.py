@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import promptpress
 from promptpress._cli.shell.option_words import in_options
-from promptpress._cli.shell.options import option_name
-from promptpress._cli.sources.jinja_options import has_jinja_source
+from promptpress._cli.shell.options import first_given, option_name
+from promptpress._cli.sources.jinja_options import CONFIGURATION_OPTIONS, has_jinja_source
 from promptpress._cli.sources.template_option import warn_of_backslash_n
 from promptpress._config.bounded_file import read_bytes
+from promptpress._config.files.config_file import read_config
+from promptpress._config.files.selection import format_prompt_of
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._errors.suggestions import did_you_mean
@@ -28,16 +30,17 @@ _TAG_START = re.compile(r"\{[{%#]")
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 _SUFFIXES = (".jinja", ".jinja2", ".j2")
 _JINJA_OPTIONS = ("environment", "fallback", "now", "strings")
+_BENCHMARK_SUFFIXES = (".json", ".yaml", ".yml", ".toml")
 _CHAT_TEMPLATE_OPTIONS = ("column", "add_generation_prompt", "environment", "fallback", "now", "strings")
 
 
 def template_of(arguments: Namespace, allowed: Container[str] = ()) -> JinjaTemplate | ChatTemplate | None:
-    """Make the template that takes the place of a configuration; None if there is none.
+    """Make the template that takes the place of a configuration, or that a configuration itself is; None if neither.
 
     `allowed` is that of `has_jinja_source`.
     """
     if not has_jinja_source(arguments, allowed):
-        return None
+        return _template_of_choices(arguments, allowed)
     if arguments.jinja is None:
         return chat_template(arguments)
     given = _named_values("--jinja-option", arguments.jinja_option, _JINJA_OPTIONS)
@@ -56,6 +59,23 @@ def template_of(arguments: Namespace, allowed: Container[str] = ()) -> JinjaTemp
             raise
         raise UsageError(f"--jinja-option {error}") from error
     engine_of(template).runner.noted = True  # the command itself reports the rows that Jinja2 rendered
+    return template
+
+
+def _template_of_choices(arguments: Namespace, allowed: Container[str]) -> JinjaTemplate | None:
+    """Make the template of a benchmark of EvalScope whose choices are a list in each row; None if CONFIG is none."""
+    config = arguments.config
+    path = config[0] if isinstance(config, list) and len(config) == 1 else config  # `view` takes several
+    if not isinstance(path, str) or Path(path).suffix.lower() not in _BENCHMARK_SUFFIXES:
+        return None
+    prompt = format_prompt_of(read_config(path))
+    if prompt is None or not prompt.has_choices:
+        return None
+    option = first_given(arguments, [name for name in (*CONFIGURATION_OPTIONS, "chat_template") if name not in allowed])
+    if option is not None:
+        raise UsageError(f"{option}: not for {path}, whose choices are lists, of which a Jinja template makes a text")
+    template: JinjaTemplate = _public("JinjaTemplate", path).from_config(path, **_given(arguments, ("strings",)))
+    engine_of(template).runner.noted = True  # as in `template_of`
     return template
 
 

@@ -13,11 +13,12 @@ from promptpress._config.files.selection import (
     Selection,
     choose_dataset,
     choose_model,
+    format_prompt_of,
 )
 from promptpress._config.from_harness import inform_of_max_seq_len, renderer_arguments
 from promptpress._config.short_form import SHORT_WORDS, short_form_of
 from promptpress._errors.file_errors import ConfigError, located
-from promptpress.typing import ConfigFile, ConfigLike
+from promptpress.typing import ConfigFile, ConfigLike, TableLike
 
 _INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 
@@ -53,6 +54,8 @@ def required_model(config: Config, abbr: str | None) -> Mapping[str, Any]:
 
 def has_meta_template(selection: Selection) -> bool:
     """Return true if the configuration sets a meta template, so that a model would have no effect."""
+    if selection.format_prompt is not None:
+        return True
     return selection.arguments is not None and selection.arguments.get("meta_template") is not None
 
 
@@ -62,7 +65,7 @@ def _model_of(
     if model is None:
         return optional_model(config, abbr)
     if has_meta_template(selection):
-        raise ConfigError(f"{config.path}: has a meta_template of its own, so a model has nothing to add")
+        raise ConfigError(f"{config.path}: has a meta_template or roles of its own, so a model has nothing to add")
     if isinstance(model, ConfigFile):
         return required_model(content_of(model), abbr)
     if isinstance(model, (str, os.PathLike)):
@@ -79,6 +82,8 @@ def arguments_of(selection: Selection, model: Mapping[str, Any] | None, override
     """
     if selection.dataset is not None:
         return renderer_arguments(selection.dataset, model, **overrides)
+    if selection.format_prompt is not None:
+        return selection.format_prompt.arguments(overrides)
     given = dict(selection.arguments or {})
     budget = {name: given.pop(name) for name in BUDGET_ARGUMENTS if name in given}
     if overrides.get("tokenizer") is not None:
@@ -94,6 +99,46 @@ def arguments_of(selection: Selection, model: Mapping[str, Any] | None, override
     infer = {name: given.pop(name) for name in _INFER_PARTS if name in given}
     dataset = {"reader_cfg": given.pop("reader", None), "infer_cfg": infer}
     return renderer_arguments(dataset, model, **{**given, **overrides})
+
+
+def config_of(config: ConfigLike) -> Config:
+    """Return the content of a configuration file; a dict is the content itself.
+
+    Raises:
+        TemplateError: If the file can't be read.
+
+    """
+    if isinstance(config, ConfigFile):
+        return content_of(config)
+    if not isinstance(config, (str, os.PathLike)):
+        return Config("dataset_cfg", config, python=False)
+    path = os.fspath(config)
+    try:
+        return read_config(path)
+    except ConfigError as error:
+        raise located(error, path) from None
+
+
+def jinja_source_of(config: ConfigLike, examples: TableLike | None) -> str:
+    """Return the source of a Jinja template that writes the prompts of a file of EvalScope or NeMo-Skills.
+
+    Args:
+        config: The file.
+        examples: The rows of the examples, if there are any.
+
+    Raises:
+        TemplateError: If it is another file, or its prompts are messages.
+
+    """
+    content = config_of(config)
+    try:
+        prompt = format_prompt_of(content)
+        if prompt is None:
+            message = f"{content.path}: no file of EvalScope or NeMo-Skills; Renderer.from_config reads other files"
+            raise ConfigError(message)
+        return prompt.jinja_source(examples)
+    except ConfigError as error:
+        raise located(error, content.path) from None
 
 
 def arguments_of_files(
@@ -116,19 +161,10 @@ def arguments_of_files(
         TemplateError: If a file can't be read or has no such dataset or model, or a name is missing.
 
     """
-    if isinstance(dataset_config, ConfigFile):
-        config = content_of(dataset_config)
-    elif isinstance(dataset_config, (str, os.PathLike)):
-        path = os.fspath(dataset_config)
-        try:
-            config = read_config(path)
-        except ConfigError as error:
-            raise located(error, path) from None
-    else:
-        config = Config("dataset_cfg", dataset_config, python=False)
+    config = config_of(dataset_config)
     try:
         selection = choose_dataset(config, dataset)
         model = _model_of(config, selection, model_config, model_abbr)
+        return arguments_of(selection, model, overrides)
     except ConfigError as error:
         raise located(error, config.path) from None
-    return arguments_of(selection, model, overrides)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from promptpress._config.files.config_file import Config
+from promptpress._config.format_prompts.evalscope import evalscope_prompt
+from promptpress._config.format_prompts.nemo_skills import nemo_skills_prompt
+from promptpress._config.format_prompts.prompt import FormatPrompt
 from promptpress._config.python_subset import Opaque, RefusedError, Symbol
 from promptpress._config.short_form import SHORT_WORDS
 from promptpress._errors.file_errors import Choice, ConfigError
@@ -40,10 +43,11 @@ _PROMPT_PARTS: tuple[tuple[str, ...], ...] = (
 
 @dataclass(frozen=True)
 class Selection:
-    """The configuration of a renderer: either arguments of `Renderer`, or a harness's dataset dict."""
+    """The configuration of a renderer: arguments of `Renderer`, a harness's dataset dict, or a `str.format` prompt."""
 
     arguments: Mapping[str, Any] | None = None
     dataset: Mapping[str, Any] | None = None
+    format_prompt: FormatPrompt | None = None
 
 
 def choose_dataset(config: Config, name: str | None) -> Selection:
@@ -74,7 +78,23 @@ def choose_dataset(config: Config, name: str | None) -> Selection:
         return Selection(dataset=_choose(config, entries, name, "dataset", "dataset"))
     if name is not None:
         raise ConfigError(f"{config.path} holds no datasets", given=("dataset", name))
+    prompt = format_prompt_of(config)
+    if prompt is not None:
+        return Selection(format_prompt=prompt)
     return Selection(arguments=_arguments(config, value))
+
+
+def format_prompt_of(config: Config) -> FormatPrompt | None:
+    """Return the prompt of a file of EvalScope or NeMo-Skills; None for another file.
+
+    Raises:
+        ConfigError: If the file doesn't say with certainty what a prompt is.
+
+    """
+    value = config.value
+    if config.python or not isinstance(value, Mapping):
+        return None
+    return evalscope_prompt(config.path, value) or nemo_skills_prompt(config.path, value)
 
 
 def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
