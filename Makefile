@@ -185,7 +185,7 @@ build: wheel sdist ## both of the next two
 # Its own compilation: another linker and, with WHEEL_ARGS="... --target aarch64-unknown-linux-gnu", another processor.
 wheel: export PYO3_PYTHON = $(abspath $(WHEEL)/bin/python)
 wheel: $(WHEEL)/.requirements ## a wheel in target/wheels/; on Linux for glibc 2.17 and newer, by zig
-	rm -f $(WHEELS)/*.whl
+	rm -rf $(WHEELS)/*.whl startup/purelib/__pycache__
 	PATH="$(abspath $(WHEEL)/bin):$$PATH" maturin build --release --locked $(WHEEL_ARGS) --out $(WHEELS)
 
 sdist: $(WHEEL)/.requirements ## a source distribution in target/wheels/
@@ -198,7 +198,7 @@ test-wheel: build $(VENV)/.requirements ## installs both into every Python from 
 
 # The same compilation as `make test`, packed and tried on one interpreter: seconds.
 test-wheel-sample: $(VENV)/.built
-	rm -rf target/sample-wheel
+	rm -rf target/sample-wheel startup/purelib/__pycache__
 	$(BIN)/maturin build --release --locked --out target/sample-wheel
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
@@ -266,6 +266,11 @@ $(HARNESS)/.requirements: requirements/harness.txt requirements/harness-tests.tx
 	@touch $@
 
 # lm-eval declares more than its templates need.
+$(JINJA)/.requirements: requirements/jinja.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/jinja.txt
+	@touch $@
+
 # Where it can't be had, the tests that need it are reported as skipped.
 $(SUITES)/.jinja2: $(JINJA)/.requirements
 	mkdir -p $(SUITES)/jinja2
@@ -274,11 +279,6 @@ $(SUITES)/.jinja2: $(JINJA)/.requirements
 	  && tar -xzf $(SUITES)/jinja2-*.tar.gz -C $(SUITES)/jinja2 --strip-components 1 \
 	  || echo "the tests of Jinja2 can't be had here" >&2
 	touch $@
-
-$(JINJA)/.requirements: requirements/jinja.txt
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/jinja.txt
-	@touch $@
 
 # The page's framework has a dependency set of its own. As root on Debian the browser is installed where there is none.
 $(VIEW)/.requirements: requirements/view-tests.txt

@@ -86,6 +86,7 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
     there = {name for name in names if name.startswith("promptpress/")}
     assert modules <= there
     assert [name for name in there - modules if not re.search(r"/_core\.[\w.-]*(so|pyd)$", name)] == []
+    assert not [name for name in names if "__pycache__" in name]
     around = {name.split("/", 1)[1] for name in names if not name.startswith("promptpress/")}
     assert {"METADATA", "entry_points.txt", "licenses/LICENSE", "purelib/promptpress_backend.pth"} <= around
 
