@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,7 +93,7 @@ def _folders() -> list[Path]:
 
 
 def _installed() -> str:
-    try:
-        return f"{_PACKAGE} {importlib.metadata.version(_PACKAGE)}"
-    except Exception:  # metadata may be missing or broken in ways of its own
-        return _PACKAGE
+    number: str | None = None
+    with suppress(Exception):  # metadata may be missing, or broken in ways of its own
+        number = importlib.metadata.version(_PACKAGE)
+    return f"{_PACKAGE} {number}" if number else _PACKAGE
