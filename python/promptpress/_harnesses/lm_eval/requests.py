@@ -89,7 +89,9 @@ def requests(
     config = TaskConfig.of(task_config, num_fewshot)
     evaluated = TableDocuments(_table(docs), "row")
     task = Task(config, evaluated, _pool(config, evaluated, fewshot_docs) if config.num_fewshot else None)
-    numbers, rows = choose_documents(len(evaluated), limit, samples, rank, world_size)
+    numbers, rows = choose_documents(
+        len(evaluated), limit, samples, rank, world_size, numbers_are_rows=config.by_format
+    )
     documents = evaluated.take(rows)
     try:
         random = Random(seed)
