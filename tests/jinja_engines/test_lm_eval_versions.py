@@ -30,11 +30,11 @@ INSTALLED = Path(lm_eval.__file__).parent
 SECONDS = 550
 
 
-def run(*arguments: str, before: Path | None = None) -> dict[str, Any]:
-    """Run the comparison in a process of its own, and return what it prints."""
+def run(*arguments: str, before: Path | None = None, module: str = "lm_eval_versions") -> dict[str, Any]:
+    """Run a comparison in a process of its own, and return what it prints."""
     paths = [str(path) for path in (before, TESTS) if path is not None]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-m", "jinja_engines.lm_eval_versions", *arguments]
+    command = [sys.executable, "-m", f"jinja_engines.{module}", *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     counts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -66,18 +66,34 @@ def test_the_installed_version() -> None:
     assert counts["tasks"] == counts["same requests and results"] + counts["both raise"]
 
 
-@needs_checkout
-@pytest.mark.full
-def test_the_next_version(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which the checkout is installed."""
     text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
     (version,) = re.findall(r'(?m)^version = "(.*)"$', text)
-    counts = run(before=copied(CHECKOUT / "lm_eval", tmp_path, version))
+    return copied(CHECKOUT / "lm_eval", tmp_path_factory.mktemp("checkout"), version)
+
+
+@needs_checkout
+@pytest.mark.full
+def test_the_next_version(checkout: Path) -> None:
+    counts = run(before=checkout)
     print(counts)
-    assert Path(counts["file"]).is_relative_to(tmp_path)
-    assert counts["version"] == version
+    assert Path(counts["file"]).is_relative_to(checkout)
+    assert counts["version"] == "0.5.0.dev1"
     assert counts["same requests and results"] >= 100
     assert counts["in bulk"] >= 100
     assert counts["tasks"] == counts["same requests and results"] + counts["both raise"]
+
+
+@needs_checkout
+def test_requests_of_tasks_with_formats(checkout: Path) -> None:
+    count = 400
+    counts = run(str(count), before=checkout, module="lm_eval_formats")
+    print(counts)
+    assert Path(counts["file"]).is_relative_to(checkout)
+    assert counts["equal"] >= 0.4 * count
+    assert counts["refused with its reason"] <= 0.05 * count
 
 
 def moved_module(package: Path) -> None:

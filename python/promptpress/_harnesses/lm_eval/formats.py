@@ -8,7 +8,10 @@ from typing import Any
 from promptpress._errors.errors import template_error
 from promptpress._errors.suggestions import close_names
 
-__all__ = ["has_formats", "with_formats"]
+__all__ = ["SELECTION", "has_formats", "with_formats"]
+
+SELECTION = "_formats_selection"
+"""The key under which the harness keeps the format that a command selects."""
 
 _PLAIN = {
     "instruction": None,
@@ -64,7 +67,15 @@ _VARIABLES = ("_num_choices", "_choice_labels", "_choice_list_and", "_choice_lis
 
 def has_formats(task: Mapping[str, Any]) -> bool:
     """Return true if a task has a format: under `formats`, or as `@FORMAT` at the end of its name."""
-    return task.get("formats") is not None or "@" in str(task.get("task") or "")
+    return task.get("formats") is not None or _selection(task) is not None
+
+
+def _selection(task: Mapping[str, Any]) -> str | None:
+    """Return the name of the selected format: what `TASK@FORMAT` in a command selects, or the task's own name."""
+    selection, name = task.get(SELECTION), task.get("task")
+    if selection is None and isinstance(name, str) and "@" in name:
+        selection = name.rsplit("@", 1)[1]
+    return selection
 
 
 def with_formats(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,10 +89,11 @@ def with_formats(task: Mapping[str, Any]) -> dict[str, Any]:
     >>> made["doc_to_text"], made["doc_to_choice"]
     ('Question: {{q}}\\nAnswer:', '{{ options }}')
     """
-    name = str(task.get("task") or "")
-    selection = name.rsplit("@", 1)[1] if "@" in name else None
-    spec = task.get("formats")
+    selection, spec = _selection(task), task.get("formats")
     settings = _settings(selection if spec is None else spec, selection)
+    if settings["output_type"] not in ("multiple_choice", "generate_until"):
+        message = f"a format makes requests of choices or of generated texts; found {settings['output_type']!r:.80}"
+        raise template_error("unsupported_class", "formats.output_type", message)
     text, target, choices = (task.get(f"doc_to_{field}") for field in ("text", "target", "choice"))
     question, _ = _references("doc_to_text", "question" if text is None else text)
     answer, number = _references("doc_to_target", "answer" if target is None else target)

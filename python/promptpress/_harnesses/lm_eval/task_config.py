@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from promptpress._errors.errors import template_error
 from promptpress._errors.suggestions import close_names
-from promptpress._harnesses.lm_eval.formats import has_formats, with_formats
+from promptpress._harnesses.lm_eval.formats import SELECTION, has_formats, with_formats
 
 __all__ = ["FewshotConfig", "TaskConfig"]
 
@@ -34,7 +35,7 @@ _TASK_KEYS = _KEYS_OF_REQUESTS | {
     *("process_results", "filter_list", "should_decontaminate", "doc_to_decontamination_query", "metadata"),
 }
 
-_FORMAT_KEYS = _TASK_KEYS | {"formats", "scorer", "multiple_inputs", "multiple_targets"}
+_FORMAT_KEYS = _TASK_KEYS | {"formats", SELECTION, "scorer", "multiple_inputs", "multiple_targets"}
 """The keys of a task with a format, which the harness knows from 0.5 on."""
 
 _FEWSHOT_KEYS = frozenset(
@@ -172,9 +173,13 @@ def _with_formats(written: Mapping[str, Any]) -> dict[str, Any]:
         # This version reads the split of few-shot documents from the task alone.
         out["fewshot_config"] = {**shots, "split": out.get("fewshot_split")}
     out["generation_kwargs"] = out.get("generation_kwargs") or None
-    pipelines = out.get("filter_list") or [{}]
-    metrics = [metric for part in pipelines for metric in part.get("metric_list", out.get("metric_list")) or ()]
-    return {**out, "metric_list": metrics}
+    pipelines = out.get("filter_list")
+    if isinstance(pipelines, list) and all(isinstance(pipeline, Mapping) for pipeline in pipelines):
+        # A pipeline of filters may have metrics of its own, and the task's are for those that have none.
+        lists = [pipeline.get("metric_list", out.get("metric_list")) or [] for pipeline in pipelines]
+        if lists and all(isinstance(metrics, list) for metrics in lists):
+            out["metric_list"] = list(chain.from_iterable(lists))
+    return out
 
 
 def _fewshot_config(
