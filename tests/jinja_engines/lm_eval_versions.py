@@ -1,7 +1,7 @@
 """Evaluates tasks with the backend off and on, with the lm-evaluation-harness that Python finds first.
 
-A process of its own, because a process has one version: `python -m jinja_engines.lm_eval_versions` prints the
-counts, and with a number those of so many tasks.
+A process of its own, because a process has one version: `python -m jinja_engines.lm_eval_versions all` prints
+the counts; with a number, those of so many tasks, and with `shipped` those of tasks that the harness ships.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 import copy
 import json
 import sys
+import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+import jinja_engines.test_lm_eval_backend_shipped as recorded
 import lm_eval
 import pytest
-from jinja_engines.lm_eval_runs import datasets, equal, evaluated, reasons_of, task_of
+from jinja_engines.lm_eval_runs import datasets, equal, evaluated, quiet, reasons_of
 from jinja_engines.test_lm_eval_backend import BASE, KINDS, LEFT, ROWS, RUNS
 from lm_eval.api.task import ConfigurableTask
+from lm_eval.tasks import TaskManager
 
 IS_NEW = hasattr(ConfigurableTask, "from_config")
 """True from 0.5 on, where a digit is the number of a choice for tasks without choices too, which few survive."""
@@ -44,21 +47,47 @@ def tasks() -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"@{name} {number}", {**config, **variant, "formats": None, "task": f"own@{name}"}
 
 
+def shipped_tasks() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Tasks that the harness ships, by their own YAML, over the documents that are recorded beside the project."""
+    manager = TaskManager()
+    for case in recorded.shipped():
+        name = case["config"]["task"]
+        try:
+            entry = manager._entry(name) if IS_NEW else manager.task_index[name]
+            config = manager._factory._load_full_config(entry)
+        except (Exception, SystemExit):
+            # Its functions are in a module that imports what isn't here, or the task is gone; what is recorded has none.
+            config = recorded.tool().decode(case["config"])
+        splits = recorded.splits_of(case, config)
+        if case.get("note"):
+            # The documents are those that its function gave.
+            config.pop("process_docs", None)
+            if isinstance(config.get("fewshot_config"), dict):
+                config["fewshot_config"].pop("process_docs", None)
+        # Metrics and filters may be of packages that aren't here, and have no effect on requests.
+        dropped = ("metric_list", "filter_list", "process_results", "dataset_kwargs", "tag", "task_list")
+        config = {key: value for key, value in config.items() if value is not None and key not in dropped}
+        yield case["id"], {**config, "custom_dataset": lambda splits=splits, **_: dict(splits)}
+
+
 def made(config: dict[str, Any]) -> Any:
     """A task, or from 0.5 on its configuration, which an evaluation makes a task of."""
-    if not IS_NEW:
-        return task_of(config, SPLITS)
-    return [{**copy.deepcopy(config), "custom_dataset": lambda **_: dict(SPLITS)}]
+    copied = {key: value if callable(value) else copy.deepcopy(value) for key, value in config.items()}
+    copied.setdefault("custom_dataset", lambda **_: dict(SPLITS))
+    if IS_NEW:
+        return [copied]
+    with quiet():
+        return ConfigurableTask(config=copied)
 
 
-def compared(limit: int | None = None) -> dict[str, Any]:
-    """Evaluate the first tasks, or all, and return the counts; a difference is an AssertionError."""
+def compared(chosen: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Evaluate tasks and return the counts; a difference is an AssertionError."""
     counts: Counter[str] = Counter()
     requests = 0
     with pytest.MonkeyPatch.context() as monkeypatch:
         reasons = reasons_of(monkeypatch)
-        for number, (name, config) in enumerate(islice(tasks(), limit)):
-            options = dict(RUNS[number % len(RUNS)])
+        for number, (name, config) in enumerate(chosen):
+            options = {**RUNS[number % len(RUNS)], "confirm_run_unsafe_code": True}
             if "samples" in options:
                 options["samples"] = {config["task"]: [2, 3, 7]}
             options["log_samples"] = not IS_NEW or "samples" not in options
@@ -76,4 +105,7 @@ def compared(limit: int | None = None) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(compared(*map(int, sys.argv[1:]))))
+    warnings.simplefilter("ignore")
+    choice = sys.argv[1]
+    chosen = shipped_tasks() if choice == "shipped" else islice(tasks(), None if choice == "all" else int(choice))
+    print(json.dumps(compared(chosen)))

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jinja_engines.test_lm_eval_backend_shipped import needs_recorded
 
 lm_eval = pytest.importorskip("lm_eval")
 pytest.importorskip("datasets")
 
 VARIABLE = "PROMPTPRESS_LM_EVAL"
-CHECKOUT = Path(os.environ.get(VARIABLE, "no folder"))
+CHECKOUT = Path(os.environ.get(VARIABLE, "no folder")).absolute()
 needs_checkout = pytest.mark.skipif(
     not (CHECKOUT / "lm_eval").is_dir(), reason=f"{VARIABLE} names no checkout of lm-evaluation-harness 0.5"
 )
@@ -58,7 +59,7 @@ def copied(package: Path, folder: Path, version: str) -> Path:
 
 @pytest.mark.full
 def test_the_installed_version() -> None:
-    counts = run()
+    counts = run("all")
     print(counts)
     assert Path(counts["file"]).parent == INSTALLED
     assert counts["same requests and results"] >= 100
@@ -77,12 +78,23 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs_checkout
 @pytest.mark.full
 def test_the_next_version(checkout: Path) -> None:
-    counts = run(before=checkout)
+    counts = run("all", before=checkout)
     print(counts)
     assert Path(counts["file"]).is_relative_to(checkout)
     assert counts["version"] == "0.5.0.dev1"
     assert counts["same requests and results"] >= 100
     assert counts["in bulk"] >= 100
+    assert counts["tasks"] == counts["same requests and results"] + counts["both raise"]
+
+
+@needs_checkout
+@needs_recorded
+@pytest.mark.full
+def test_shipped_tasks_of_the_next_version() -> None:
+    counts = run("shipped", before=CHECKOUT)
+    print(counts)
+    assert Path(counts["file"]).is_relative_to(CHECKOUT)
+    assert counts["same requests and results"] >= 200
     assert counts["tasks"] == counts["same requests and results"] + counts["both raise"]
 
 
