@@ -164,6 +164,7 @@ def test_the_format_that_is_taken(task: dict[str, Any], first: str) -> None:
         ({"formats": 1}, "wrong_type", "settings"),
         ({"formats": "mcqa", "doc_to_choice": None}, "missing_key", "no doc_to_choice"),
         ({"formats": "mcqa", "doc_to_choice": {"a": "x"}}, "wrong_type", "a field's name or a template"),
+        ({"formats": "cot", "doc_to_choice": 5}, "wrong_type", "found 5"),
         ({"formats": {"type": "mcqa", "output_type": "loglikelihood"}}, "unsupported_class", "loglikelihood"),
         ({"formats": "mcqa", "multiple_inputs": True}, "unsupported_class", "one text"),
         ({"formats": "mcqa", "fewshot_config": {"doc_to_target": ["a"]}}, "unsupported_class", "fewshot_config"),

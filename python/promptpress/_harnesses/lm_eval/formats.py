@@ -153,7 +153,7 @@ def _unknown(place: str, name: Any, known: Mapping[str, Any], message: str) -> E
 
 def _references(key: str, field: Any) -> tuple[str, str]:
     """Return a field as the template that prints it, and as the expression of what is printed."""
-    if isinstance(field, int):
+    if isinstance(field, int) and key != "doc_to_choice":
         field = f"{{{{{field}}}}}"
     if not isinstance(field, str):
         raise template_error("wrong_type", key, f"a format needs a field's name or a template; found {field!r:.80}")

@@ -44,6 +44,8 @@ def requests(
     Neither the harness nor a model is needed. `table.to_pylist()` has the same texts and numbers in the same order as
     the harness's `task.instances`. The harness's own random numbers draw the few-shot documents.
 
+    A task with a format, under `formats` or as `TASK@FORMAT`, is made by the rules of 0.5, which brings formats.
+
     Args:
         task_config: The task's YAML as a dict, with its includes merged. Functions (`!function`) are never called: put
             what they return into a column of the documents, and pass the documents that `process_docs` returns.
