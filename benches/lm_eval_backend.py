@@ -3,11 +3,11 @@
 python benches/lm_eval_backend.py [DOCUMENTS] [--rounds N] [--stock-documents N]
 
 Documents a second of `build_all_requests`, by the clock and by the processor's time of all threads, which a machine
-with other work changes less, each with how many times as many as the harness with templates compiled once: that is what
-0.5 does by itself, and "compile cache" has 0.4 do by keeping what `lm_eval.utils.env.from_string` compiles. All ways are
-measured in turn, in one process, over the same made-up documents, and make the same requests; figures are medians of the
-rounds. By itself 0.4 is given fewer documents, since it takes as long for each. "backend, not bulk" is what the backend
-does in 0.4 for tasks that stay with the harness.
+with other work changes less, each with how many times as many as the harness with templates compiled once: that is
+what 0.5 does by itself, and "compile cache" has 0.4 do by keeping what `lm_eval.utils.env.from_string` compiles. All
+ways are measured in turn, in one process, over the same made-up documents, and make the same requests; figures are
+medians of the rounds. By itself 0.4 is given fewer documents, since it takes as long for each. "backend, not bulk" is
+what the backend does in 0.4 for tasks that stay with the harness.
 """
 
 from __future__ import annotations

@@ -55,11 +55,11 @@ MOVED: dict[str, dict[str, str | None]] = {
         "__init__.py": RUN.replace("limit=2", "2"),
     },
     "a method that isn't a function": {
-        "api/task.py": "class ConfigurableTask:\n    build_all_requests = dict\n    _instances = 3\nTask = ConfigurableTask",
+        "api/task.py": "class Task:\n    build_all_requests = dict\n    _instances = 3\nConfigurableTask = Task",
     },
-    "no templates": {"utils.py": "", "api/task.py": TASK.replace("apply_template(", "str(").replace("{{ a }}\", ", "\" or ")},
+    "no templates": {"utils.py": "", "api/task.py": TASK.replace("from lm_eval.utils import", "import json as")},
     "templates elsewhere": {"utils.py": "from lm_eval.templates import apply_template", "templates.py": UTILS},
-    "only a package": {name: None for name in FILES if name != "__init__.py"} | {"__init__.py": "def run():\n    return 1"},
+    "only a package": {**dict.fromkeys(FILES), "__init__.py": "def run():\n    return 1"},
 }
 
 
@@ -108,10 +108,8 @@ def test_the_backend_stays_off_with_one_line(
         methods = [vars(module).get("apply_template") for module in loaded()]
         assert not any(hasattr(method, "__wrapped__") for method in methods)
     (line,) = [record.getMessage() for record in caplog.records]
-    found = f"lm_eval {number}" if number else "lm_eval"
-    assert line == (
-        f"promptpress leaves prompts to the harness: the code of {found} isn't that of 0.4.13 or 0.5.0.dev1"
-    )
+    name = f"lm_eval {number}" if number else "lm_eval"
+    assert line == (f"promptpress leaves prompts to the harness: the code of {name} isn't that of 0.4.13 or 0.5.0.dev1")
 
 
 def loaded() -> list[ModuleType]:

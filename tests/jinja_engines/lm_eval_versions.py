@@ -25,8 +25,8 @@ from lm_eval.tasks import TaskManager
 
 IS_NEW = hasattr(ConfigurableTask, "from_config")
 """True from 0.5 on, where a digit is the number of a choice for tasks without choices too, which few survive."""
-SHOWN = [{**row, "a": str(row["a"]).replace("7", "seven")} for row in ROWS] if IS_NEW else ROWS
-SPLITS = {"test": datasets.Dataset.from_list(SHOWN[:12]), "train": datasets.Dataset.from_list(SHOWN[8:])}
+EDITED = [{**row, "a": str(row["a"]).replace("7", "seven")} for row in ROWS] if IS_NEW else ROWS
+SPLITS = {"test": datasets.Dataset.from_list(EDITED[:12]), "train": datasets.Dataset.from_list(EDITED[8:])}
 FORMATS = ("mcqa", "cloze", "generate", "cot")
 VARIANTS: list[dict[str, Any]] = [
     {},
@@ -56,7 +56,7 @@ def shipped_tasks() -> Iterator[tuple[str, dict[str, Any]]]:
             entry = manager._entry(name) if IS_NEW else manager.task_index[name]
             config = manager._factory._load_full_config(entry)
         except (Exception, SystemExit):
-            # Its functions are in a module that imports what isn't here, or the task is gone; what is recorded has none.
+            # Its functions need what isn't here, or the task is gone; what is recorded has no functions.
             config = recorded.tool().decode(case["config"])
         splits = recorded.splits_of(case, config)
         if case.get("note"):

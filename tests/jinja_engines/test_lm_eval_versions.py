@@ -44,11 +44,10 @@ def run(*arguments: str, before: Path | None = None, module: str = "lm_eval_vers
 
 def copied(package: Path, folder: Path, version: str) -> Path:
     """Install a package's code into a folder, without its tasks, as pip does with all of it."""
-    ignored = shutil.ignore_patterns("__pycache__")
 
     def without_tasks(directory: str, names: list[str]) -> set[str]:
         is_tasks = Path(directory) == package / "tasks"
-        return {*ignored(directory, names), *(name for name in names if is_tasks and (package / "tasks" / name).is_dir())}
+        return {name for name in names if is_tasks and (package / "tasks" / name).is_dir()} | {"__pycache__"}
 
     shutil.copytree(package, folder / "lm_eval", ignore=without_tasks)
     metadata = folder / f"lm_eval-{version}.dist-info"

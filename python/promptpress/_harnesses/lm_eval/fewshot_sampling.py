@@ -97,7 +97,7 @@ def draw_once(random: Random, pool: int, shots: int, groups: Groups, count: int)
         document_rows = drawn[number * (shots + 1) : (number + 1) * (shots + 1)]
         kept = [row for row in document_rows if group < 0 or pool_groups[row] != group][:shots]
         if len(kept) < shots:
-            message = f"{len(kept)} few-shot documents were drawn that aren't the document itself, and {shots} are needed"
+            message = f"{len(kept)} other few-shot documents than the document were drawn; {shots} are needed"
             raise AssertionError(message)
         rows += kept
     return pa.array(rows, pa.int32())

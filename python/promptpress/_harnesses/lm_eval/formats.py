@@ -1,4 +1,4 @@
-"""The `formats` of lm-evaluation-harness 0.5: layouts of prompts that make templates of the names of a task's fields."""
+"""The `formats` of lm-evaluation-harness 0.5: layouts of prompts, which make templates of a task's fields."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ _COT = {
     "question_prefix": "Problem: ",
     "choice_labels": None,
     "answer_prompt": (
-        'Your response should end with "The final answer is [answer]" '
-        "where [answer] is the response to the problem."
+        'Your response should end with "The final answer is [answer]" where [answer] is the response to the problem.'
     ),
     "gen_prefix": None,
 }
@@ -79,7 +78,7 @@ def _selection(task: Mapping[str, Any]) -> str | None:
 
 
 def with_formats(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task with the settings that its format makes; the fields' names and templates become parts of these.
+    r"""Return a task with the settings that its format makes; the fields' names and templates become parts of these.
 
     Raises:
         TemplateError: If there is no such format, or it has no such setting.
@@ -87,7 +86,7 @@ def with_formats(task: Mapping[str, Any]) -> dict[str, Any]:
     >>> task = {"task": "t@cloze", "doc_to_text": "q", "doc_to_choice": "options", "doc_to_target": 0}
     >>> made = with_formats(task)
     >>> made["doc_to_text"], made["doc_to_choice"]
-    ('Question: {{q}}\\nAnswer:', '{{ options }}')
+    ('Question: {{q}}\nAnswer:', '{{ options }}')
     """
     selection, spec = _selection(task), task.get("formats")
     settings = _settings(selection if spec is None else spec, selection)
@@ -145,10 +144,10 @@ def _settings(spec: Any, selection: str | None) -> dict[str, Any]:
     return {**settings, **written}
 
 
-def _unknown(place: str, name: Any, known: Mapping[str, Any], message: str) -> Exception:
-    close = close_names(str(name), known)
-    suggestion = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}"
-    return template_error("unknown_name", place, f"{message}: {name!r}; {suggestion}")
+def _unknown(location: str, name: Any, names: Mapping[str, Any], message: str) -> Exception:
+    close = close_names(str(name), names)
+    suggestion = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
+    return template_error("unknown_name", location, f"{message}: {name!r}; {suggestion}")
 
 
 def _references(key: str, field: Any) -> tuple[str, str]:
@@ -231,9 +230,9 @@ def _target(settings: Mapping[str, Any], answer: str, number: str, choices: str 
     if settings["output_type"] != "generate_until":
         return answer
     if settings["choice_labels"] in ("letters", "numbers"):
-        shown = _label(settings, number)
+        text = _label(settings, number)
     elif choices is not None:
-        shown = f"{choices}[{number}]"
+        text = f"{choices}[{number}]"
     else:
         return answer
-    return f"{{% if {number} is number %}}{{{{ {shown} }}}}{{% else %}}{answer}{{% endif %}}"
+    return f"{{% if {number} is number %}}{{{{ {text} }}}}{{% else %}}{answer}{{% endif %}}"

@@ -41,7 +41,7 @@ class Task:
         self.several_inputs = not config.by_format and self._has_several_inputs()
         prefix = config.fewshot.gen_prefix
         if config.by_format and pool is not None and prefix and (prefix in documents.names or "{" in prefix):
-            message = "a task with a format has examples with a fixed beginning of the answer; found one of each document"
+            message = "in a task with a format, examples begin with the same gen_prefix; found one of each document"
             raise template_error("unsupported_class", "gen_prefix", message)
 
     def _has_several_inputs(self) -> bool:
@@ -111,7 +111,8 @@ def choose_documents(
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the numbers of the evaluated documents, as the harness counts them, and their rows.
 
-    The options are those of `requests`. From the harness's version 0.5 on, the numbers of samples are their rows. If one makes no sense, TemplateError is raised.
+    The options are those of `requests`. If one makes no sense, TemplateError is raised. With `numbers_are_rows`, as in
+    the harness from 0.5 on, samples have the numbers of their rows.
 
     >>> choose_documents(9, samples=[7, 2, 4], rank=1, world_size=2)
     ([1], [4])

@@ -136,7 +136,9 @@ class TextsAhead:
         self._prerenderer.render_block(self._block * BLOCK)
         # The harness has rendered the first document's texts; they count as they would if it were the second.
         first = id(self._documents.docs[0])
-        if not self._block and any(self._cache.text(source, doc) is None for source, doc in self._text_requests if doc == first):
+        if not self._block and any(
+            self._cache.text(source, doc) is None for source, doc in self._text_requests if doc == first
+        ):
             self._cache.by_jinja2.add(first)
 
 

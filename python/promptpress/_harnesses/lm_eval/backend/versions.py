@@ -49,7 +49,8 @@ VERSIONS = (
         "0.5.0.dev1",
         (
             *("api/task/__init__.py", "api/task/_task.py", "api/task/_ll.py", "api/task/_generation.py"),
-            *("api/samplers.py", "api/instance.py", "api/_utils.py", "config/task.py", "config/templates.py", "utils.py"),
+            *("api/samplers.py", "api/instance.py", "api/_utils.py"),
+            *("config/task.py", "config/templates.py", "utils.py"),
         ),
         "ab5034b83486762b478e5ea7b3bb149fa66e3f6400c82f101b1624ee552b55d7",
         {
@@ -66,8 +67,8 @@ def patches() -> Patches:
     for version in VERSIONS:
         if any(digest_of(folder, version.files) == version.digest for folder in folders):
             return Patches(version.methods)
-    known = " or ".join(version.numbers for version in VERSIONS)
-    text = f"promptpress leaves prompts to the harness: the code of {_installed()} isn't that of {known}"
+    numbers = " or ".join(version.numbers for version in VERSIONS)
+    text = f"promptpress leaves prompts to the harness: the code of {_installed()} isn't that of {numbers}"
     log_once("warning", "", text)
     return Patches({})
 
