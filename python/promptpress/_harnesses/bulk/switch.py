@@ -32,7 +32,7 @@ class Switch:
 
     def __init__(self, harness: Harness, patches: Patches | Callable[[], Patches]) -> None:
         self._harness = harness
-        self._make_patches = (lambda: patches) if isinstance(patches, Patches) else patches
+        self._given = patches
         self._patches = Patches({})
         self._is_on = False
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Switch:
                 # If the environment has switched the backend on, it is on in all processes of the run.
                 has_children = bool(os.environ.get(VARIABLE))
                 report.start(has_children=has_children, follows=not self._harness.has_screen)
-                self._patches = self._make_patches()
+                self._patches = self._given if isinstance(self._given, Patches) else self._given()
                 self._patches.apply()
                 self._is_on = True
                 _enabled.add(self)

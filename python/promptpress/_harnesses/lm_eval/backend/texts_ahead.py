@@ -16,6 +16,7 @@ from typing import Any
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
 from promptpress._harnesses.lm_eval.backend.building import replaced_by
 from promptpress._harnesses.lm_eval.backend.comparison import difference
+from promptpress._harnesses.lm_eval.backend.coverage import SAMPLERS
 from promptpress._harnesses.lm_eval.backend.documents import BLOCK, Documents, documents_of
 from promptpress._harnesses.lm_eval.backend.record import TaskRecord
 from promptpress._harnesses.lm_eval.backend.templates import TextCache, TextRequest, is_default_environment
@@ -29,6 +30,7 @@ _CLASSES = {
     "lm_eval.api.task._ll": ("LoglikelihoodRollingTask", "LoglikelihoodTask", "MultipleChoiceTask"),
 }
 _METHODS = ("doc_iterator", "test_docs", "validation_docs", "_get_split_docs")
+_SAMPLERS = ("ContextSampler", "FirstNSampler")
 _FIELDS = ("doc_to_text", "doc_to_target", "doc_to_choice", "description", "gen_prefix")
 
 _current: ContextVar[TextsAhead | None] = ContextVar("promptpress_lm_eval_texts_ahead", default=None)
@@ -147,6 +149,9 @@ def check_task(task: Any) -> None:
     kinds = [vars(sys.modules[module])[name] for module, names in _CLASSES.items() for name in names]
     if type(task) not in kinds:
         raise NotCoveredError(f"{type(task).__name__} is a class of its own")
+    samplers = vars(sys.modules[SAMPLERS])
+    if task._sampler_cls not in [samplers[name] for name in _SAMPLERS]:  # noqa: SLF001 - the harness's
+        raise NotCoveredError(f"the sampler {task._sampler_cls.__name__} isn't covered")  # noqa: SLF001 - as above
     check_no_shadows(task)
     for name in _METHODS:
         check_unpatched(_TASK, f"Task.{name}")
