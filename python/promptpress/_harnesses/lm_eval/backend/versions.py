@@ -68,8 +68,8 @@ def patches() -> Patches:
         if any(digest_of(folder, version.files) == version.digest for folder in folders):
             return Patches(version.methods)
     numbers = " or ".join(version.numbers for version in VERSIONS)
-    text = f"promptpress leaves prompts to the harness: the code of {_installed()} isn't that of {numbers}"
-    log_once("warning", "", text)
+    text = f"promptpress leaves prompts to the harness: its code isn't that of {_PACKAGE} {numbers}"
+    log_once("warning", _installed(), text)
     return Patches({})
 
 
@@ -94,7 +94,8 @@ def _folders() -> list[Path]:
 
 
 def _installed() -> str:
+    """Return the number of the installed version, in brackets."""
     number: str | None = None
     with suppress(Exception):  # metadata may be missing, or broken in ways of its own
         number = importlib.metadata.version(_PACKAGE)
-    return f"{_PACKAGE} {number}" if number else _PACKAGE
+    return f" (installed as {number})" if number else ""
