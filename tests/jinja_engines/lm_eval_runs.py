@@ -52,8 +52,10 @@ class Scripted(LM):
     def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
         return [(-float(number) - 1, number % 3 == 0) for number in self._numbers(requests)]
 
-    def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
-        return [-float(number) - 1 for number in self._numbers(requests)]
+    def loglikelihood_rolling(self, requests: list[Any]) -> list[Any]:
+        scores = [-float(number) - 1 for number in self._numbers(requests)]
+        # From 0.5 on an answer is that of `loglikelihood`.
+        return [(score, False) for score in scores] if hasattr(ConfigurableTask, "from_config") else scores
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         answers = []

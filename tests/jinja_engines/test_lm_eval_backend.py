@@ -92,6 +92,7 @@ LEFT: dict[str, tuple[dict[str, Any], str]] = {
         {**BASE, "fewshot_config": {"doc_to_text": lambda doc: doc["q"]}},
         "fewshot_config's doc_to_text is a function",
     ),
+    "chance": ({**GENERATE, "doc_to_text": "{{q}} {{ [1, 2]|random }}"}, "doc_to_text draws random numbers"),
 }
 RUNS: list[dict[str, Any]] = [
     {},

@@ -9,7 +9,7 @@ from promptpress._errors.file_errors import ConfigError
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d{2}-\d{2}T[\d.-]+)\.jsonl")
 _KEYS = re.compile(
-    r"""^["']?(doc_to_(text|target|choice)|output_type|process_docs|fewshot_config)["']?\s*:""", re.MULTILINE
+    r"""^["']?(doc_to_(text|target|choice)|output_type|formats|process_docs|fewshot_config)["']?\s*:""", re.MULTILINE
 )
 _INCLUDE = re.compile(r"""^["']?include["']?\s*:""", re.MULTILINE)
 _TASK = re.compile(r"""^["']?task["']?\s*:""", re.MULTILINE)

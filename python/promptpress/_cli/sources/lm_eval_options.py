@@ -8,7 +8,7 @@ from promptpress._cli.shell.option_values import natural
 from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
 from promptpress._errors.file_errors import UsageError
 
-_TASK_OPTIONS = ("num_fewshot", "fewshot_as_multiturn", "processed_docs", "system_instruction")
+_TASK_OPTIONS = ("task_format", "num_fewshot", "fewshot_as_multiturn", "processed_docs", "system_instruction")
 _OTHER_OPTIONS = (
     *(
         "keep",
@@ -34,6 +34,8 @@ _OTHER_OPTIONS = (
 def add_lm_eval(parser: ArgumentParser) -> None:
     """Add the options of tasks."""
     add = parser.add_argument_group("if CONFIG is a YAML task of lm-evaluation-harness").add_argument
+    chosen = "the format of the prompts (mcqa, cloze, generate, cot), as TASK@NAME of lm_eval 0.5"
+    add("--task-format", metavar="NAME", help=chosen)
     add("--num-fewshot", type=natural, metavar="N", help="number of examples from --examples, instead of the task's")
     multiturn = "with --chat-template: write each example as messages of its own"
     add("--fewshot-as-multiturn", action="store_true", default=None, help=multiturn)

@@ -26,6 +26,8 @@ def load_harness() -> str:
     """Import the harness, and return its name and version."""
     name = import_harness("lm_eval", "lm_eval", ("lm_eval.tasks", "lm_eval.tasks._yaml_loader"))
     disable()  # PROMPTPRESS_BACKEND may have enabled the backend, and the harness's own requests are needed
+    if hasattr(importlib.import_module("lm_eval.api.task").ConfigurableTask, "from_config"):
+        raise ConfigError(f"verify compares with lm_eval 0.4, and {name} is installed")
     return name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from promptpress._harnesses.bulk import log, report
@@ -18,6 +18,10 @@ _enabled: set[Switch] = set()
 class Switch:
     """The bulk backend of a harness, which can be on or off. Its methods are what users call.
 
+    Args:
+        harness: The harness.
+        patches: The methods to replace, or a function that returns them when the backend is switched on.
+
     Example:
         >>> import json
         >>> shout = {"JSONEncoder.encode": lambda encode: lambda self, o: encode(self, o).upper()}
@@ -26,9 +30,10 @@ class Switch:
         '"A"'
     """
 
-    def __init__(self, harness: Harness, patches: Patches) -> None:
+    def __init__(self, harness: Harness, patches: Patches | Callable[[], Patches]) -> None:
         self._harness = harness
-        self._patches = patches
+        self._given = patches
+        self._patches = Patches({})
         self._is_on = False
         self._lock = threading.Lock()
 
@@ -82,6 +87,7 @@ class Switch:
                 # If the environment has switched the backend on, it is on in all processes of the run.
                 has_children = bool(os.environ.get(VARIABLE))
                 report.start(has_children=has_children, follows=not self._harness.has_screen)
+                self._patches = self._given if isinstance(self._given, Patches) else self._given()
                 self._patches.apply()
                 self._is_on = True
                 _enabled.add(self)

@@ -13,6 +13,7 @@ from promptpress._errors.errors import render_error
 from promptpress._harnesses.lm_eval.columns import Column, Constant, Lists, Texts, values
 from promptpress._harnesses.lm_eval.contexts import Contexts
 from promptpress._harnesses.lm_eval.documents import Documents
+from promptpress._harnesses.lm_eval.plain_contexts import is_blank_at
 from promptpress._harnesses.lm_eval.python_values import to_json
 from promptpress._harnesses.lm_eval.row_numbers import as_array
 from promptpress._harnesses.lm_eval.task import Task
@@ -78,6 +79,8 @@ def _choice_arguments(task: Task, documents: Documents, contexts: Contexts, chat
     if chat and not (prefix and not prefix[-1].isspace()):
         delimiter = ""
     choices = task.choices(documents)
+    if config.by_format:
+        return _choice_arguments_by_format(task, documents, contexts, choices, delimiter)
     if task.several_inputs or config.mutual_information or not isinstance(choices, (Constant, Lists)):
         return _choice_arguments_one_by_one(task, documents, contexts, choices, delimiter)
     count = len(documents)
@@ -125,6 +128,41 @@ def _choice_arguments_one_by_one(
         numbers.extend(range(len(texts)))
         context_indices.extend(indices)
         continuations += texts
+    return _listed_arguments(contexts, rows, numbers, context_indices, continuations)
+
+
+def _choice_arguments_by_format(
+    task: Task, documents: Documents, contexts: Contexts, choices: Column, delimiter: str | None
+) -> Arguments:
+    """Return the arguments of a task with a format: none of a document without choices, or whose target isn't one.
+
+    A delimiter stands only between texts without white space, and not before a choice without a context.
+    """
+    rows, numbers, context_indices, continuations = array("q"), array("q"), array("i"), []
+    targets = values(task.target(documents))
+    blank = is_blank_at(contexts.texts, len(documents), -1).to_pylist()
+    for row, (listed, target, is_blank) in enumerate(zip(values(choices), targets, blank, strict=True)):
+        if not listed or target is None:
+            continue
+        try:
+            texts = [f"{'' if is_blank or choice[0].isspace() else delimiter}{choice}" for choice in listed]
+            if task.config.mutual_information:
+                texts += [f"{choice}" for choice in listed]
+            for text in texts:
+                text.encode()
+        except Exception as error:
+            raise documents.raised_at(error, row) from error
+        rows.extend([row] * len(texts))
+        numbers.extend(range(len(texts)))
+        context_indices.extend([row] * len(listed) + [len(documents)] * (len(texts) - len(listed)))
+        continuations += texts
+    return _listed_arguments(contexts, rows, numbers, context_indices, continuations)
+
+
+def _listed_arguments(
+    contexts: Contexts, rows: array[int], numbers: array[int], context_indices: array[int], continuations: list[str]
+) -> Arguments:
+    """Return arguments as columns; the number of contexts stands for an empty one."""
     all_contexts = pa.concat_arrays([*contexts.texts.chunks, pa.array([""], pa.large_string())])
     fields = {
         "context": _dictionary(all_contexts, as_array(context_indices)),

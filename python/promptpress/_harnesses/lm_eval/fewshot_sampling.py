@@ -12,7 +12,7 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._harnesses.lm_eval.row_numbers import as_sequence
 
-__all__ = ["Groups", "draw", "first_n"]
+__all__ = ["Groups", "draw", "draw_once", "first_n"]
 
 _CHECKED = 3
 """Number of documents for which `random.sample` draws as well, to check the core."""
@@ -79,6 +79,28 @@ def _sample_each(random: Random, pool: int, shots: int, groups: Groups | None, c
             # More than one copy of the document was drawn.
             drawn = random.sample([row for row in range(pool) if pool_groups[row] != group], shots)
         yield drawn[:shots]
+
+
+def draw_once(random: Random, pool: int, shots: int, groups: Groups, count: int) -> pa.Array:
+    """Draw shots for each document as the sampler of the harness's version 0.5 does, which never draws again.
+
+    The arguments are those of `draw`.
+
+    Raises:
+        ValueError: If the pool is too small.
+        AssertionError: If a document of which the pool has several copies was drawn so often that shots are lacking.
+    """
+    drawn = as_sequence(draw(random, pool, shots + 1, None, count))
+    pool_groups = as_sequence(groups.pool)
+    rows: list[int] = []
+    for number, group in enumerate(as_sequence(groups.documents)[:count]):
+        document_rows = drawn[number * (shots + 1) : (number + 1) * (shots + 1)]
+        kept = [row for row in document_rows if group < 0 or pool_groups[row] != group][:shots]
+        if len(kept) < shots:
+            message = f"{len(kept)} other few-shot documents than the document were drawn; {shots} are needed"
+            raise AssertionError(message)
+        rows += kept
+    return pa.array(rows, pa.int32())
 
 
 def first_n(pool: int, shots: int, groups: Groups | None, count: int) -> pa.Array:

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from promptpress._harnesses.lm_eval.columns import Column, Constant, Texts, values
 from promptpress._harnesses.lm_eval.documents import Documents
-from promptpress._harnesses.lm_eval.literals import list_or_text, literal, number_list_or_text, number_or_text
+from promptpress._harnesses.lm_eval.literals import (
+    choice_number,
+    list_or_text,
+    listed_or_text,
+    literal,
+    number_list_or_text,
+    number_or_text,
+    target_of,
+)
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Fields"]
+__all__ = ["Fields", "FormatRules"]
 
 # Beginnings of texts that may be numbers or lists. Python knows more digits than the ASCII ones.
 _DIGITS = r"^[0-9]|^[^\x00-\x7F]"
 _LIST = r"^\["
+
+
+class FormatRules(NamedTuple):
+    """Rules of the harness's version 0.5, which tasks with a format have."""
+
+    choices: Any
+    """The task's `doc_to_choice` if targets are numbers of choices; None if they aren't."""
+    several_targets: bool
+    """True if a target in brackets is a list."""
 
 
 class Fields:
@@ -25,11 +42,13 @@ class Fields:
         columns: Names of the evaluated table's columns. A field with such a name stands for the column's value, for
             few-shot documents too.
         has_choices: Whether the task has `doc_to_choice`. If so, texts and targets of digits are numbers.
+        rules: The rules of a task with a format; None for other tasks.
     """
 
-    def __init__(self, columns: Collection[str], has_choices: bool) -> None:
+    def __init__(self, columns: Collection[str], has_choices: bool, rules: FormatRules | None = None) -> None:
         self._columns = columns
-        self._has_choices = has_choices
+        self._has_choices = has_choices and rules is None
+        self._rules = rules
 
     def text(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_text`: texts, numbers of choices, or a column's values."""
@@ -38,11 +57,16 @@ class Fields:
 
     def target(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_target`: texts, numbers of choices, lists, or a column's values."""
+        if self._rules is not None:
+            return self._target_by_rules(self._rules, field, documents)
         parse, pattern = (number_list_or_text, f"{_DIGITS}|{_LIST}") if self._has_choices else (list_or_text, _LIST)
         return self._column("doc_to_target", field, documents, constants=(int, list), parse=parse, pattern=pattern)
 
     def choices(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_choice`, which usually are lists."""
+        if isinstance(field, str) and self._rules is not None:
+            listed = None if field in self._columns else documents.listed(field)
+            return self._choices_by_rules(self._rules, field, documents) if listed is None else listed
         if isinstance(field, str):
             if field in self._columns:
                 return documents.column(field)
@@ -59,6 +83,28 @@ class Fields:
         if field is None:
             return Constant(None, len(documents))
         return documents.column(field) if field in self._columns else documents.render(field)
+
+    def _target_by_rules(self, rules: FormatRules, field: Any, documents: Documents) -> Column:
+        column = self._column("doc_to_target", field, documents, constants=int, parse=None, pattern="")
+        targets = documents.each(lambda value: target_of(value, rules.several_targets), values(column))
+        if rules.choices is not None:
+            return documents.each(choice_number, targets, values(self.choices(rules.choices, documents)))
+        # Of several targets, examples show the first.
+        firsts = [target[0] if isinstance(target, list) and target else target for target in targets]
+        return column if isinstance(column, Texts) and set(map(type, firsts)) <= {str} else firsts
+
+    def _choices_by_rules(self, rules: FormatRules, field: str, documents: Documents) -> Column:
+        """Return the choices; None for a document that has no list, or whose choices aren't texts."""
+        column = documents.column(field) if field in self._columns else documents.render(field)
+
+        def listed(value: Any) -> list[Any] | None:
+            choices = listed_or_text(value)
+            if not isinstance(choices, list):
+                return None
+            are_refused = rules.choices is not None and choices and not isinstance(choices[0], str)
+            return None if are_refused else choices
+
+        return documents.each(listed, values(column))
 
     def _column(
         self,

@@ -6,7 +6,16 @@ import ast
 import re
 from typing import Any
 
-__all__ = ["list_or_text", "literal", "number", "number_list_or_text", "number_or_text"]
+__all__ = [
+    "choice_number",
+    "list_or_text",
+    "listed_or_text",
+    "literal",
+    "number",
+    "number_list_or_text",
+    "number_or_text",
+    "target_of",
+]
 
 # A string as its repr is, without characters that Python's parser reads as anything else than themselves.
 _STRING = r"""'[^'\\\n\r\0]*'|"[^"\\\n\r\0]*\""""
@@ -49,3 +58,41 @@ def list_or_text(text: str) -> Any:
 def number_list_or_text(text: str) -> Any:
     """Return the number or the list that a text is, or else the text."""
     return number(text) if text.isdigit() else list_or_text(text)
+
+
+def listed_or_text(value: Any) -> Any:
+    """Return the list that a text in brackets is, or else the value, as the harness's version 0.5 does.
+
+    >>> listed_or_text("['a', 'b']"), listed_or_text("[a]"), listed_or_text("['a'], ['b']"), listed_or_text(["a"])
+    (['a', 'b'], '[a]', "['a'], ['b']", ['a'])
+    """
+    read = list_or_text(value) if isinstance(value, str) else value
+    return value if isinstance(read, tuple) else read
+
+
+def target_of(value: Any, parse_lists: bool) -> Any:
+    """Return a target as the harness's version 0.5 reads it: a number for digits, and if asked for, a list.
+
+    >>> target_of("007", False), target_of("[1, 2]", True), target_of("[1, 2]", False)
+    (7, [1, 2], '[1, 2]')
+    """
+    if isinstance(value, str) and value.isdigit():
+        return int(value)
+    return listed_or_text(value) if parse_lists else value
+
+
+def choice_number(target: Any, choices: list[Any] | None) -> int | None:
+    """Return the number of the choice that a target is, or that the first is that is one of several; None for none.
+
+    >>> choice_number("b", ["a", "b"]), choice_number(["c", 1], ["a", "b"]), choice_number(2, ["a", "b"])
+    (1, 1, None)
+    """
+    if not choices:
+        return None
+    if isinstance(target, list):
+        numbers = (choice_number(item, choices) for item in target if not isinstance(item, list))
+        return next((number for number in numbers if number is not None), None)
+    if isinstance(target, (int, float)):
+        number = int(target)
+        return number if number < len(choices) else None
+    return choices.index(target) if isinstance(target, str) and target in choices else None

@@ -14,7 +14,7 @@ from promptpress._harnesses.lm_eval.task import Task
 from promptpress._renderers.renderer import Renderer
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["ContextColumns", "plain_contexts"]
+__all__ = ["ContextColumns", "is_blank_at", "plain_contexts"]
 
 # A mark that no text of a configuration holds by accident. If one holds it, contexts are made one by one.
 _MARK = "\uf8ff"
@@ -87,11 +87,11 @@ def _question_pieces(
         return [question]
     if delimiter is None:
         return None
-    no_delimiter = pc.or_(_is_blank_at(question, count, -1), _is_blank_at(answer, count, 0))
+    no_delimiter = pc.or_(is_blank_at(question, count, -1), is_blank_at(answer, count, 0))
     return [question, pa.chunked_array(pc.if_else(no_delimiter, "", delimiter), pa.string()), answer]
 
 
-def _is_blank_at(piece: str | pa.ChunkedArray, count: int, index: int) -> pa.ChunkedArray:
+def is_blank_at(piece: str | pa.ChunkedArray, count: int, index: int) -> pa.ChunkedArray:
     """Return true for each text that is empty or has white space at its start (0) or end (-1)."""
     if isinstance(piece, str):
         return pa.chunked_array([pa.repeat(not piece or piece[index].isspace(), count)])

@@ -44,6 +44,8 @@ def requests(
     Neither the harness nor a model is needed. `table.to_pylist()` has the same texts and numbers in the same order as
     the harness's `task.instances`. The harness's own random numbers draw the few-shot documents.
 
+    A task with a format, under `formats` or as `TASK@FORMAT`, is made by the rules of 0.5, which brings formats.
+
     Args:
         task_config: The task's YAML as a dict, with its includes merged. Functions (`!function`) are never called: put
             what they return into a column of the documents, and pass the documents that `process_docs` returns.
@@ -89,7 +91,9 @@ def requests(
     config = TaskConfig.of(task_config, num_fewshot)
     evaluated = TableDocuments(_table(docs), "row")
     task = Task(config, evaluated, _pool(config, evaluated, fewshot_docs) if config.num_fewshot else None)
-    numbers, rows = choose_documents(len(evaluated), limit, samples, rank, world_size)
+    numbers, rows = choose_documents(
+        len(evaluated), limit, samples, rank, world_size, numbers_are_rows=config.by_format
+    )
     documents = evaluated.take(rows)
     try:
         random = Random(seed)

@@ -13,8 +13,8 @@ from promptpress._errors.errors import template_error
 from promptpress._harnesses.lm_eval.columns import Column, values
 from promptpress._harnesses.lm_eval.documents import Documents, TableDocuments, document_error
 from promptpress._harnesses.lm_eval.equal_rows import equal_rows
-from promptpress._harnesses.lm_eval.fewshot_sampling import draw, first_n
-from promptpress._harnesses.lm_eval.fields import Fields
+from promptpress._harnesses.lm_eval.fewshot_sampling import draw, draw_once, first_n
+from promptpress._harnesses.lm_eval.fields import Fields, FormatRules
 from promptpress._harnesses.lm_eval.task_config import TaskConfig
 
 __all__ = ["Task", "choose_documents"]
@@ -33,8 +33,16 @@ class Task:
         self.config = config
         self.documents = documents
         self.pool = pool
-        self.fields = Fields(documents.names, config.doc_to_choice is not None)
-        self.several_inputs = self._has_several_inputs()
+        rules = None
+        if config.by_format:
+            is_choice = config.output_type == "multiple_choice"
+            rules = FormatRules(config.doc_to_choice if is_choice else None, config.several_targets)
+        self.fields = Fields(documents.names, config.doc_to_choice is not None, rules)
+        self.several_inputs = not config.by_format and self._has_several_inputs()
+        prefix = config.fewshot.gen_prefix
+        if config.by_format and pool is not None and prefix and (prefix in documents.names or "{" in prefix):
+            message = "in a task with a format, examples begin with the same gen_prefix; found one of each document"
+            raise template_error("unsupported_class", "gen_prefix", message)
 
     def _has_several_inputs(self) -> bool:
         """Look at the first document, which decides for all of them in the harness."""
@@ -70,9 +78,11 @@ class Task:
             groups = equal_rows(documents, pool, same)
         try:
             if self.config.fewshot.sampler == "first_n":
-                return first_n(len(pool), shots, groups, len(documents))
+                return first_n(len(pool), shots, None if self.config.by_format else groups, len(documents))
             if not len(pool):
                 raise AssertionError("there are no few-shot documents")
+            if self.config.by_format and groups is not None:
+                return draw_once(random, len(pool), shots, groups, len(documents))
             return draw(random, len(pool), shots, groups, len(documents))
         except (AssertionError, ValueError) as error:
             raise template_error("too_few_examples", "num_fewshot", f"{type(error).__name__}: {error}") from error
@@ -91,11 +101,18 @@ class Task:
 
 
 def choose_documents(
-    count: int, limit: Any = None, samples: Sequence[int] | None = None, rank: int = 0, world_size: int = 1
+    count: int,
+    limit: Any = None,
+    samples: Sequence[int] | None = None,
+    rank: int = 0,
+    world_size: int = 1,
+    *,
+    numbers_are_rows: bool = False,
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the numbers of the evaluated documents, as the harness counts them, and their rows.
 
-    The options are those of `requests`. If one makes no sense, TemplateError is raised.
+    The options are those of `requests`. If one makes no sense, TemplateError is raised. With `numbers_are_rows`, as in
+    the harness from 0.5 on, samples have the numbers of their rows.
 
     >>> choose_documents(9, samples=[7, 2, 4], rank=1, world_size=2)
     ([1], [4])
@@ -108,7 +125,8 @@ def choose_documents(
             chosen = set(samples)
             rows = [row for row in range(count) if row in chosen]
             pairs = list(islice(enumerate(rows), int(rank), None, int(world_size)))
-            return [number for number, _ in pairs], [row for _, row in pairs]
+            chosen_rows = [row for _, row in pairs]
+            return chosen_rows if numbers_are_rows else [number for number, _ in pairs], chosen_rows
         if limit and int(limit) < 0:
             raise ValueError("limit is negative")
         if rank < 0 or world_size < 1:

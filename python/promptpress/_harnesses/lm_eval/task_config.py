@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from promptpress._errors.errors import template_error
 from promptpress._errors.suggestions import close_names
+from promptpress._harnesses.lm_eval.formats import SELECTION, has_formats, with_formats
 
 __all__ = ["FewshotConfig", "TaskConfig"]
 
@@ -32,6 +34,9 @@ _TASK_KEYS = _KEYS_OF_REQUESTS | {
     *("task_alias", "tag", "custom_dataset", "dataset_path", "dataset_name", "dataset_kwargs", "unsafe_code"),
     *("process_results", "filter_list", "should_decontaminate", "doc_to_decontamination_query", "metadata"),
 }
+
+_FORMAT_KEYS = _TASK_KEYS | {"formats", SELECTION, "scorer", "multiple_inputs", "multiple_targets"}
+"""The keys of a task with a format, which the harness knows from 0.5 on."""
 
 _FEWSHOT_KEYS = frozenset(
     {*_FIELDS, "sampler", "split", "samples", "process_docs", "fewshot_indices"}
@@ -75,6 +80,9 @@ class TaskConfig:
     generation_kwargs: dict[Any, Any] | None
     mutual_information: bool
     fewshot: FewshotConfig
+    by_format: bool
+    """True if the task has a format, so that its requests are made by the rules of the harness's version 0.5."""
+    several_targets: bool
 
     @property
     def evaluated_split(self) -> str:
@@ -110,8 +118,11 @@ class TaskConfig:
         """
         if not isinstance(written, Mapping):
             raise template_error("wrong_type", "task_config", f"expected a task's dict; found {_excerpt(written)}")
-        _refuse_unknown(written, _TASK_KEYS, "")
+        by_format = has_formats(written)
+        _refuse_unknown(written, _FORMAT_KEYS if by_format else _TASK_KEYS, "")
         _refuse_functions({key: written[key] for key in _KEYS_OF_REQUESTS & written.keys()}, "")
+        if by_format:
+            written = _with_formats(written)
         for key in ("use_prompt", "doc_to_image", "doc_to_audio"):
             if written.get(key) is not None:
                 message = "only lm-evaluation-harness itself can make such requests"
@@ -138,11 +149,37 @@ class TaskConfig:
             target_delimiter=target_delimiter,
             fewshot_delimiter=fewshot_delimiter,
             num_fewshot=_shot_count(written, num_fewshot),
-            repeats=_repeats(written),
+            repeats=1 if by_format and output_type != "generate_until" else _repeats(written),
             generation_kwargs=_generation_kwargs(written, output_type, fewshot_delimiter),
             mutual_information=_needs_mutual_information(written),
             fewshot=_fewshot_config(written, fewshot_delimiter, target_delimiter),
+            by_format=by_format,
+            several_targets=bool(written.get("multiple_targets")),
         )
+
+
+def _with_formats(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task with what its format makes, and in the form in which the harness's version 0.5 reads it."""
+    if written.get("multiple_inputs"):
+        message = "a task with a format has one text for each document"
+        raise template_error("unsupported_class", "multiple_inputs", message)
+    out = with_formats(written)
+    shots = dict(out["fewshot_config"]) if isinstance(out.get("fewshot_config"), Mapping) else {}
+    for key in ("doc_to_text", "doc_to_target", "doc_to_choice"):
+        if not isinstance(shots.get(key), (str, int, type(None))):
+            message = f"a task with a format needs a name or a template here; found {_excerpt(shots[key])}"
+            raise template_error("unsupported_class", f"fewshot_config.{key}", message)
+    if isinstance(out.get("fewshot_config"), Mapping):
+        # This version reads the split of few-shot documents from the task alone.
+        out["fewshot_config"] = {**shots, "split": out.get("fewshot_split")}
+    out["generation_kwargs"] = out.get("generation_kwargs") or None
+    pipelines = out.get("filter_list")
+    if isinstance(pipelines, list) and all(isinstance(pipeline, Mapping) for pipeline in pipelines):
+        # A pipeline of filters may have metrics of its own, and the task's are for those that have none.
+        lists = [pipeline.get("metric_list", out.get("metric_list")) or [] for pipeline in pipelines]
+        if lists and all(isinstance(metrics, list) for metrics in lists):
+            out["metric_list"] = list(chain.from_iterable(lists))
+    return out
 
 
 def _fewshot_config(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import gc
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
@@ -15,7 +16,14 @@ from promptpress._harnesses.lm_eval.backend.coverage import check_task
 from promptpress._harnesses.lm_eval.backend.documents import BLOCK, Documents, documents_of
 from promptpress._harnesses.lm_eval.backend.instances import InstanceBuilder
 from promptpress._harnesses.lm_eval.backend.record import TaskRecord, record_task
-from promptpress._harnesses.lm_eval.backend.templates import TextCache, TextRequest, text_cache, text_requests
+from promptpress._harnesses.lm_eval.backend.templates import (
+    MODULE,
+    TextCache,
+    TextRequest,
+    is_default_environment,
+    text_cache,
+    text_requests,
+)
 from promptpress._harnesses.lm_eval.backend.texts import TextPrerenderer
 
 _CONTEXT_OPTIONS = {
@@ -26,26 +34,38 @@ _REQUEST_OPTIONS = {"ctx", "metadata", "apply_chat_template", "chat_template"}
 _NEVER = 1 << 30
 
 
-def bulk_requests(harness: Callable[..., None]) -> Callable[..., None]:
-    """Return a replacement of the harness's method that leaves the same requests in the task."""
+def replaced_by(
+    check: Callable[[Any], None], methods_replaced: Callable[[Any, TaskRecord], AbstractContextManager[None]]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a function that makes a replacement of the harness's `build_all_requests`.
 
-    @functools.wraps(harness)
-    def build_all_requests(self: Any, *arguments: Any, **options: Any) -> None:
-        with record_task(self) as record:
-            try:
-                check_task(self)
-            except NotCoveredError as reason:
-                record.left(str(reason))
-                return harness(self, *arguments, **options)
-            building = Building(self, record)
-            with building.methods_replaced():
+    Args:
+        check: Raises NotCoveredError for a task whose requests the harness's own code has to build.
+        methods_replaced: Replaces what the harness's loop calls, within a `with` block.
+    """
+
+    def replacement(harness: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(harness)
+        def build_all_requests(self: Any, *arguments: Any, **options: Any) -> Any:
+            with record_task(self) as record:
+                try:
+                    check(self)
+                except NotCoveredError as reason:
+                    record.left(str(reason))
+                except Exception as error:
+                    record.left(f"its objects are not as expected ({error!r})")
+                else:
+                    with methods_replaced(self, record), without_full_collections():
+                        return harness(self, *arguments, **options)
                 return harness(self, *arguments, **options)
 
-    return build_all_requests
+        return build_all_requests
+
+    return replacement
 
 
 @contextmanager
-def _without_full_collections() -> Iterator[None]:
+def without_full_collections() -> Iterator[None]:
     """Keep the garbage collector from full collections, which visit all objects.
 
     A full collection starts whenever the objects have grown by a quarter. With documents and requests, none of which
@@ -94,8 +114,7 @@ class Building:
         vars(self._task).update(self._methods)
         token = text_cache.set(self._cache)
         try:
-            with _without_full_collections():
-                yield
+            yield
         finally:
             if self._contexts is not None:
                 self._contexts.close()
@@ -192,8 +211,17 @@ class Building:
         self._instances = instances
         assert self._documents is not None
         assert self._contexts is not None
+        contexts, templates = self._contexts, vars(sys.modules[MODULE])
         self._prerenderer = TextPrerenderer(
-            self._cache, self._text_requests, self._documents, self._contexts, self._record
+            self._cache,
+            self._text_requests,
+            self._documents,
+            self._record,
+            templates["apply_template"],
+            has_default_environment=is_default_environment(templates["env"]),
+        )
+        self._prerenderer.render_pool(
+            contexts.pool, contexts.shots, lambda table: contexts.prepare_examples(table, self._record)
         )
         self._prerenderer.render_block(0)
         sources = [source for source, identity in self._text_requests if identity == id(doc)]
@@ -207,3 +235,7 @@ class Building:
             self._bulk_count += number
         else:
             self._record.by_jinja2 += number
+
+
+bulk_requests = replaced_by(check_task, lambda task, record: Building(task, record).methods_replaced())
+"""Takes the harness's `build_all_requests` and returns a replacement that leaves the same requests in the task."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -33,6 +34,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "fewshot_delimiter": (str,),
 }
 """Types of the settings that aren't functions; a function would see every document."""
+_CHANCE = re.compile(r"\|\s*random\b|\blipsum\b")
+"""Matches what draws random numbers in a template: an example that is made once would draw fewer of them."""
 
 
 def check_task(task: Any) -> None:
@@ -60,6 +63,8 @@ def _check_settings(settings: Any, prefix: str, names: Iterable[str]) -> None:
     for name in names:
         value = getattr(settings, name)
         if value is None or type(value) in _TYPES[name]:
+            if "{" in str(value) and _CHANCE.search(str(value)):
+                raise NotCoveredError(f"{prefix}{name} draws random numbers")
             continue
         what = "is a function" if callable(value) else f"is of the type {type(value).__name__}"
         raise NotCoveredError(f"{prefix}{name} {what}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from operator import attrgetter
 from typing import Any
@@ -19,7 +19,7 @@ MODULE = "lm_eval.utils"
 _FUNCTION = "apply_template"
 _FUNCTION_NAMES = ("env", "from_string", "render")
 """Names that the function looks up: it compiles in the module's environment, and renders with the document's fields."""
-_HARNESS_FILTER = "regex_replace"
+_HARNESS_FILTERS = ("regex_replace",)
 _MAX_TEMPLATES = 4096
 _settings_of = attrgetter(
     *("block_start_string", "block_end_string", "variable_start_string", "variable_end_string"),
@@ -132,20 +132,26 @@ def _is_covered(harness: Any) -> bool:
     return is_jinja and code.co_names == _FUNCTION_NAMES and code.co_argcount == 2 and not code.co_kwonlyargcount
 
 
-def is_default_environment(environment: Any) -> bool:
-    """Return true if a Jinja2 environment has the settings, filters, tests and names that the harness gives it."""
+def is_default_environment(environment: Any, module: str = MODULE, names: Sequence[str] = _HARNESS_FILTERS) -> bool:
+    """Return true if a Jinja2 environment has the settings, filters, tests and names that the harness gives it.
+
+    Args:
+        environment: The environment.
+        module: The harness's module with the functions that are filters.
+        names: The names of these filters.
+    """
     jinja2 = sys.modules["jinja2"]
     if type(environment) is not jinja2.Environment:
         return False
     default = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    filters = dict(environment.filters)
     try:
-        check_unpatched(MODULE, _HARNESS_FILTER)
+        for name in names:
+            check_unpatched(module, name)
     except NotCoveredError:
         return False
+    filters = {name: getattr(sys.modules[module], name, None) for name in names}
     return bool(
-        filters.pop(_HARNESS_FILTER, None) is getattr(sys.modules[MODULE], _HARNESS_FILTER, None)
-        and filters == default.filters
+        environment.filters == {**default.filters, **filters}
         and environment.tests == default.tests
         and environment.globals == default.globals
         and environment.policies == default.policies

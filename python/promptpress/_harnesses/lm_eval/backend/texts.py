@@ -6,19 +6,17 @@ when the harness asks for it, so that it also raises where it would without the 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress._core import RenderError
 from promptpress._harnesses.lm_eval.backend.comparison import difference
-from promptpress._harnesses.lm_eval.backend.contexts import ContextBuilder
 from promptpress._harnesses.lm_eval.backend.documents import BLOCK, Documents
 from promptpress._harnesses.lm_eval.backend.pool import as_table
 from promptpress._harnesses.lm_eval.backend.record import TaskRecord
-from promptpress._harnesses.lm_eval.backend.templates import MODULE, TextCache, TextRequest, is_default_environment
+from promptpress._harnesses.lm_eval.backend.templates import TextCache, TextRequest
 from promptpress._harnesses.lm_eval.rendering import renderer_of
 
 _MIN_ROWS = 8
@@ -33,28 +31,43 @@ class TextPrerenderer:
         cache: TextCache,
         requests: Sequence[TextRequest],
         documents: Documents,
-        contexts: ContextBuilder,
         record: TaskRecord,
+        apply_template: Callable[[str, dict[str, Any]], str],
+        *,
+        has_default_environment: bool,
     ) -> None:
         self._cache = cache
         self._documents = documents
         self._record = record
-        if not is_default_environment(vars(sys.modules[MODULE])["env"]):
-            record.left("the environment of its templates was changed")
-            self._sources: list[str] = []
-            return
+        self._apply_template = apply_template
         first = id(documents.docs[0])
         self._sources = list(dict.fromkeys(source for source, doc in requests if doc == first))
-        pool = contexts.pool
-        if len(pool) > len(documents.docs) * contexts.shots:
+        self._pool_sources = list(dict.fromkeys(source for source, doc in requests if doc != first))
+        if not has_default_environment:
+            record.left("the environment of its templates was changed")
+            self._sources = []
+        self._has_default_environment = has_default_environment
+
+    def render_pool(
+        self, pool: Sequence[dict[str, Any]], shots: int, whole_examples: Callable[[pa.Table], bool] = lambda _: False
+    ) -> None:
+        """Render the texts of the documents that examples are drawn from.
+
+        Args:
+            pool: The documents.
+            shots: Number of examples of each evaluated document.
+            whole_examples: A function that makes whole examples of the pool's table, and returns true if it did; then
+                no texts are needed.
+        """
+        if not self._has_default_environment or len(pool) > len(self._documents.docs) * shots:
             return
         table = as_table(pool) if len(pool) >= _MIN_ROWS else None
-        if table is not None and contexts.prepare_examples(table, record):
+        if table is not None and whole_examples(table):
             return
-        for source in dict.fromkeys(source for source, doc in requests if doc != first):
+        for source in self._pool_sources:
             texts = self._texts(source, table, len(pool))
-            if texts is not None:
-                cache.pool[source] = dict(zip(map(id, pool), texts, strict=True))
+            if texts and self._equals_jinja2(source, pool[0], texts[0]):
+                self._cache.pool[source] = dict(zip(map(id, pool), texts, strict=True))
 
     def render_block(self, start: int) -> None:
         """Render the block of documents from index `start` on."""
@@ -82,9 +95,9 @@ class TextPrerenderer:
 
     def _equals_jinja2(self, source: str, doc: dict[str, Any], text: str) -> bool:
         """Compare the text of a block's first document; if it differs, leave the template to Jinja2 from now on."""
-        expected = vars(sys.modules[MODULE])["apply_template"](source, doc)
+        expected = self._apply_template(source, doc)
         if expected == text:
             return True
-        self._sources.remove(source)
+        self._sources = [other for other in self._sources if other != source]
         self._record.left(f"a template's text is another{difference(expected, text)}")
         return False
