@@ -215,7 +215,7 @@ class TableEngine(ABC):
 
     @property
     def as_texts(self) -> AsTexts | None:
-        """What writes columns of Python's values that Arrow has no type for; None if they are an error."""
+        """The writer of columns of Python's values that Arrow has no type for; None if they are an error."""
         return None if self.text_engine is self else self.text_engine.as_texts
 
     # What token ids and masks ask for.

@@ -97,8 +97,9 @@ def templates_of(source: Any) -> TokenizerTemplates:
         if path.is_dir():
             return _of_folder(path)
         if path.suffix == ".json":
-            own = templates_of(_json(path))
-            return own._replace(source_name=str(path), encoder=None if own.templates else encoder_of(path.parent))
+            content = templates_of(_json(path))
+            encoder = None if content.templates else encoder_of(path.parent)
+            return content._replace(source_name=str(path), encoder=encoder)
         if path.suffix == ".jinja":
             return TokenizerTemplates({"default": _text(path)}, {}, str(path))
         message = f"{path} is no folder, and no file of a tokenizer ({_CONFIG}, {_TEMPLATE}, {_OLD_TEMPLATE})"
