@@ -12,8 +12,9 @@ from promptpress._errors.errors import render_error
 
 __all__ = ["AsTexts", "columns_table", "rows_table"]
 
-AsTexts: TypeAlias = Callable[[str, Sequence[Any]], "list[str | None] | None"]
-"""Writes the values of a column, given its name, as texts if Arrow has no type for them; returns None if it can't."""
+AsTexts: TypeAlias = Callable[[str, Sequence[Any], Any], "list[str | None] | None"]
+"""Writes the values of a column as texts, given its name, the values, and the array that Arrow makes of them, which is
+None if Arrow has no type for them. Returns None if the array is to be taken, or the values can't be written."""
 
 
 def rows_table(rows: Sequence[Mapping[Any, Any]], first: int = 0, as_texts: AsTexts | None = None) -> pa.Table:
@@ -22,7 +23,7 @@ def rows_table(rows: Sequence[Mapping[Any, Any]], first: int = 0, as_texts: AsTe
     Args:
         rows: The rows. A key that a row lacks is null there; columns stand in the order in which they first occur.
         first: The number of the first row in messages.
-        as_texts: Writes columns that Arrow has no type for.
+        as_texts: Writes columns that Arrow has no type for, or changes.
 
     Returns:
         The table.
@@ -84,11 +85,13 @@ def _array(name: str, values: Any, first: int = 0, as_texts: AsTexts | None = No
     try:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        if as_texts is not None and (texts := as_texts(name, values)) is not None:
+        if as_texts is not None and (texts := as_texts(name, values, None)) is not None:
             return pa.array(texts, pa.string())
         _refuse_kinds(name, values, first)
         why = str(error).splitlines()[0]
         raise render_error("unconvertible_value", f"Arrow has no type for its values: {why}", column=name) from error
+    if as_texts is not None and (texts := as_texts(name, values, array)) is not None:
+        return pa.array(texts, pa.string())
     if (change := changed(values, array.type)) is not None:
         row, value, kind, first_row, first_kind = change
         message = f"{_excerpt(value)} is {kind}, but row {first + first_row} has {first_kind}: one kind a column"

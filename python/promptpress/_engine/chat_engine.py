@@ -17,7 +17,7 @@ from promptpress._engine.template_engine import TemplateEngine
 from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
-from promptpress._jinja.chat.conversation_rows import as_json, conversation_of
+from promptpress._jinja.chat.conversation_rows import as_json, conversation_of, holds_as_given
 from promptpress._jinja.chat.messages import normalised
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins
@@ -86,11 +86,11 @@ class ChatEngine(TemplateEngine):
 
     @property
     def as_texts(self) -> AsTexts | None:
-        """The writer of conversations whose messages are objects, such as dataclasses and pydantic models."""
+        """The writer of conversations with objects, such as dataclasses, or with values that Arrow would change."""
         return self._json_texts
 
-    def _json_texts(self, column: str, values: Sequence[Any]) -> list[str | None] | None:
-        if column != self.column:
+    def _json_texts(self, column: str, values: Sequence[Any], array: Any) -> list[str | None] | None:
+        if column != self.column or (array is not None and holds_as_given(array)):
             return None
         try:
             return [as_json(value) for value in values]

@@ -36,7 +36,7 @@ def as_table(samples: Any, as_texts: AsTexts | None = None) -> pa.Table:  # noqa
             anything with the Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation; a Polars
             LazyFrame; rows as a list of dicts, or columns as a dict of lists; or the path of a file, as the command
             reads it.
-        as_texts: Writes columns of Python's values that Arrow has no type for; None: they are an error.
+        as_texts: Writes columns of Python's values that Arrow has no type for, or changes; None: as Arrow has them.
 
     Raises:
         RenderError: If a file can't be read, or values of Python have no type in Arrow.

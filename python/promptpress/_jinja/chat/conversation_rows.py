@@ -16,7 +16,7 @@ from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import is_message, plain
 
-__all__ = ["ConversationRows", "Read", "as_json", "conversation_of", "conversation_rows", "with_shared_texts"]
+__all__ = ["ConversationRows", "Read", "as_json", "conversation_of", "conversation_rows", "holds_as_given", "with_shared_texts"]
 
 NO_SHAPE = 2**32 - 1
 
@@ -171,6 +171,33 @@ def as_json(value: Any) -> str | None:
     if not _has_text_keys(written):
         raise ValueError("a key isn't a text")
     return json.dumps(written)
+
+
+def holds_as_given(array: Any) -> bool:
+    """Return true if an array of conversations surely has the values that it was made of.
+
+    Arrow makes a number with a fraction of an integer beside one, and a null of a key that is absent, which is none only
+    where it is a message's own.
+
+    >>> holds_as_given(pa.array([[{"role": "user"}, {"role": "user", "content": "Hi."}]]))
+    True
+    >>> holds_as_given(pa.array([[{"content": [{"type": "image"}, {"type": "text", "text": "Hi."}]}]]))
+    False
+
+    """
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    return all(_holds_as_given(chunk, is_within=False) for chunk in chunks)
+
+
+def _holds_as_given(array: pa.Array, *, is_within: bool) -> bool:
+    types = pa.types
+    if types.is_list(array.type) or types.is_large_list(array.type):
+        return _holds_as_given(array.flatten(), is_within=is_within)
+    if types.is_struct(array.type):
+        fields = array.flatten()
+        has_nulls = is_within and any(field.null_count for field in fields)
+        return not has_nulls and all(_holds_as_given(field, is_within=True) for field in fields)
+    return not types.is_floating(array.type)
 
 
 def _has_text_keys(value: Any) -> bool:
