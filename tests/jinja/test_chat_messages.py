@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, stats
+from promptpress._io import row_stream
 from promptpress._jinja.chat.messages import TAG, cut, normalised, plain, tagged
 
 SEEN = "{% for m in messages %}{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}|{% endfor %}"
@@ -157,6 +158,45 @@ def test_messages_that_are_objects(chat: Any, seen: str) -> None:
     assert template.audit(rows).num_rows >= 0
     assert stats(template, rows).requests == 3
     assert len(template.preview(rows, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    "chats",
+    [
+        [{"content": [{"type": "image"}, {"type": "text", "text": "b"}]}],
+        [{"tool_calls": [{"function": {"arguments": arguments}}]} for arguments in ({}, {"x": 1}, {"y": 1.5})],
+        [{"n": 1}, {"n": 1.5}],
+        [{"n": [1, 2]}, {"n": [0.5]}],
+        [{"n": True}, {"n": 1}, {"n": {"a": None}}],
+        [{"content": "a"}, {"name": "b", "n": 2**60}],
+    ],
+    ids=["parts", "arguments", "numbers", "lists of numbers", "several types", "keys of messages"],
+)
+@pytest.mark.parametrize("form", ["rows", "columns", "objects", "stream"])
+def test_values_of_python_stay_as_they_are(chats: list[Any], form: str) -> None:
+    """Arrow has one type for all values under one key, and a null for a key that only other dicts have."""
+    template = ChatTemplate(SEEN)
+    talks = [[{"role": "user", **message}] for message in chats] * 2
+    rows: Any = [{"messages": {"messages": talk} if form == "objects" else talk} for talk in talks]
+    if form == "columns":
+        rows = {"messages": talks}
+    made = template.stream(iter(rows)).read_all() if form == "stream" else template.render(rows)
+    wanted = ["".join(f"{key}={value};" for key, value in talk[0].items()) + "|" for talk in talks]
+    assert made["prompt"].to_pylist() == wanted
+
+
+def test_later_batches_of_a_stream_are_written_as_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_stream, "_ROWS", 2)
+    contents: list[Any] = [[{"type": "image"}, {"type": "text", "text": "b"}], "c", "d", "e"]
+    chats = [[{"role": "user", "content": content}] for content in contents]
+    made = ChatTemplate(SEEN).stream({"messages": chat} for chat in chats).read_all()
+    assert made["prompt"].to_pylist() == [f"role=user;content={content};|" for content in contents]
+
+
+def test_a_column_stays_arrow_s_if_that_holds_it() -> None:
+    rows = [{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}], "n": 1}]}]
+    kept = ChatTemplate(SEEN).render(rows, keep=["messages"])
+    assert kept["messages"].to_pylist() == [rows[0]["messages"]]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ utils = pytest.importorskip("transformers.utils.chat_template_utils")
 
 from promptpress import ChatTemplate  # noqa: E402 - the tests are skipped without transformers
 
-TAKEN = frozenset({"column", "environment", "fallback", "names", "now", "strings"})
+ARGUMENTS = frozenset({"column", "environment", "fallback", "names", "now", "strings"})
 NOW = datetime.datetime(2025, 7, 10, 12)
 ROWS = 3
 """A program renders the last row, and Jinja2 the first one."""
@@ -73,7 +73,7 @@ def compare(cases: Iterable[Case]) -> Counter[str]:
         counts["cases"] += 1
         data = dict(case.data)
         messages = data.pop("messages", DUMMY)
-        if TAKEN.intersection(data):
+        if ARGUMENTS.intersection(data):
             counts["not comparable: a variable has the name of an argument of ChatTemplate"] += 1
             continue
         if case.is_transformers is None or "$odd" in str(data):
@@ -85,16 +85,16 @@ def compare(cases: Iterable[Case]) -> Counter[str]:
             other = case._replace(is_transformers=True)
             theirs = outcome(lambda other=other, messages=messages, data=data: reference(other, messages, data))
             case, wanted = (other, theirs) if theirs == case.target else (case, wanted)  # noqa: PLW2901
-        found = outcome(lambda case=case, messages=messages, data=data: texts(case, messages, data))
-        if found != wanted:
+        text = outcome(lambda case=case, messages=messages, data=data: texts(case, messages, data))
+        if text != wanted:
             counts["different"] += 1
-            print("\ndifferent", repr(case)[:600], "\n", repr(wanted)[:300], "\n", repr(found)[:300])
-        elif found not in (case.target, None) and case.target != "":
+            print("\ndifferent", repr(case)[:600], "\n", repr(wanted)[:300], "\n", repr(text)[:300])
+        elif text not in (case.target, None) and case.target != "":
             counts["not comparable: the suite's engine gives another text than Jinja2"] += 1
-        elif found is None and case.target:
+        elif text is None and case.target:
             counts["not comparable: the suite's engine renders what Jinja2 refuses"] += 1
         else:
-            counts["both raise" if found is None else "equal"] += 1
+            counts["both raise" if text is None else "equal"] += 1
     print("\n", dict(counts))
     return counts
 

@@ -43,7 +43,9 @@ const expect = (value) => ({
   toEqual: (target) => record(value, target), toBe: (target) => record(value, target), toMatchObject: nothing,
   toThrowError: () => { const call = value(); if (call) cases.push({ ...(call.value || call), target: null }); },
 });
-const run = (_, body) => { try { if (body.constructor.name === "Function") body(); } catch (error) { cases.push({ unread: String(error) }); } };
+const run = (_, body) => {
+  try { if (body.constructor.name === "Function") body(); } catch (error) { cases.push({ unread: String(error) }); }
+};
 const names = {
   Template, Environment, Interpreter, expect, it: run, describe: run, beforeEach: nothing, afterEach: nothing,
   setupGlobals: nothing, vi: {}, console: { log: nothing, warn: nothing, error: nothing }, JSON, Object,
@@ -97,8 +99,8 @@ def javascript_cases(file: str) -> Iterator[Case]:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node isn't installed")
-    found = subprocess.run([node, "-e", JAVASCRIPT, str(path)], check=True, capture_output=True, timeout=60)
-    for case in json.loads(found.stdout):
+    recorded = subprocess.run([node, "-e", JAVASCRIPT, str(path)], check=True, capture_output=True, timeout=60)
+    for case in json.loads(recorded.stdout):
         if "unread" not in case and isinstance(case["template"], str):
             yield Case(case["template"], case.get("data") or {}, case["target"], environment_of(case["options"]))
 

@@ -215,7 +215,7 @@ class TableEngine(ABC):
 
     @property
     def as_texts(self) -> AsTexts | None:
-        """The writer of columns of Python's values that Arrow would change or has no type for; None if there is none."""
+        """The writer of columns of Python's values that Arrow would change, or has no type for, if there is one."""
         return None if self.text_engine is self else self.text_engine.as_texts
 
     # What token ids and masks ask for.

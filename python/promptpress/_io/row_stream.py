@@ -39,13 +39,18 @@ def rows_reader(rows: Iterable[Any], as_texts: AsTexts | None = None) -> pa.Reco
     remaining = iter(rows)
     first = _next_table(remaining, 0, as_texts)
 
+    def more_texts(name: str, values: Any, array: Any) -> list[str | None] | None:
+        """Write a column as texts, too, if that of the first batch holds texts."""
+        is_text = name in first.schema.names and pa.types.is_string(first.schema.field(name).type)
+        return None if as_texts is None else as_texts(name, values, None if is_text else array)
+
     def batches() -> Iterator[pa.RecordBatch]:
         start = 0
         table = first
         while table.num_rows:
             yield from _with_schema(table, first.schema, start).to_batches()
             start += table.num_rows
-            table = _next_table(remaining, start, as_texts)
+            table = _next_table(remaining, start, more_texts)
 
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 

@@ -16,7 +16,15 @@ from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import is_message, plain
 
-__all__ = ["ConversationRows", "Read", "as_json", "conversation_of", "conversation_rows", "holds_as_given", "with_shared_texts"]
+__all__ = [
+    "ConversationRows",
+    "Read",
+    "as_json",
+    "conversation_of",
+    "conversation_rows",
+    "holds_as_given",
+    "with_shared_texts",
+]
 
 NO_SHAPE = 2**32 - 1
 
@@ -176,8 +184,8 @@ def as_json(value: Any) -> str | None:
 def holds_as_given(array: Any) -> bool:
     """Return true if an array of conversations surely has the values that it was made of.
 
-    Arrow makes a number with a fraction of an integer beside one, and a null of a key that is absent, which is none only
-    where it is a message's own.
+    Arrow makes a number with a fraction of an integer next to one, and a null of a key that is absent, which is none
+    only if it is a message's own.
 
     >>> holds_as_given(pa.array([[{"role": "user"}, {"role": "user", "content": "Hi."}]]))
     True
