@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import importlib
 import json
@@ -233,6 +234,34 @@ def test_masks_of_the_assistants_texts() -> None:
 )
 def test_conversations_of_other_forms(chat: Any, template: str) -> None:
     both(tokenizer_of(template), chat, times=2, tokenize=False)
+
+
+def test_message_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Release 5.24 makes dicts of them, which the programs render; 5.23 refuses them."""
+
+    @dataclasses.dataclass
+    class Message:
+        role: str
+        content: Any
+        name: str | None = None
+
+    class Model:
+        def model_dump(self) -> dict[str, Any]:
+            return {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}
+
+    class Talk:
+        messages = (Message("user", "one"), Message("assistant", [{"type": "text", "text": "two"}]))
+
+    tokenizer = tokenizer_of(CALLS)
+    for chat in ([Message("user", "one")], [Message("user", "one"), Model()], Talk(), [Talk(), Talk()], [object()]):
+        both(tokenizer, chat, tokenize=False)
+    both(tokenizer, [{"role": "user", "content": [Message("a", "b")]}], tokenize=False)
+    if hasattr(utils, "_normalize_chat_messages"):
+        calls = Calls(monkeypatch)
+        with drop_in_of_transformers.backend():
+            for text in ("one", "two"):
+                assert tokenizer.apply_chat_template([Message("user", text)], tokenize=False) == f"user:{text}"
+        assert calls.count == 0
 
 
 def test_parts_and_calls(monkeypatch: pytest.MonkeyPatch) -> None:

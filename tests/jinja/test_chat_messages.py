@@ -15,7 +15,8 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress import ChatTemplate, RenderError
+from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, stats
+from promptpress._io import row_stream
 from promptpress._jinja.chat.messages import TAG, cut, normalised, plain, tagged
 
 SEEN = "{% for m in messages %}{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}|{% endfor %}"
@@ -85,6 +86,141 @@ def test_a_template_sees_nothing_but_plain_values() -> None:
 def test_numpy_values_are_numbers() -> None:
     numpy = pytest.importorskip("numpy")
     assert plain([numpy.int64(3), numpy.float32(0.5), numpy.bool_(False)]) == [3, 0.5, False]
+
+
+@dataclass
+class Message:
+    role: str
+    content: Any
+    name: str | None = None
+
+
+class Model:
+    """As a pydantic model, as far as anybody looks at one."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def model_dump(self) -> dict[str, Any]:
+        return self.fields
+
+
+class Talk:
+    def __init__(self, *messages: Any) -> None:
+        self.messages = list(messages)
+
+
+CALL = Model(role="assistant", tool_calls=[Model(id=None, function=Message("f", {"x": (1, 2)}))], content=None)
+
+
+@pytest.mark.parametrize(
+    ("chat", "seen"),
+    [
+        (
+            [Message("user", "a"), {"role": "assistant", "content": "b"}],
+            "role=user;content=a;|role=assistant;content=b;|",
+        ),
+        ([Model(role="user", content="é\0", name=None)], "role=user;content=é\0;|"),
+        (Talk(Message("user", "a", "n")), "role=user;content=a;name=n;|"),
+        ({"messages": [Message("user", "a")], "id": 7}, "role=user;content=a;|"),
+        (
+            [CALL],
+            "role=assistant;tool_calls=[{'id': None, 'function': {'role': 'f', 'content': {'x': [1, 2]}, "
+            "'name': None}}];|",
+        ),
+        (
+            [{"role": "user", "content": [Model(type="image", image=object()), "b"]}],
+            "role=user;content=[{'type': 'image', 'image': '<object>'}, 'b'];|",
+        ),
+        (
+            [{"role": "user", "content": Decimal(1), "n": float("inf"), "o": object()}],
+            "role=user;content=<Decimal>;n=inf;o=<object>;|",
+        ),
+        (
+            [{"role": "user", "content": "a"}, {"role": "user", "content": [{"text": "b"}]}],
+            "role=user;content=a;|role=user;content=[{'text': 'b'}];|",
+        ),
+    ],
+    ids=["dataclass", "model", "object with messages", "dict with messages", "nested", "parts", "values", "two kinds"],
+)
+def test_messages_that_are_objects(chat: Any, seen: str) -> None:
+    template = ChatTemplate(SEEN)
+    rows = [{"messages": chat, "id": number} for number in range(3)]
+    assert template.render(rows)["prompt"].to_pylist() == [seen] * 3
+    assert template.render({"messages": [chat, None, '[{"role": "u"}]'][::2]})["prompt"].to_pylist() == [
+        seen,
+        "role=u;|",
+    ]
+    kept = template.render(rows, keep="all", order="prefix")
+    assert template.render(kept.select(["messages"]))["prompt"].to_pylist() == [seen] * 3
+    assert template.stream(iter(rows)).read_all()["prompt"].to_pylist() == [seen] * 3
+    assert template(rows)["prompt"].to_pylist() == [seen] * 3
+    assert template.audit(rows).num_rows >= 0
+    assert stats(template, rows).requests == 3
+    assert len(template.preview(rows, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    "chats",
+    [
+        [{"content": [{"type": "image"}, {"type": "text", "text": "b"}]}],
+        [{"tool_calls": [{"function": {"arguments": arguments}}]} for arguments in ({}, {"x": 1}, {"y": 1.5})],
+        [{"n": 1}, {"n": 1.5}],
+        [{"n": [1, 2]}, {"n": [0.5]}],
+        [{"n": True}, {"n": 1}, {"n": {"a": None}}],
+        [{"content": "a"}, {"name": "b", "n": 2**60}],
+    ],
+    ids=["parts", "arguments", "numbers", "lists of numbers", "several types", "keys of messages"],
+)
+@pytest.mark.parametrize("form", ["rows", "columns", "objects", "stream"])
+def test_values_of_python_stay_as_they_are(chats: list[Any], form: str) -> None:
+    """Arrow has one type for all values under one key, and a null for a key that only other dicts have."""
+    template = ChatTemplate(SEEN)
+    talks = [[{"role": "user", **message}] for message in chats] * 2
+    rows: Any = [{"messages": {"messages": talk} if form == "objects" else talk} for talk in talks]
+    if form == "columns":
+        rows = {"messages": talks}
+    made = template.stream(iter(rows)).read_all() if form == "stream" else template.render(rows)
+    wanted = ["".join(f"{key}={value};" for key, value in talk[0].items()) + "|" for talk in talks]
+    assert made["prompt"].to_pylist() == wanted
+
+
+def test_later_batches_of_a_stream_are_written_as_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_stream, "_ROWS", 2)
+    contents: list[Any] = [[{"type": "image"}, {"type": "text", "text": "b"}], "c", "d", "e"]
+    chats = [[{"role": "user", "content": content}] for content in contents]
+    made = ChatTemplate(SEEN).stream({"messages": chat} for chat in chats).read_all()
+    assert made["prompt"].to_pylist() == [f"role=user;content={content};|" for content in contents]
+
+
+def test_a_column_stays_arrow_s_if_that_holds_it() -> None:
+    rows = [{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}], "n": 1}]}]
+    kept = ChatTemplate(SEEN).render(rows, keep=["messages"])
+    assert kept["messages"].to_pylist() == [rows[0]["messages"]]
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [[object()], ["text", object()], object(), [{"role": "user", "content": {1: "a", "b": object()}}], [Message]],
+    ids=["object", "text", "no list", "keys", "class"],
+)
+def test_what_is_no_message_has_no_type(chat: Any) -> None:
+    with pytest.raises(RenderError) as caught:
+        ChatTemplate(SEEN).render([{"messages": chat}])
+    assert (caught.value.code, caught.value.row, caught.value.column) == ("unconvertible_value", 0, "messages")
+
+
+def test_objects_of_another_column_or_renderer_are_no_messages() -> None:
+    rows = [{"talk": [Message("user", "a")]}]
+    assert ChatTemplate(SEEN, column="talk").render(rows)["prompt"].to_pylist() == ["role=user;content=a;|"]
+    for renderer in (ChatTemplate(SEEN), Renderer("{talk}"), JinjaTemplate("{{ talk }}")):
+        with pytest.raises(RenderError, match="did not recognize Python value type"):
+            renderer.render(rows)
+
+
+def test_a_message_that_is_no_dict_is_named() -> None:
+    with pytest.raises(RenderError, match=r"TypeError: Chat messages should be dicts, .*, but got 'text'"):
+        ChatTemplate(SEEN).render(pa.table({"messages": ['["text"]']}))
 
 
 def continued(messages: list[Any], field: str = "content", source: str = "content thinking reasoning") -> Any:

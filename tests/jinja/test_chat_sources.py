@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress import ChatTemplate, TemplateError
+from promptpress import ChatTemplate, ConfigError, JinjaTemplate, TemplateError
 from promptpress._jinja.chat.sources import templates_of
 
 TOKENS = {"bos_token": "<s>", "eos_token": {"content": "</s>", "__type": "AddedToken"}, "pad_token": None}
@@ -33,7 +33,9 @@ def rendered(tokenizer: Any, **arguments: Any) -> str:
 
 def write(folder: Path, **files: Any) -> Path:
     for name, content in files.items():
-        path = folder / name.replace("__", "/").replace("_json", ".json").replace("_jinja", ".jinja")
+        path = folder / name.replace("__", "/").replace("_json", ".json").replace("_jinja", ".jinja").replace(
+            "_py", ".py"
+        )
         path.parent.mkdir(exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return folder
@@ -117,3 +119,101 @@ def test_files_that_can_t_be_read(tmp_path: Path) -> None:
         with pytest.raises(TemplateError, match=name) as caught:
             templates_of(tmp_path / name)
         assert caught.value.code == "unreadable_config"
+
+
+ENCODER = "from typing import Any\n\n\ndef {name}(\n    messages: list[Any], {more}\n) -> str:\n    raise SystemExit\n"
+"""The code of an encoder, which nothing may run."""
+
+
+TOKENIZER = "class T:\n    def apply_chat_template(self, conversation, tools=None):\n        ...\n"
+
+
+def encoder(name: str, more: str = "thinking_mode: str = 'chat'") -> str:
+    return "raise SystemExit\n" + ENCODER.format(name=name, more=more)
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (
+            {
+                "encoding__encoding_v9.py": encoder("encode_messages"),
+                "encoding__test_encoding_v9.py": encoder("encode_other"),
+                "modeling_v9.py": encoder("encode_model"),
+            },
+            "encoding/encoding_v9.py (encode_messages)",
+        ),
+        (
+            {"encoding__encoding.py": "import re\n\n" + encoder("encode_messages")},
+            "encoding/encoding.py (encode_messages)",
+        ),
+        (
+            {
+                "encoding_k9.py": encoder("build_chat_segments"),
+                "tokenization_k9.py": TOKENIZER,
+            },
+            "encoding_k9.py (build_chat_segments)",
+        ),
+        (
+            {"tokenization_k9.py": TOKENIZER},
+            "tokenization_k9.py (apply_chat_template)",
+        ),
+        ({"config_json": {"model_type": "gpt_oss"}}, "the library openai-harmony"),
+        ({"tekken_json": {}, "config_json": {"model_type": "mistral"}}, "the library mistral-common"),
+    ],
+    ids=["folder", "plain name", "beside", "tokenizer's class", "harmony", "mistral"],
+)
+@pytest.mark.parametrize("given", ["folder", "file", "tokenizer"])
+def test_conversations_that_python_code_encodes(tmp_path: Path, files: Any, names: str, given: str) -> None:
+    write(tmp_path, tokenizer_config_json={"bos_token": "<s>"}, **files)
+    tokenizer = SimpleNamespace(chat_template=None, special_tokens_map={}, name_or_path=str(tmp_path))
+    source = {"folder": tmp_path, "file": tmp_path / "tokenizer_config.json", "tokenizer": tokenizer}[given]
+    with pytest.raises(ConfigError) as caught:
+        ChatTemplate.from_tokenizer(source)
+    assert (caught.value.code, caught.value.path) == ("missing_template", "source")
+    assert f"has no Jinja template, for {names} encodes the conversations" in caught.value.message
+    assert str(caught.value).startswith("source: ")
+
+
+def test_a_template_next_to_an_encoder_is_rendered(tmp_path: Path) -> None:
+    write(tmp_path, encoding__encoding_v9_py=encoder("encode_messages"), chat_template_jinja="theirs")
+    assert rendered(tmp_path) == "theirs"
+    write(tmp_path, tokenizer_config_json={})
+    with pytest.raises(TemplateError, match="may be it: give the folder"):
+        ChatTemplate.from_tokenizer(tmp_path / "tokenizer_config.json")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"encoding__encoding_v9.py": "def encode_text(text):\n    return text\n"},
+        {"encoding__encoding_v9.py": encoder("encode_messages") + "#" * (1 << 20)},
+        {"train.py": encoder("format_messages")},
+        {"config_json": "[]"},
+        {"config_json": "{"},
+        {"config_json": {"model_type": ["gpt_oss"]}},
+    ],
+    ids=["of texts", "large", "another name", "list", "no JSON", "odd type"],
+)
+def test_other_files_are_no_encoders(tmp_path: Path, files: Any) -> None:
+    write(tmp_path, tokenizer_config_json={}, **files)
+    with pytest.raises(TemplateError, match="has no chat template; give its source") as caught:
+        ChatTemplate.from_tokenizer(tmp_path)
+    assert not isinstance(caught.value, ConfigError)
+
+
+def test_a_tokenizer_s_class_that_encodes_itself() -> None:
+    class Tokenizer:
+        def apply_chat_template(self, conversation: Any) -> str:
+            return str(conversation)
+
+    with pytest.raises(ConfigError, match=r"Tokenizer\.apply_chat_template in .*test_chat_sources encodes"):
+        ChatTemplate.from_tokenizer(Tokenizer())
+    Tokenizer.apply_chat_template.__module__ = "transformers.tokenization_utils_base"
+    with pytest.raises(TemplateError, match="found a Tokenizer, which has no chat_template"):
+        ChatTemplate.from_tokenizer(Tokenizer())
+
+
+def test_texts_of_an_encoder_stay_as_they_are() -> None:
+    made = JinjaTemplate("{{ text }}").render([{"text": "<|open|>{{ x }} {y}\n", "id": 7}], keep=["id"])
+    assert made.to_pylist() == [{"id": 7, "prompt": "<|open|>{{ x }} {y}\n"}]

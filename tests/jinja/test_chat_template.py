@@ -110,7 +110,7 @@ def test_refuse_leaves_nothing_to_jinja2() -> None:
     [
         ([], "ValueError: Cannot apply chat template to an empty conversation"),
         (None, "ValueError: it is null"),
-        ("[1]", "AttributeError: 'int' object has no attribute 'items'"),
+        ("[1]", "TypeError: Chat messages should be dicts, dataclasses or pydantic models, but got 1."),
         ("7", "ValueError: expected a list of messages"),
         ("[", "ValueError: the text is no JSON: Expecting value"),
         ('{"messages": [], "tools": [{}]}', "ValueError: it has 'tools' of its own"),

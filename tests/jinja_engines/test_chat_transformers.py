@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 from typing import Any
@@ -156,6 +157,54 @@ def test_conversations_as_structs(source: str, chats: list[Any], arguments: dict
     kind = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
     column = pa.array(chats, kind)
     compare(source, column.to_pylist(), column, arguments)
+
+
+@dataclasses.dataclass
+class Message:
+    role: str
+    content: Any = None
+    thinking: str | None = None
+    tool_calls: Any = None
+
+
+class Model:
+    """As a pydantic model, as far as transformers looks at one."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def model_dump(self) -> dict[str, Any]:
+        return self.fields
+
+
+def object_of(kind: str, message: dict[str, Any]) -> Any:
+    if kind == "dataclass":
+        return Message(**{key: value for key, value in message.items() if key in Message.__annotations__})
+    return message if kind == "dict" else Model(message)
+
+
+@pytest.mark.skipif(not hasattr(utils, "_normalize_chat_messages"), reason="transformers 5.23 takes dicts alone")
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    chats=st.lists(
+        st.lists(st.tuples(st.sampled_from(["dict", "dataclass", "model"]), MESSAGES), min_size=1, max_size=3),
+        min_size=1,
+        max_size=4,
+    ),
+    arguments=ARGUMENTS,
+)
+@pytest.mark.parametrize("source", SOURCES)
+def test_message_objects(source: str, chats: list[Any], arguments: dict[str, Any]) -> None:
+    if "continue_final_message" in arguments:
+        arguments.pop("add_generation_prompt", None)
+    # One message that Arrow knows nothing of: the column is of objects, whatever else has been drawn.
+    talks: list[Any] = [[*(object_of(*drawn) for drawn in chat), Message("user", "b")] for chat in chats]
+    tokenizer = Tokenizer(SOURCES[source])
+    template = ChatTemplate.from_tokenizer(tokenizer, now=NOW, **arguments)
+    for talk in talks:
+        want = outcome(lambda talk=talk: tokenizer.apply_chat_template(talk, tokenize=False, **arguments))
+        got = outcome(lambda talk=talk: "\1".join(template.render([{"messages": talk}] * 3)["prompt"].to_pylist()))
+        assert got == ("= " + "\1".join([want[2:]] * 3) if want.startswith("=") else want)
 
 
 def test_functions_become_the_schemas_that_transformers_makes() -> None:

@@ -117,7 +117,7 @@ def test_blocks(page: Path, folder: Path) -> None:
 
 def python(block: Block, namespace: dict[str, object]) -> str:
     # Lines as in the file, so that a traceback names the right one.
-    code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec")
+    code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec", dont_inherit=True)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(code, namespace)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import test_docs
+from parts.run_with import TRANSFORMERS, first_unknown
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -86,6 +87,15 @@ def test_both_lists_build_with_the_same_maturin() -> None:
     ]
     workflow = (PROJECT / ".github" / "workflows" / "wheels.yml").read_text(encoding="utf-8")
     assert pins[0] == pins[1] == re.findall(r'^  MATURIN: "(.*)"$', workflow, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["jinja", "engines", "exports"])
+def test_the_pinned_release_of_transformers_is_one_of_those_run_with(name: str) -> None:
+    pins = (PROJECT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    release, *_of_older_pythons = re.findall(r"^transformers==([\d.]+)", pins, re.MULTILINE)
+    assert first_unknown(release) is None, first_unknown(release)
+    series = " and ".join(release.rpartition(".")[0] for release in TRANSFORMERS)
+    assert f"transformers {series}" in (PROJECT / "docs" / "fidelity.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("tool", WRITTEN_BY)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from promptpress._arrow.changed_values import changed, nested_too_deeply
 from promptpress._errors.errors import render_error
 
-__all__ = ["columns_table", "rows_table"]
+__all__ = ["AsTexts", "columns_table", "rows_table"]
+
+AsTexts: TypeAlias = Callable[[str, Sequence[Any], Any], "list[str | None] | None"]
+"""Writes the values of a column as texts, given its name, the values, and the array that Arrow makes of them, which is
+None if Arrow has no type for them. Returns None if the array is to be taken, or the values can't be written."""
 
 
-def rows_table(rows: Sequence[Mapping[Any, Any]], first: int = 0) -> pa.Table:
+def rows_table(rows: Sequence[Mapping[Any, Any]], first: int = 0, as_texts: AsTexts | None = None) -> pa.Table:
     """Make a table of dicts, one a row.
 
     Args:
         rows: The rows. A key that a row lacks is null there; columns stand in the order in which they first occur.
         first: The number of the first row in messages.
+        as_texts: Writes columns that Arrow has no type for, or changes.
 
     Returns:
         The table.
@@ -31,15 +36,16 @@ def rows_table(rows: Sequence[Mapping[Any, Any]], first: int = 0) -> pa.Table:
 
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = [_array(_name(name), [row.get(name) for row in rows], first) for name in names]
+    columns = [_array(_name(name), [row.get(name) for row in rows], first, as_texts) for name in names]
     return pa.Table.from_arrays(columns, names=names) if names else pa.table({})
 
 
-def columns_table(columns: Mapping[Any, Any]) -> pa.Table:
+def columns_table(columns: Mapping[Any, Any], as_texts: AsTexts | None = None) -> pa.Table:
     """Make a table of columns by their names.
 
     Args:
         columns: Lists, arrays of NumPy or arrays of pyarrow.
+        as_texts: As in `rows_table`.
 
     Returns:
         The table.
@@ -51,7 +57,7 @@ def columns_table(columns: Mapping[Any, Any]) -> pa.Table:
     1
 
     """
-    arrays = {_name(name): _array(name, values) for name, values in columns.items()}
+    arrays = {_name(name): _array(name, values, as_texts=as_texts) for name, values in columns.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     first, *others = lengths
     for name in others:
@@ -70,7 +76,7 @@ def _name(name: Any) -> str:
     return name
 
 
-def _array(name: str, values: Any, first: int = 0) -> Any:
+def _array(name: str, values: Any, first: int = 0, as_texts: AsTexts | None = None) -> Any:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if nested_too_deeply(values):
@@ -79,9 +85,13 @@ def _array(name: str, values: Any, first: int = 0) -> Any:
     try:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        if as_texts is not None and (texts := as_texts(name, values, None)) is not None:
+            return pa.array(texts, pa.string())
         _refuse_kinds(name, values, first)
         why = str(error).splitlines()[0]
         raise render_error("unconvertible_value", f"Arrow has no type for its values: {why}", column=name) from error
+    if as_texts is not None and (texts := as_texts(name, values, array)) is not None:
+        return pa.array(texts, pa.string())
     if (change := changed(values, array.type)) is not None:
         row, value, kind, first_row, first_kind = change
         message = f"{_excerpt(value)} is {kind}, but row {first + first_row} has {first_kind}: one kind a column"

@@ -78,7 +78,7 @@ def audit(
         checks = [kind(subject) for kind in CHECKS if kind.applies_to(subject)]
         batches = _configured_batches(subject, _good_batches(engine, labels, reader, left_out))
     else:
-        reader = as_reader(samples)
+        reader = as_reader(samples, engine.as_texts)
         engine.output_schema(reader.schema, RenderOptions())
         _check_column(output_column, reader.schema)
         subject = TemplateSubject(reader.schema, None, limits, counter, output_column, mask=mask, engine=engine)

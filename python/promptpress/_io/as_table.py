@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress._arrow.python_rows import columns_table, rows_table
+from promptpress._arrow.python_rows import AsTexts, columns_table, rows_table
 from promptpress._errors.errors import render_error
 from promptpress._errors.remedies import not_a_table
 from promptpress._io.row_stream import rows_reader
@@ -28,7 +28,7 @@ _STREAM_ROWS = 8192
 _CAST = "; cast the dataset to features that fit all rows"
 
 
-def as_table(samples: Any) -> pa.Table:  # noqa: PLR0911 - a return for each kind of thing
+def as_table(samples: Any, as_texts: AsTexts | None = None) -> pa.Table:  # noqa: PLR0911 - a return for each kind of thing
     """Return samples as a table, without copying Arrow data.
 
     Args:
@@ -36,6 +36,7 @@ def as_table(samples: Any) -> pa.Table:  # noqa: PLR0911 - a return for each kin
             anything with the Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation; a Polars
             LazyFrame; rows as a list of dicts, or columns as a dict of lists; or the path of a file, as the command
             reads it.
+        as_texts: Writes columns of Python's values that Arrow has no type for, or changes; None: as Arrow has them.
 
     Raises:
         RenderError: If a file can't be read, or values of Python have no type in Arrow.
@@ -56,7 +57,7 @@ def as_table(samples: Any) -> pa.Table:  # noqa: PLR0911 - a return for each kin
     if isinstance(samples, (str, os.PathLike)):
         with _file(samples) as files:
             return files.table()
-    if (table := _python_table(samples)) is not None:
+    if (table := _python_table(samples, as_texts)) is not None:
         return table
     if _is_column(samples) or isinstance(samples, Mapping):
         raise not_a_table(samples)
@@ -109,7 +110,7 @@ def _is_dataset_class(name: str, value: Any) -> bool:
     return dataset is not None and isinstance(value, getattr(dataset, name))
 
 
-def as_reader(batches: Any) -> pa.RecordBatchReader:  # noqa: PLR0911, PLR0912 - for each kind of thing
+def as_reader(batches: Any, as_texts: AsTexts | None = None) -> pa.RecordBatchReader:  # noqa: PLR0911, PLR0912 - for each kind of thing
     """Return anything that `as_table` takes, or an iterable of record batches or of dicts, as a stream.
 
     Readers, scanners and streams are read batch by batch. When an item of an iterable is read, a batch of another
@@ -123,7 +124,7 @@ def as_reader(batches: Any) -> pa.RecordBatchReader:  # noqa: PLR0911, PLR0912 -
         return batches.to_reader()
     if isinstance(batches, (str, os.PathLike)):
         return _file_reader(batches)
-    if (table := _python_table(batches)) is not None:
+    if (table := _python_table(batches, as_texts)) is not None:
         return table.to_reader()
     if _is_column(batches) or isinstance(batches, Mapping):
         raise not_a_table(batches)
@@ -140,18 +141,18 @@ def as_reader(batches: Any) -> pa.RecordBatchReader:  # noqa: PLR0911, PLR0912 -
         if isinstance(first, pa.RecordBatch):
             return pa.RecordBatchReader.from_batches(first.schema, _chain(first, items))
         if isinstance(first, Mapping) and not isinstance(batches, (list, tuple)):
-            return rows_reader(chain([first], items))
+            return rows_reader(chain([first], items), as_texts)
         if items is batches:  # an iterator has lost its first item
             raise not_a_table(batches, first) if first is not None else not_a_table([])
     return as_table(batches).to_reader()
 
 
-def _python_table(samples: Any) -> pa.Table | None:
+def _python_table(samples: Any, as_texts: AsTexts | None) -> pa.Table | None:
     """Make a table of rows or columns of Python's values; return None for anything else."""
     if isinstance(samples, (list, tuple)) and samples and all(isinstance(row, Mapping) for row in samples):
-        return rows_table(samples)
+        return rows_table(samples, as_texts=as_texts)
     if isinstance(samples, Mapping) and samples and all(map(_is_values, samples.values())):
-        return columns_table(samples)
+        return columns_table(samples, as_texts)
     return None
 
 

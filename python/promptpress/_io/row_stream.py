@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._arrow.python_rows import rows_table
+from promptpress._arrow.python_rows import AsTexts, rows_table
 from promptpress._errors.errors import render_error
 
 __all__ = ["rows_reader"]
@@ -19,13 +19,14 @@ _ROWS = 8192
 _REMEDY = "types are those of the first 8,192 rows: make record batches of the rows, which have a schema"
 
 
-def rows_reader(rows: Iterable[Any]) -> pa.RecordBatchReader:
+def rows_reader(rows: Iterable[Any], as_texts: AsTexts | None = None) -> pa.RecordBatchReader:
     """Read rows batch by batch, with the columns and types of the first batch.
 
     A key that a row lacks is null there.
 
     Args:
         rows: Dicts.
+        as_texts: As in `rows_table`.
 
     Raises:
         RenderError: When a batch is read, if its columns don't fit the first one.
@@ -36,7 +37,12 @@ def rows_reader(rows: Iterable[Any]) -> pa.RecordBatchReader:
 
     """
     remaining = iter(rows)
-    first = _next_table(remaining, 0)
+    first = _next_table(remaining, 0, as_texts)
+
+    def more_texts(name: str, values: Any, array: Any) -> list[str | None] | None:
+        """Write a column as texts, too, if that of the first batch holds texts."""
+        is_text = name in first.schema.names and pa.types.is_string(first.schema.field(name).type)
+        return None if as_texts is None else as_texts(name, values, None if is_text else array)
 
     def batches() -> Iterator[pa.RecordBatch]:
         start = 0
@@ -44,19 +50,19 @@ def rows_reader(rows: Iterable[Any]) -> pa.RecordBatchReader:
         while table.num_rows:
             yield from _with_schema(table, first.schema, start).to_batches()
             start += table.num_rows
-            table = _next_table(remaining, start)
+            table = _next_table(remaining, start, more_texts)
 
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
-def _next_table(rows: Iterator[Any], start: int) -> pa.Table:
+def _next_table(rows: Iterator[Any], start: int, as_texts: AsTexts | None) -> pa.Table:
     """Make a table of the next rows, the first of which has the number `start`."""
     some = list(islice(rows, _ROWS))
     for number, row in enumerate(some, start):
         if not isinstance(row, Mapping):
             message = f"row {number}: expected a dict, as the rows before it are, found {type(row).__name__}"
             raise TypeError(message)
-    return rows_table(some, start)
+    return rows_table(some, start, as_texts)
 
 
 def _with_schema(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:

@@ -36,7 +36,8 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
     A column of conversations holds lists of messages, which are structs: `role` and `content`, and whatever else
     the template reads, or ShareGPT's `from` and `value` (`human` is the user, `gpt` the assistant; any other name is a
     role's). Or it holds texts: such a list as JSON, or an object that has it under `messages` or `conversations`. A
-    message's key whose value is null is no key; within what a message holds, a null stays one.
+    message's key whose value is null is no key; within what a message holds, a null stays one. In rows of Python's
+    values messages may be objects: dataclasses, pydantic models and mappings.
 
     Immutable, and safe to share between threads. It can be pickled, and equals another of the same arguments.
 
@@ -136,7 +137,8 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             The template.
 
         Raises:
-            TemplateError: As the constructor; if nothing can be read, or there is no such template.
+            TemplateError: As the constructor; if nothing can be read, or there is no such template. A ConfigError that
+                names the encoder, if Python code encodes the model's conversations and no template does.
 
         >>> config = {"chat_template": "{{ bos_token }}{{ messages[0].content }}", "bos_token": "<s>"}
         >>> chat = ChatTemplate.from_tokenizer(config)

@@ -131,7 +131,7 @@ def collected(
             message = "column= is of rendered tables; a renderer says itself what its requests are"
             raise TypeError(message)
         engine = engine_of(renderer_or_rendered)
-        table = None if caches is None else as_table(samples)
+        table = None if caches is None else as_table(samples, engine.as_texts)
         samples = samples if table is None else table
         if errors == "skip":
             statistics = _of_good_rows(engine, samples, counter, caches, left_out)
@@ -260,7 +260,7 @@ def _of_template(
 ) -> Statistics:
     """Return the statistics of a Jinja or chat template's requests, whose origins aren't known."""
     engine.check_stream()
-    reader = as_reader(samples)
+    reader = as_reader(samples, engine.as_texts)
     engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, None)
     collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator()
     run, first = engine.begin(RenderOptions(), engine.labels), 0
@@ -280,7 +280,7 @@ def _of_good_rows(
     texts = engine.text_engine
     has_label_column = isinstance(texts, ConfiguredEngine) and texts.core.label_column is not None
     table = as_table(samples) if has_label_column else None
-    reader = as_reader(samples) if table is None else table.to_reader()
+    reader = as_reader(samples, engine.as_texts) if table is None else table.to_reader()
     options = RenderOptions(errors="column")
     engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
     labels = engine.labels if table is None else engine.labels_of_table(table)

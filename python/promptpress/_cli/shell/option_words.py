@@ -22,6 +22,7 @@ _PHRASES = {
     "name one by template=": "name one by --chat-argument template=NAME",
     "ChatTemplate renders such a column": "--chat-template FOLDER renders such a column",
     "ChatTemplate.from_tokenizer(FOLDER) with": "--chat-template FOLDER with",
+    'JinjaTemplate("{{ text }}") renders and': "--jinja '{{ text }}' renders and",
 }
 """Phrases that aren't an argument with its value, each with the phrase for users of the command."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,8 +14,17 @@ import promptpress._core as _core
 from promptpress._arrow.core_tables import PythonText, for_core, unsupported_columns
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
+from promptpress._jinja.chat.messages import is_message, plain
 
-__all__ = ["ConversationRows", "Read", "conversation_of", "conversation_rows", "with_shared_texts"]
+__all__ = [
+    "ConversationRows",
+    "Read",
+    "as_json",
+    "conversation_of",
+    "conversation_rows",
+    "holds_as_given",
+    "with_shared_texts",
+]
 
 NO_SHAPE = 2**32 - 1
 
@@ -140,6 +149,69 @@ def conversation_of(value: Any) -> list[Any]:
         message = f"expected a list of messages, or an object with {' or '.join(map(repr, _MESSAGES))}, found "
         raise ValueError(message + f"a {type(value).__name__}")
     return value
+
+
+def as_json(value: Any) -> str | None:
+    """Write a conversation as JSON, whose messages may be dataclasses and pydantic models, as transformers takes them.
+
+    Args:
+        value: A list of messages, an object that has one as `messages`, or what a column of conversations holds.
+
+    Raises:
+        ValueError: If it is no conversation, or has keys that aren't texts.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Message:
+    ...     role: str
+    ...     content: str
+    >>> as_json([Message("user", "Hi."), {"role": "assistant", "content": None}])
+    '[{"role": "user", "content": "Hi."}, {"role": "assistant", "content": null}]'
+
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping):
+        value = getattr(value, "messages", value)
+        if not isinstance(value, (list, tuple)) or not all(map(is_message, value)):
+            raise ValueError("no list of messages")
+    written = plain(value)
+    if not _has_text_keys(written):
+        raise ValueError("a key isn't a text")
+    return json.dumps(written)
+
+
+def holds_as_given(array: Any) -> bool:
+    """Return true if an array of conversations surely has the values that it was made of.
+
+    Arrow makes a number with a fraction of an integer next to one, and a null of a key that is absent, which is none
+    only if it is a message's own.
+
+    >>> holds_as_given(pa.array([[{"role": "user"}, {"role": "user", "content": "Hi."}]]))
+    True
+    >>> holds_as_given(pa.array([[{"content": [{"type": "image"}, {"type": "text", "text": "Hi."}]}]]))
+    False
+
+    """
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    return all(_holds_as_given(chunk, is_within=False) for chunk in chunks)
+
+
+def _holds_as_given(array: pa.Array, *, is_within: bool) -> bool:
+    types = pa.types
+    if types.is_list(array.type) or types.is_large_list(array.type):
+        return _holds_as_given(array.flatten(), is_within=is_within)
+    if types.is_struct(array.type):
+        fields = array.flatten()
+        has_nulls = is_within and any(field.null_count for field in fields)
+        return not has_nulls and all(_holds_as_given(field, is_within=True) for field in fields)
+    return not types.is_floating(array.type)
+
+
+def _has_text_keys(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(type(key) is str for key in value) and all(map(_has_text_keys, value.values()))
+    return not isinstance(value, (list, tuple)) or all(map(_has_text_keys, value))
 
 
 def with_shared_texts(value: Any, texts: dict[str, str] | None = None) -> Any:

@@ -1,7 +1,8 @@
 """The rules of transformers for the messages that a template sees, and for continuing the last message.
 
-The rules are those of `apply_chat_template` in transformers 5.23.0. They depend only on the structure of a
-conversation, so the same code handles the messages of a row and those of a shape, whose texts aren't known yet.
+The rules are those of `apply_chat_template` in transformers 5.23 and 5.24. They depend only on the structure of a
+conversation, so the same code handles the messages of a row and those of a shape, whose texts aren't known yet. 5.23
+takes no message objects, and raises an AttributeError for a message that is no dict.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["REASONING", "TAG", "as_openai", "cut", "normalised", "plain", "tagged"]
+__all__ = ["REASONING", "TAG", "as_openai", "cut", "is_message", "normalised", "plain", "tagged"]
 
 Messages = list[Any]
 
@@ -46,8 +47,7 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
 
     Raises:
         ValueError: If there is no message.
-        TypeError: If a message isn't a dict.
-        AttributeError: If a message isn't a dict.
+        TypeError: If the conversation can't be iterated over, or a message isn't a dict.
 
     >>> normalised([{"from": "human", "value": "Hi.", "name": None}, {"role": "tool", "content": 1, "thinking": "?"}])
     [{'role': 'user', 'content': 'Hi.'}, {'thinking': '?', 'role': 'tool', 'content': 1, 'reasoning_content': '?'}]
@@ -55,8 +55,24 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
     """
     if not conversation:
         raise ValueError("Cannot apply chat template to an empty conversation. Provide at least one message.")
-    messages = [{key: value for key, value in message.items() if value is not None} for message in conversation]
+    messages = []
+    for message in conversation:
+        if not isinstance(message, dict):
+            error = f"Chat messages should be dicts, dataclasses or pydantic models, but got {message!r}."
+            raise TypeError(error)
+        messages.append({key: value for key, value in message.items() if value is not None})
     return [_with_reasoning(plain(as_openai(message), is_opaque)) for message in messages]
+
+
+def is_message(value: Any) -> bool:
+    """Return true for what transformers makes a dict of: a mapping, a dataclass, or a pydantic model.
+
+    >>> is_message({"role": "user"}), is_message("user")
+    (True, False)
+
+    """
+    is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return is_dataclass or isinstance(value, Mapping) or callable(getattr(value, "model_dump", None))
 
 
 def as_openai(message: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Mapping
@@ -9,13 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from promptpress._errors.errors import template_error
+from promptpress._errors.file_errors import ConfigError
 from promptpress._errors.suggestions import did_you_mean
+from promptpress._jinja.chat.encoders import encoder_of
 
 __all__ = ["TokenizerTemplates", "templates_of"]
 
 _STANDARD = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _CONFIG, _SPECIAL_TOKENS = "tokenizer_config.json", "special_tokens_map.json"
 _TEMPLATE, _MORE_TEMPLATES, _OLD_TEMPLATE = "chat_template.jinja", "additional_chat_templates", "chat_template.json"
+_METHOD, _MODULES = "apply_chat_template", ("transformers.tokenization_utils_base", "transformers.processing_utils")
+"""The method that renders templates, and the modules of transformers that have it; others encode in their own way."""
 
 
 class TokenizerTemplates(NamedTuple):
@@ -25,12 +30,14 @@ class TokenizerTemplates(NamedTuple):
         templates: Sources by name; a single one is "default".
         tokens: Special tokens by the names that templates use.
         source_name: What they were read from, for errors.
+        encoder: What encodes conversations in the place of a template, if that is known.
 
     """
 
     templates: dict[str, str]
     tokens: dict[str, str]
     source_name: str
+    encoder: str | None = None
 
     def chosen(self, name: str | None, *, with_tools: bool) -> str:
         """Return the source of a template, chosen as `apply_chat_template` does.
@@ -40,14 +47,18 @@ class TokenizerTemplates(NamedTuple):
             with_tools: True if there are tools.
 
         Raises:
-            TemplateError: If there is no template, or none of that name.
+            TemplateError: If there is no template, or none of that name; a ConfigError if conversations are encoded by
+                Python code instead.
 
         """
         if not self.templates:
             template_file = Path(self.source_name).with_name(_TEMPLATE)
+            has_file = self.source_name.endswith(".json") and template_file.is_file()
+            if self.encoder is not None and not has_file:
+                raise _encoded_in_python(self.source_name, self.encoder)
             remedy = (
                 f"{template_file} may be it: give the folder"
-                if self.source_name.endswith(".json") and template_file.is_file()
+                if has_file
                 else "give its source: ChatTemplate(source, ...)"
             )
             message = f"{self.source_name} has no chat template; {remedy}"
@@ -86,19 +97,23 @@ def templates_of(source: Any) -> TokenizerTemplates:
         if path.is_dir():
             return _of_folder(path)
         if path.suffix == ".json":
-            return templates_of(_json(path))._replace(source_name=str(path))
+            content = templates_of(_json(path))
+            encoder = None if content.templates else encoder_of(path.parent)
+            return content._replace(source_name=str(path), encoder=encoder)
         if path.suffix == ".jinja":
             return TokenizerTemplates({"default": _text(path)}, {}, str(path))
         message = f"{path} is no folder, and no file of a tokenizer ({_CONFIG}, {_TEMPLATE}, {_OLD_TEMPLATE})"
         raise template_error("unreadable_config", "source", message)
     kind = type(source).__name__
-    if not hasattr(source, "chat_template"):
+    tokenizer = source if hasattr(source, "special_tokens_map") else getattr(source, "tokenizer", None)
+    templates = _named(getattr(source, "chat_template", None))
+    encoder = None if templates else _encoder_in_memory(source, tokenizer)
+    if encoder is None and not hasattr(source, "chat_template"):
         message = f"expected a folder, a configuration or a tokenizer, found a {kind}, which has no chat_template"
         raise template_error("wrong_type", "source", message)
-    tokenizer = source if hasattr(source, "special_tokens_map") else getattr(source, "tokenizer", None)
     tokens = getattr(tokenizer, "special_tokens_map", {})
     texts = {str(name): str(token) for name, token in tokens.items() if not isinstance(token, (list, tuple))}
-    return TokenizerTemplates(_named(source.chat_template), texts, f"the {kind}")
+    return TokenizerTemplates(templates, texts, f"the {kind}", encoder)
 
 
 def _of_folder(folder: Path) -> TokenizerTemplates:
@@ -115,7 +130,27 @@ def _of_folder(folder: Path) -> TokenizerTemplates:
     templates = templates or _named(config.get("chat_template"))
     if not templates and (folder / _OLD_TEMPLATE).is_file():
         templates = _named(_json(folder / _OLD_TEMPLATE).get("chat_template"))
-    return TokenizerTemplates(templates, _tokens(tokens), str(folder))
+    return TokenizerTemplates(templates, _tokens(tokens), str(folder), None if templates else encoder_of(folder))
+
+
+def _encoder_in_memory(source: Any, tokenizer: Any) -> str | None:
+    """Return what encodes conversations for a tokenizer or a processor without a template, if that is known."""
+    method = getattr(type(source), _METHOD, None)
+    if inspect.isfunction(method) and method.__module__ not in _MODULES:
+        return f"{method.__qualname__} in {method.__module__}"
+    folder = getattr(tokenizer, "name_or_path", None)
+    return encoder_of(Path(folder)) if isinstance(folder, str) and Path(folder).is_dir() else None
+
+
+def _encoded_in_python(source_name: str, encoder: str) -> ConfigError:
+    message = (
+        f"{source_name} has no Jinja template, for {encoder} encodes the conversations of this model, and another "
+        "model's template gives other texts; encode them with it, and keep the column of texts: "
+        'JinjaTemplate("{{ text }}") renders and tokenizes it as it is'
+    )
+    error = ConfigError(f"source: {message}")
+    error.code, error.path, error.message = "missing_template", "source", message
+    return error
 
 
 def _named(template: Any) -> dict[str, str]:
