@@ -43,10 +43,10 @@ def main() -> None:
             else:
                 file.unlink(missing_ok=True)
             times[has_file].append(start(python))
-    without, beside = statistics.median(times[False]), statistics.median(times[True])
+    without, with_file = statistics.median(times[False]), statistics.median(times[True])
     difference = statistics.median(b - a for a, b in zip(times[False], times[True], strict=True))
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    print(f"Python {version} starts in {without:.2f} ms without the file, and in {beside:.2f} ms with it")
+    print(f"Python {version} starts in {without:.2f} ms without the file, and in {with_file:.2f} ms with it")
     print(f"the median of {TURNS} differences is {difference:.3f} ms")
 
 

@@ -36,10 +36,10 @@ def requests(rng: random.Random, count: int) -> list[Any]:
     return [SimpleNamespace(args=pair) for pair in pairs]
 
 
-def noted(model: Any, asked: list[Any]) -> Any:
-    """What the model was asked, or the exception of the harness."""
+def noted(model: Any, calls: list[Any]) -> Any:
+    """Return what the model has read and scored, or the exception of the harness."""
     try:
-        model.loglikelihood(asked, disable_tqdm=True)
+        model.loglikelihood(calls, disable_tqdm=True)
     except (AssertionError, IndexError) as error:
         return type(error), str(error)
     return model.read, model.scored
@@ -48,19 +48,19 @@ def noted(model: Any, asked: list[Any]) -> Any:
 def both(model_class: Any, rng: random.Random, count: int) -> tuple[int, int]:
     """Compare a model with the backend off and on; return how many texts its own tokenizer encoded."""
     bos, adds = rng.choice([None, "<s>"]), rng.choice([None, None, True, False])
-    small, asked = small_tokenizer(rng.choice(KINDS)), requests(rng, count)
+    small, calls = small_tokenizer(rng.choice(KINDS)), requests(rng, count)
     off, on = (model_class(Tokenizer(small, bos), rng.choice([30, 200]), adds) for _ in range(2))
     on.max_length = off.max_length
-    wanted = noted(off, asked)
+    wanted = noted(off, calls)
     with promptpress.lm_eval.backend():
-        got = noted(on, asked)
+        got = noted(on, calls)
     assert got == wanted
     assert on.tokenizer is not None
     assert type(on.tokenizer) is Tokenizer
     return len(off.tokenizer.encoded), len(on.tokenizer.encoded)
 
 
-def test_models_are_asked_the_same(model_class: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_get_the_same_ids(model_class: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(11)
     monkeypatch.setattr(ids_ahead, "_WORTH_IT", 2)
     for _ in range(part_of(150)):
@@ -70,7 +70,7 @@ def test_models_are_asked_the_same(model_class: Any, monkeypatch: pytest.MonkeyP
         both(model_class, rng, rng.randint(1, 60))
 
 
-def test_few_texts_are_left_to_the_models_own_tokenizer(model_class: Any) -> None:
+def test_few_texts_are_left_to_the_tokenizer_of_the_model(model_class: Any) -> None:
     counts = [both(model_class, random.Random(seed), 4000) for seed in range(3)]
     assert all(on < off / 50 for off, on in counts), counts
 
@@ -80,29 +80,29 @@ def test_a_tokenizer_that_encodes_otherwise_is_believed(model_class: Any) -> Non
         def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
             return super().encode(text, add_special_tokens)[::-1]
 
-    asked = requests(random.Random(5), 300)
+    calls = requests(random.Random(5), 300)
     off, on = (model_class(Odd(small_tokenizer(KINDS[0]), None), 200, None) for _ in range(2))
-    wanted = noted(off, asked)
+    wanted = noted(off, calls)
     with promptpress.lm_eval.backend():
-        assert noted(on, asked) == wanted
+        assert noted(on, calls) == wanted
     assert len(on.tokenizer.encoded) >= len(off.tokenizer.encoded)
 
 
 @pytest.mark.parametrize("tokenizer", ["slow", "none", "broken"])
 def test_other_tokenizers_are_left_alone(model_class: Any, tokenizer: str) -> None:
-    def made() -> Any:
-        one = Tokenizer(small_tokenizer(KINDS[0]), None)
+    def new_tokenizer() -> Any:
+        made = Tokenizer(small_tokenizer(KINDS[0]), None)
         if tokenizer == "slow":
-            one.is_fast = False  # type: ignore[misc]  # an attribute of this one
+            made.is_fast = False  # type: ignore[misc]  # an attribute of this one
         elif tokenizer == "none":
-            del one.backend_tokenizer
+            del made.backend_tokenizer
         else:
-            one.backend_tokenizer = object()
-        return one
+            made.backend_tokenizer = object()
+        return made
 
-    asked = requests(random.Random(6), 100)
-    off, on = (model_class(made(), 200, None) for _ in range(2))
-    wanted = noted(off, asked)
+    calls = requests(random.Random(6), 100)
+    off, on = (model_class(new_tokenizer(), 200, None) for _ in range(2))
+    wanted = noted(off, calls)
     with promptpress.lm_eval.backend():
-        assert noted(on, asked) == wanted
+        assert noted(on, calls) == wanted
     assert on.tokenizer.encoded == off.tokenizer.encoded

@@ -118,7 +118,7 @@ def test_many_random_options() -> None:
     assert seen["compiled"] > seen["same"] / 2
 
 
-def test_options_of_the_other_environments_are_kept_beside_new_ones() -> None:
+def test_options_of_the_other_environments_are_kept_with_new_ones() -> None:
     samples = pa.table({"q": ["a"]})
     strict = pp.JinjaTemplate("{% if q %}\n{{ q }}\n{% endif %}\n", environment="lm_eval", trim_blocks=True)
     assert strict.render(samples)["prompt"].to_pylist() == ["a\n"]

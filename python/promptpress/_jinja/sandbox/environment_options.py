@@ -121,9 +121,9 @@ def changed_options(environment: str, options: Mapping[str, Any]) -> dict[str, A
 
 
 def _default(environment: str, name: str) -> Any:
-    own = ENVIRONMENT_DEFAULTS[environment]
-    if name in own:
-        return own[name]
+    defaults = ENVIRONMENT_DEFAULTS[environment]
+    if name in defaults:
+        return defaults[name]
     if name == "undefined":
         return "default"
     return inspect.signature(jinja2.Environment).parameters[name].default
@@ -142,7 +142,7 @@ def engine_options(environment: str, options: Mapping[str, Any]) -> dict[str, An
     """
     merged = {**ENVIRONMENT_DEFAULTS[environment], **options}
     # An environment's templates may go on using what it has.
-    own = ENVIRONMENT_DEFAULTS[environment].get("extensions", ())
-    extensions = dict.fromkeys((*own, *merged.pop("extensions", ())))
+    defaults = ENVIRONMENT_DEFAULTS[environment].get("extensions", ())
+    extensions = dict.fromkeys((*defaults, *merged.pop("extensions", ())))
     undefined = _UNDEFINED[merged.pop("undefined", "default")]
     return {**merged, "undefined": undefined, "extensions": [_MODULE + name for name in extensions]}

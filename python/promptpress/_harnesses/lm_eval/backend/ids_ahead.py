@@ -34,7 +34,7 @@ def scored_in_blocks(harness: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(harness)
     def loglikelihood(self: Any, requests: Any, *arguments: Any, **named: Any) -> Any:
-        token = _current.set(_ids_of(self, requests))
+        token = _current.set(_ahead_of(self, requests))
         try:
             return harness(self, requests, *arguments, **named)
         finally:
@@ -60,7 +60,7 @@ def ids_ahead(harness: Callable[..., Any]) -> Callable[..., Any]:
     return tok_encode
 
 
-def _ids_of(model: Any, requests: Any) -> IdsAhead | None:
+def _ahead_of(model: Any, requests: Any) -> IdsAhead | None:
     """Return the ids of a model's requests; None if its own tokenizer has to encode them."""
     tokenizer = vars(model).get("tokenizer")
     if getattr(tokenizer, "is_fast", None) is not True or not isinstance(requests, Sequence):
@@ -113,7 +113,7 @@ class IdsAhead:
         self.tokenizer = tokenizer
         self._encoder = encoder
         self._texts = list(texts)
-        self._places = {text: place for place, text in enumerate(self._texts)}
+        self._indices = {text: index for index, text in enumerate(self._texts)}
         self._ids: dict[tuple[str, bool], list[int]] = {}
         self._count_asked = self._count_encoded = 0
         self._decoded: dict[int, Any] = {}
@@ -134,13 +134,13 @@ class IdsAhead:
         """Encode a text as the model's tokenizer does."""
         special = options.get("add_special_tokens", True)
         is_known = type(special) is bool and options.keys() <= {"add_special_tokens"} and type(text) is str
-        if is_known and not self._is_off and text in self._places:
-            ids = self._known(text, special)
+        if is_known and not self._is_off and text in self._indices:
+            ids = self._ids_of(text, special)
             if ids is not None:
                 return list(ids)
         return self.tokenizer.encode(text, **options)
 
-    def _known(self, text: str, special: bool) -> list[int] | None:
+    def _ids_of(self, text: str, special: bool) -> list[int] | None:
         """Return the ids of a text, and make it the one that was asked for last; None if they aren't certain."""
         self._count_asked += 1
         ids = self._ids.pop((text, special), None)
@@ -152,8 +152,8 @@ class IdsAhead:
 
     def _encoded(self, text: str, special: bool) -> list[int] | None:
         """Encode a text and those after it; return its ids, or None if the model's tokenizer gives others."""
-        place = self._places[text]
-        texts = self._texts[place : place + _BLOCK]
+        index = self._indices[text]
+        texts = self._texts[index : index + _BLOCK]
         self._count_encoded += len(texts)
         is_foreseen = self._count_encoded <= _KEPT + _MAX_ENCODED_FOR_ONE * self._count_asked
         try:
