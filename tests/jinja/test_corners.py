@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
+import jinja2
 import promptpress as pp
 from promptpress._jinja.reference import Reference
 
@@ -108,3 +109,15 @@ def test_corner(source: str, environment: str) -> None:
     fine = [row for row, text in enumerate(wanted) if not text.startswith("raises ")]
     if fine:
         assert template.render(ROWS.take(fine))["prompt"].to_pylist() == [wanted[row] for row in fine]
+
+
+@pytest.mark.filterwarnings("ignore::promptpress.PromptWarning")
+def test_names_of_fields_with_nul_are_left_to_jinja2() -> None:
+    row = {"d": {"a\0b": "x"}, "ds": [{"c": {"\0": 1}}]}
+    table = pa.table({name: pa.array([value]) for name, value in row.items()})
+    for source in ("{{ d }} {{ ds }}", "{% for x in d %}{{ x }}{% endfor %}", "{{ ds[0].c | tojson }}"):
+        template = pp.JinjaTemplate(source)
+        assert template.render(table)["prompt"].to_pylist() == [jinja2.Environment().from_string(source).render(row)]
+        assert template.last_run is not None
+        (reason,) = template.last_run.reasons
+        assert "NUL" in reason

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,9 +13,33 @@ from promptpress._errors.errors import render_error
 
 __all__ = ["AsTexts", "columns_table", "rows_table"]
 
-AsTexts: TypeAlias = Callable[[str, Sequence[Any], Any], "list[str | None] | None"]
-"""Writes the values of a column as texts, given its name, the values, and the array that Arrow makes of them, which is
-None if Arrow has no type for them. Returns None if the array is to be taken, or the values can't be written."""
+
+@dataclass(frozen=True)
+class AsTexts:
+    """A column whose values are texts of JSON where Arrow has no type for them, or would change them.
+
+    Args:
+        column: The column.
+        is_held: Returns true if an array surely has the values that it was made of.
+        write: Writes values; returns None if they can't be written.
+
+    """
+
+    column: str
+    is_held: Callable[[Any], bool]
+    write: Callable[[Sequence[Any]], list[str | None] | None]
+
+    def texts(self, name: str, values: Sequence[Any], array: Any) -> list[str | None] | None:
+        """Return the texts of a column; None if it is another, has an array that holds it, or can't be written.
+
+        Args:
+            name: The column's name.
+            values: Its values.
+            array: The array that Arrow makes of them; None if it makes none.
+
+        """
+        is_held = name != self.column or (array is not None and self.is_held(array))
+        return None if is_held else self.write(values)
 
 
 def rows_table(rows: Sequence[Mapping[Any, Any]], first: int = 0, as_texts: AsTexts | None = None) -> pa.Table:
@@ -85,12 +110,12 @@ def _array(name: str, values: Any, first: int = 0, as_texts: AsTexts | None = No
     try:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        if as_texts is not None and (texts := as_texts(name, values, None)) is not None:
+        if as_texts is not None and (texts := as_texts.texts(name, values, None)) is not None:
             return pa.array(texts, pa.string())
         _refuse_kinds(name, values, first)
         why = str(error).splitlines()[0]
         raise render_error("unconvertible_value", f"Arrow has no type for its values: {why}", column=name) from error
-    if as_texts is not None and (texts := as_texts(name, values, array)) is not None:
+    if as_texts is not None and (texts := as_texts.texts(name, values, array)) is not None:
         return pa.array(texts, pa.string())
     if (change := changed(values, array.type)) is not None:
         row, value, kind, first_row, first_kind = change

@@ -27,7 +27,7 @@ from promptpress._cli.shell.terminal import ColorChoice, Terminal
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import renderer_and_selection
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
 from promptpress._cli.sources.token_counter import token_counter
 from promptpress._config.files.config_file import Config, read_config
 from promptpress._config.files.selection import Selection
@@ -67,7 +67,12 @@ def audit(arguments: Namespace) -> ExitCode:
     renderer, allowed_by_file = _configured(arguments) if template is None else (template, [])
     allow += allowed_by_file
     samples = Samples(
-        arguments.data, arguments.data_format, arguments.batch_size, arguments.limit, choice=row_choice(arguments)
+        arguments.data,
+        arguments.data_format,
+        arguments.batch_size,
+        arguments.limit,
+        choice=row_choice(arguments),
+        as_texts=conversation_texts(arguments),
     )
     rows = 0
 

@@ -19,7 +19,7 @@ from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
 from promptpress._cli.sources.notes import report_notes
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress._cli.sources.token_counter import token_counter
@@ -47,7 +47,14 @@ def stats(arguments: Namespace) -> None:
         refuse_prompts(arguments)
         renderer = template_of(arguments) or make_renderer(arguments)
     paths = [arguments.config] if renderer is None else arguments.data
-    samples = Samples(paths, arguments.data_format, arguments.batch_size, arguments.limit, choice=row_choice(arguments))
+    samples = Samples(
+        paths,
+        arguments.data_format,
+        arguments.batch_size,
+        arguments.limit,
+        choice=row_choice(arguments),
+        as_texts=conversation_texts(arguments),
+    )
     column = None
     if renderer is None:
         column = prompt_column_of(arguments, samples.schema)

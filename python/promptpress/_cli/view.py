@@ -15,7 +15,7 @@ from promptpress._cli.shell.messages import say
 from promptpress._cli.shell.options import first_given, row_choice
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
-from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
 from promptpress._cli.sources.notes import report_notes
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
 from promptpress._cli.sources.template_option import TEMPLATE, with_template
@@ -67,7 +67,14 @@ def view(arguments: Namespace) -> None:
     set_threads(arguments.threads)
     _settle_operands(arguments)
     catalogue, choice = _catalogue(arguments)
-    samples = Samples(arguments.data, arguments.data_format, _BATCH_ROWS, arguments.limit, choice=row_choice(arguments))
+    samples = Samples(
+        arguments.data,
+        arguments.data_format,
+        _BATCH_ROWS,
+        arguments.limit,
+        choice=row_choice(arguments),
+        as_texts=conversation_texts(arguments),
+    )
     if catalogue is not None:
         report_notes(catalogue.renderer(choice), samples.schema, arguments)
     column = PROMPT_COLUMN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from promptpress._engine.template_engine import TemplateEngine
 from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
-from promptpress._jinja.chat.conversation_rows import as_json, conversation_of, holds_as_given
+from promptpress._jinja.chat.conversation_rows import conversation_of, holds_as_given, json_texts
 from promptpress._jinja.chat.messages import normalised
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins
@@ -87,15 +87,7 @@ class ChatEngine(TemplateEngine):
     @property
     def as_texts(self) -> AsTexts | None:
         """The writer of conversations with objects, such as dataclasses, or with values that Arrow would change."""
-        return self._json_texts
-
-    def _json_texts(self, column: str, values: Sequence[Any], array: Any) -> list[str | None] | None:
-        if column != self.column or (array is not None and holds_as_given(array)):
-            return None
-        try:
-            return [as_json(value) for value in values]
-        except (ValueError, TypeError, RecursionError):
-            return None
+        return AsTexts(self.column, holds_as_given, json_texts)
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""

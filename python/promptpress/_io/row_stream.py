@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -39,10 +40,11 @@ def rows_reader(rows: Iterable[Any], as_texts: AsTexts | None = None) -> pa.Reco
     remaining = iter(rows)
     first = _next_table(remaining, 0, as_texts)
 
-    def more_texts(name: str, values: Any, array: Any) -> list[str | None] | None:
-        """Write a column as texts, too, if that of the first batch holds texts."""
-        is_text = name in first.schema.names and pa.types.is_string(first.schema.field(name).type)
-        return None if as_texts is None else as_texts(name, values, None if is_text else array)
+    more_texts = as_texts
+    if as_texts is not None and as_texts.column in first.schema.names:
+        # All batches have texts if the first one has.
+        is_text = pa.types.is_string(first.schema.field(as_texts.column).type)
+        more_texts = replace(as_texts, is_held=lambda _: False) if is_text else as_texts
 
     def batches() -> Iterator[pa.RecordBatch]:
         start = 0

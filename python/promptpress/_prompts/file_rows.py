@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from promptpress._arrow.python_rows import AsTexts
 from promptpress._errors.file_errors import DataError
 from promptpress._io.read.samples import Samples, reading
 from promptpress._prompts.sample_rows import check_row
@@ -22,7 +23,7 @@ class FileRows:
     """The rows of files of one schema, read from disk when they are needed.
 
     A single row is found by the files' own index: of Parquet, the row groups before it aren't read. Rows in ascending
-    order are found in one pass over the files. `data_format` is that of `Samples`; None follows the suffix.
+    order are found in one pass over the files. `data_format` and `as_texts` are those of `Samples`.
 
     Raises:
         DataError: If a file can't be read, or the files' columns differ.
@@ -30,10 +31,11 @@ class FileRows:
 
     """
 
-    def __init__(self, paths: Sequence[str], data_format: str | None = None) -> None:
+    def __init__(self, paths: Sequence[str], data_format: str | None = None, as_texts: AsTexts | None = None) -> None:
         self._paths = list(paths)
         self._format = data_format
-        self._samples = Samples(self._paths, data_format)
+        self._as_texts = as_texts
+        self._samples = Samples(self._paths, data_format, as_texts=as_texts)
         self.schema: pa.Schema = self._samples.schema
         self._num_rows = self._samples.num_rows
         self._groups = self._row_groups()
@@ -49,7 +51,7 @@ class FileRows:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield all rows."""
-        samples = Samples(self._paths, self._format)
+        samples = Samples(self._paths, self._format, as_texts=self._as_texts)
         try:
             yield from samples.reader()
         except pa.ArrowException:

@@ -15,6 +15,7 @@ from promptpress._engine.ordered_rendering import render_table
 from promptpress._engine.template_engine import checked_output, warn_of_file_name
 from promptpress._errors.errors import PromptWarning, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
+from promptpress._jinja.chat.conversation_rows import COLUMN
 from promptpress._jinja.chat.messages import plain
 from promptpress._jinja.chat.report import compiled_table, misspelt, starts_with_bos
 from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
@@ -83,7 +84,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         /,
         *,
         environment: Literal["transformers", "jinja2", "lm_eval"] = "transformers",
-        column: str = "messages",
+        column: str = COLUMN,
         fallback: Literal["jinja2", "refuse"] = "jinja2",
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,

@@ -26,7 +26,7 @@ from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
 from promptpress._cli.sources.notes import held_warnings, report_notes
 from promptpress._cli.sources.template_option import TEMPLATE
 from promptpress._engine.column_engine import PromptColumn
@@ -89,7 +89,13 @@ def render(arguments: Namespace, tokens: Mapping[str, Any] | None = None) -> Exi
 def open_samples(arguments: Namespace, paths: Sequence[str]) -> Samples:
     """Open files of samples as the options say."""
     options = (arguments.data_format, arguments.batch_size, arguments.limit)
-    return Samples(paths, *options, choice=row_choice(arguments), skip_corrupt=arguments.skip_corrupt)
+    return Samples(
+        paths,
+        *options,
+        choice=row_choice(arguments),
+        skip_corrupt=arguments.skip_corrupt,
+        as_texts=conversation_texts(arguments),
+    )
 
 
 def render_samples(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import promptpress
+from promptpress._arrow.python_rows import AsTexts
 from promptpress._cli.shell.option_words import in_options
 from promptpress._cli.shell.options import first_given, option_name
 from promptpress._cli.sources.jinja_options import CONFIGURATION_OPTIONS, has_jinja_source
@@ -89,6 +90,23 @@ def chat_template(arguments: Namespace) -> ChatTemplate:
     make = _public("ChatTemplate", "--chat-template").from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)
     return template
+
+
+def conversation_texts(arguments: Namespace) -> AsTexts | None:
+    """Return the column of conversations that `--chat-template` reads; None if there is none.
+
+    Files of JSON give it as texts where Arrow would change its values.
+    """
+    has_template = any(getattr(arguments, name, None) for name in ("chat_template", "chat_template_b"))
+    if not has_template or arguments.config or getattr(arguments, "template", None):
+        return None
+    from promptpress._jinja.chat.conversation_rows import (  # noqa: PLC0415 - for these files
+        COLUMN,
+        holds_as_given,
+        json_texts,
+    )
+
+    return AsTexts(arguments.column or COLUMN, holds_as_given, json_texts)
 
 
 def _named_values(option: str, given: list[tuple[str, str]] | None, others: Container[str]) -> dict[str, Any]:

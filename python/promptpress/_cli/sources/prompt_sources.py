@@ -9,10 +9,11 @@ import pyarrow as pa
 
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
+from promptpress._arrow.python_rows import AsTexts
 from promptpress._cli.shell.options import BUDGET_OPTIONS, option_name
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_options import has_jinja_source
-from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
 from promptpress._cli.sources.notes import report_notes
 from promptpress._cli.sources.second_side import prompt_options
 from promptpress._cli.sources.template_option import MISSING_CONFIG
@@ -50,7 +51,7 @@ def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> Promp
 
 def chosen_rows(arguments: Namespace) -> SampleRows:
     """Open the rows of `--data` that `--where` chooses."""
-    rows = sample_rows(arguments.data, arguments.data_format)
+    rows = sample_rows(arguments.data, arguments.data_format, conversation_texts(arguments))
     if arguments.where is None:
         return rows
     return ChosenSampleRows(rows, ChosenRows(RowChoice(arguments.where), None, rows.schema, rows.batches, None))
@@ -101,11 +102,11 @@ def prompt_column_of(arguments: Namespace, schema: pa.Schema) -> str:
     return name
 
 
-def sample_rows(paths: list[str], data_format: str | None = None) -> SampleRows:
+def sample_rows(paths: list[str], data_format: str | None = None, as_texts: AsTexts | None = None) -> SampleRows:
     """Open files of samples for access by row; standard input is read into memory."""
     if STDIN in paths:
-        return TableRows(Samples(paths, data_format).table())
-    return FileRows(paths, data_format)
+        return TableRows(Samples(paths, data_format, as_texts=as_texts).table())
+    return FileRows(paths, data_format, as_texts)
 
 
 def _rendered(arguments: Namespace) -> PromptSource:

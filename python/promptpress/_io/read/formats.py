@@ -18,9 +18,10 @@ from promptpress._errors.file_errors import Choice, DataError
 from promptpress._io.paths import STDIN, split_codec
 
 if TYPE_CHECKING:
+    from promptpress._arrow.python_rows import AsTexts
     from promptpress._io.read.sources import Source
 
-__all__ = ["FORMATS", "SUFFIXES", "InputFormat", "SampleFile", "input_format"]
+__all__ = ["FORMATS", "SUFFIXES", "InputFormat", "ReadOptions", "SampleFile", "input_format"]
 
 
 class SampleFile(Protocol):
@@ -34,42 +35,56 @@ class SampleFile(Protocol):
         """Read the rows."""
 
 
+class ReadOptions(NamedTuple):
+    """Settings of reading a file.
+
+    Args:
+        batch_size: The largest number of rows of a batch.
+        skip_corrupt: Whether to leave out damaged parts; None if the caller has no such option.
+        as_texts: A column of JSON that becomes texts where Arrow would change its values.
+
+    """
+
+    batch_size: int
+    skip_corrupt: bool | None = None
+    as_texts: AsTexts | None = None
+
+
 class InputFormat(NamedTuple):
     """A format of samples.
 
     Args:
         suffixes: The suffixes of its files.
-        open: Opens a file, given the largest number of rows of a batch, and whether to leave out damaged parts (None if
-            the caller has no such option).
+        open: Opens a file.
 
     """
 
     suffixes: tuple[str, ...]
-    open: Callable[[Source, int, bool | None], SampleFile]
+    open: Callable[[Source, ReadOptions], SampleFile]
 
 
-def _open_parquet(source: Source, batch_size: int, skip_corrupt: bool | None) -> SampleFile:
+def _open_parquet(source: Source, options: ReadOptions) -> SampleFile:
     from promptpress._io.read.columnar_inputs import ParquetInput  # noqa: PLC0415 - see the head
 
-    return ParquetInput(source, batch_size, skip_corrupt=skip_corrupt)
+    return ParquetInput(source, options.batch_size, skip_corrupt=options.skip_corrupt)
 
 
-def _open_arrow(source: Source, batch_size: int, _: bool | None) -> SampleFile:
+def _open_arrow(source: Source, options: ReadOptions) -> SampleFile:
     from promptpress._io.read.columnar_inputs import ArrowInput  # noqa: PLC0415 - see the head
 
-    return ArrowInput(source, batch_size)
+    return ArrowInput(source, options.batch_size)
 
 
-def _open_json(source: Source, batch_size: int, _: bool | None, *, is_array: bool) -> SampleFile:
+def _open_json(source: Source, options: ReadOptions, *, is_array: bool) -> SampleFile:
     from promptpress._io.read.jsonl_input import JsonLines  # noqa: PLC0415 - see the head
 
-    return JsonLines(source, batch_size, is_array=is_array)
+    return JsonLines(source, options.batch_size, is_array=is_array, as_texts=options.as_texts)
 
 
-def _open_csv(source: Source, batch_size: int, _: bool | None, *, delimiter: str) -> SampleFile:
+def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> SampleFile:
     from promptpress._io.read.csv_input import SeparatedValues  # noqa: PLC0415 - see the head
 
-    return SeparatedValues(source, batch_size, delimiter)
+    return SeparatedValues(source, options.batch_size, delimiter)
 
 
 FORMATS = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence, Set
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.json as pj
 
+from promptpress._arrow.python_rows import AsTexts
 from promptpress._errors.file_errors import DataError, reason
 from promptpress._errors.suggestions import close_names
 from promptpress._io.read.json_array import array_chunks
@@ -19,6 +21,8 @@ from promptpress._utils import lazy_compute as pc
 _CHUNK_BYTES = 1 << 24
 _BLOCK_BYTES = 1 << 21
 _MAX_EXACT_FLOAT = 2**53
+_DECODER = json.JSONDecoder()
+_BLANKS = re.compile(r"[ \t\r\n]*")
 _ARRAY_HINT = "; one object a line is wanted: an array of them is the format json, a .json file"
 
 
@@ -28,13 +32,20 @@ class JsonLines:
     The file is read twice. The first time finds the types, because a field may occur late or be null for many rows.
     Strings stay strings, though Arrow by default reads a text that looks like a date as a date.
 
+    Arrow gives all objects of a column the same keys, and refuses values of different kinds. A column of `as_texts`
+    that it would change so, or refuse, is read as the texts that the file has for its values.
+
     Raises:
         DataError: If a line is no JSON object, or a field has values of different kinds.
 
     """
 
-    def __init__(self, source: Source, batch_size: int, *, is_array: bool = False) -> None:
+    def __init__(
+        self, source: Source, batch_size: int, *, is_array: bool = False, as_texts: AsTexts | None = None
+    ) -> None:
         self.path = source.path
+        self._as_texts = as_texts
+        self._has_texts = False
         self._source = source
         self._is_array = is_array
         self._batch_size = batch_size
@@ -43,12 +54,34 @@ class JsonLines:
         self.has_times = False
         """True if some texts look like times, which other readers take them for."""
         self._only: pa.Table | None = None
+        try:
+            is_held = self._find_types()
+        except DataError:
+            # Maybe only the types of this column are at fault.
+            if as_texts is None:
+                raise
+            is_held = False
+        if not is_held:
+            self._read_texts()
+
+    def _find_types(self) -> bool:
+        """Read the file for the first time; return false as soon as the column of texts needs them."""
+        self.num_rows, self.schema, self.has_times, self._only = 0, pa.schema([]), False, None
         for number, (line, chunk) in enumerate(self._chunks()):
             table = self._first_look(line, chunk)
+            if self._as_texts is not None and not self._has_texts and not _is_held(table, self._as_texts):
+                return False
             self.num_rows = (self.num_rows or 0) + table.num_rows
             self._only = table if number == 0 else None
         if self._only is not None and self._only.schema != self.schema:
             self._only = None
+        return True
+
+    def _read_texts(self) -> None:
+        """Read the column of texts as such, in this file."""
+        if not self._has_texts:
+            self._has_texts = True
+            self._find_types()
 
     @staticmethod
     def agree(files: Sequence[JsonLines]) -> None:
@@ -62,6 +95,9 @@ class JsonLines:
         """
         if not files:
             return
+        if any(file._has_texts for file in files):  # noqa: SLF001 - of the same class
+            for file in files:
+                file._read_texts()  # noqa: SLF001 - as above
         filled = [file for file in files if file.num_rows]
         for file in filled[1:]:
             _refuse_lack(filled[0], file)
@@ -100,7 +136,12 @@ class JsonLines:
     def _chunks(self) -> Iterator[tuple[int, bytes]]:
         """Yield pieces of the file that end with an object, each with the number of its first line or item."""
         with self._source.open() as file:
-            yield from array_chunks(file, self.path) if self._is_array else _line_chunks(file)
+            chunks = array_chunks(file, self.path) if self._is_array else _line_chunks(file)
+            for number, chunk in chunks:
+                if self._as_texts is not None and self._has_texts:
+                    yield number, _with_texts(chunk, self._as_texts.column)
+                else:
+                    yield number, chunk
 
     def _location(self, number: int) -> str:
         return f"{self.path}[{number}]" if self._is_array else f"{self.path}:{number}"
@@ -206,6 +247,55 @@ class JsonLines:
         elif isinstance(value, list):
             for item in value:
                 self._check_value(line, item, kinds, f"{path}[]")
+
+
+def _is_held(table: pa.Table, as_texts: AsTexts) -> bool:
+    """Return true if a table has the values of a column as the file has them."""
+    return as_texts.column not in table.column_names or as_texts.is_held(table[as_texts.column])
+
+
+def _with_texts(lines: bytes, column: str) -> bytes:
+    r"""Write a column's lists and objects as strings, which hold them as they stand in the file.
+
+    Lines that aren't valid stay as they are, for others to refuse.
+
+    >>> print(_with_texts(b'{"id": 7, "says": [{"a": 1.0}]}\n{"says": null}', "says").decode())
+    {"id": 7, "says": "[{\"a\": 1.0}]"}
+    {"says": null}
+
+    """
+    return b"\n".join([_line_with_texts(line, column) for line in lines.split(b"\n")])
+
+
+def _line_with_texts(line: bytes, column: str) -> bytes:
+    try:
+        text = line.decode()
+        for name, start, end in reversed(list(_values(text))):
+            if name == column and text[start] in "[{":
+                text = text[:start] + json.dumps(text[start:end]) + text[end:]
+    except (ValueError, RecursionError):
+        return line
+    return text.encode()
+
+
+def _values(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the names of an object's values, and where each value begins and ends in the text."""
+    index = _skip(text, 0)
+    if text[index : index + 1] != "{":
+        return
+    index = _skip(text, index + 1)
+    while text[index : index + 1] == '"':
+        name, index = _DECODER.raw_decode(text, index)
+        start = _skip(text, _skip(text, index) + 1)
+        _, end = _DECODER.raw_decode(text, start)
+        yield name, start, end
+        index = _skip(text, _skip(text, end) + 1)
+
+
+def _skip(text: str, index: int) -> int:
+    """Return the index of the next character that isn't blank."""
+    match = _BLANKS.match(text, index)
+    return index if match is None else match.end()
 
 
 def _read(chunk: bytes, schema: pa.Schema | None) -> pa.Table:

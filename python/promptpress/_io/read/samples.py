@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from promptpress._arrow.core_tables import core_schema
+from promptpress._arrow.python_rows import AsTexts
 from promptpress._core import RenderError
 from promptpress._errors.file_errors import DataError, reason
 from promptpress._io.paths import STDIN, is_remote, missing
@@ -18,7 +19,7 @@ from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import ParquetInput, RowGroup
 from promptpress._io.read.file_state import FileState, changed, identity, state_of
 from promptpress._io.read.find_files import find_files
-from promptpress._io.read.formats import FORMATS, SampleFile, input_format
+from promptpress._io.read.formats import FORMATS, ReadOptions, SampleFile, input_format
 from promptpress._io.read.jsonl_input import JsonLines
 from promptpress._io.read.remote import why
 from promptpress._io.read.sources import Source
@@ -39,6 +40,7 @@ class Samples:
         otherwise: The format of files whose suffix is of none.
         skip_corrupt: Leave out damaged row groups of Parquet; `skipped` lists them. None: the caller has no such
             option.
+        as_texts: A column that files of JSON give as texts where Arrow would change its values; None: there is none.
 
     Raises:
         DataError: If a file can't be read, its suffix is of no format, or the files' columns differ.
@@ -55,10 +57,11 @@ class Samples:
         choice: RowChoice = ALL_ROWS,
         otherwise: str | None = None,
         skip_corrupt: bool | None = None,
+        as_texts: AsTexts | None = None,
     ) -> None:
         self.error: BaseException | None = None
         self.skipped: list[RowGroup] = []
-        self._skip_corrupt = skip_corrupt
+        self._options = ReadOptions(batch_size, skip_corrupt, as_texts)
         self._states: dict[str, FileState | None] = {}
         self.batch_size = batch_size
         self._otherwise = otherwise
@@ -66,7 +69,7 @@ class Samples:
         self._stack = ExitStack()
         self._files: list[tuple[str, SampleFile]] = []
         try:
-            self._open(paths, data_format, batch_size)
+            self._open(paths, data_format)
         except BaseException:
             self._stack.close()
             raise
@@ -86,21 +89,21 @@ class Samples:
         elif limit is not None:
             self.num_rows = limit if self.num_rows is None else min(self.num_rows, limit)
 
-    def _open(self, paths: Sequence[str], data_format: str | None, batch_size: int) -> None:
+    def _open(self, paths: Sequence[str], data_format: str | None) -> None:
         for path in paths:
             with reading(path):
                 matches = find_files(path, data_format)
             if path == STDIN and STDIN in (name for name, _ in self._files):
                 raise DataError("standard input is named twice; it can be read once", is_choice=True)
             for name, kind in matches:
-                self._files.append((name, self._open_file(name, kind or data_format, batch_size)))
+                self._files.append((name, self._open_file(name, kind or data_format)))
         JsonLines.agree([file for _, file in self._files if isinstance(file, JsonLines)])
 
-    def _open_file(self, path: str, data_format: str | None, batch_size: int) -> SampleFile:
+    def _open_file(self, path: str, data_format: str | None) -> SampleFile:
         kind = input_format(path, data_format, self._otherwise)
         self._states[path] = state_of(path)
         with reading(path):
-            file = FORMATS[kind].open(Source(path, self._stack), batch_size, self._skip_corrupt)
+            file = FORMATS[kind].open(Source(path, self._stack), self._options)
             core_schema(file.schema)  # names are any bytes in a file
         if isinstance(file, ParquetInput):
             self.skipped += file.skipped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,16 +17,21 @@ from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import is_message, plain
 
 __all__ = [
+    "COLUMN",
     "ConversationRows",
     "Read",
     "as_json",
     "conversation_of",
     "conversation_rows",
     "holds_as_given",
+    "json_texts",
     "with_shared_texts",
 ]
 
 NO_SHAPE = 2**32 - 1
+
+COLUMN = "messages"
+"""The column of conversations, unless another is named."""
 
 _MESSAGES = ("messages", "conversations")
 _ARGUMENTS = ("tools", "functions", "documents")
@@ -179,6 +184,14 @@ def as_json(value: Any) -> str | None:
     if not _has_text_keys(written):
         raise ValueError("a key isn't a text")
     return json.dumps(written)
+
+
+def json_texts(values: Iterable[Any]) -> list[str | None] | None:
+    """Write conversations as `as_json` does; return None if one of them can't be written."""
+    try:
+        return [as_json(value) for value in values]
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def holds_as_given(array: Any) -> bool:

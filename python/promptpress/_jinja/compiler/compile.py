@@ -94,7 +94,9 @@ def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tup
     builder = Builder(columns)
     kinds = {name: UNKNOWN if schema is None else _kind_of(schema.field(name).type) for name in columns}
     names = {name: builder.column(number, kinds[name]) for number, name in enumerate(columns)}
-    compiled = compile_names(reference, builder, names, keys)
+    has_cut_name = schema is not None and any(_has_nul(schema.field(name).type) for name in columns)
+    refusal = "a field's name with a NUL character, at which Arrow's C interface cuts it" if has_cut_name else None
+    compiled = compile_names(reference, builder, names, keys, refusal=refusal)
     if schema is None or compiled.is_hopeless:
         return compiled
     doubtful = [number for number, name in enumerate(columns) if _may_lack_value(schema.field(name).type)]
@@ -118,6 +120,7 @@ def compile_names(
     *,
     after: Callable[[Machine, Any], Any] | None = None,
     assumed_key: int | None = None,
+    refusal: str | None = None,
 ) -> Compiled:
     """Compile a template.
 
@@ -128,6 +131,7 @@ def compile_names(
         keys: Values of expressions; None: the program must not depend on any.
         after: Changes the text before it is written; None: the text is written unchanged.
         assumed_key: The value of keys that aren't given, to see what would be compiled if there were rows.
+        refusal: The reason why no row can be compiled; None: rows can be.
 
     Raises:
         NeedsKeyError: If the program depends on a key that isn't given.
@@ -139,7 +143,9 @@ def compile_names(
     with _LOCK:
         try:
             if "self" in names:
-                raise BailError("a variable `self`", 1)
+                refusal = "a variable `self`"
+            if refusal is not None:
+                raise BailError(refusal, 1)
             _evaluate(reference, machine, names, after)
         except NeedsKeyError as missing:
             missing.steps = machine.steps
@@ -260,6 +266,12 @@ def _may_lack_value(data_type: pa.DataType) -> bool:
         return _may_lack_value(data_type.storage_type)
     children = [data_type.field(number).type for number in range(data_type.num_fields)]
     return bool(types.is_temporal(data_type)) or any(map(_may_lack_value, children))
+
+
+def _has_nul(data_type: pa.DataType) -> bool:
+    """Return true if a field within a type has a NUL character in its name."""
+    children = [data_type.field(number) for number in range(data_type.num_fields)]
+    return any("\0" in field.name or _has_nul(field.type) for field in children)
 
 
 def _is_list(data_type: pa.DataType) -> bool:

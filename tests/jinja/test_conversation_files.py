@@ -1,0 +1,166 @@
+"""Conversations in files of JSON: rendered as Python's own values of the same lines are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import promptpress as pp
+import pytest
+from promptpress._cli import main
+from promptpress._io.read import json_array, jsonl_input
+from promptpress._io.read.jsonl_input import _with_texts
+
+pytest.importorskip("jinja2")
+
+pytestmark = pytest.mark.filterwarnings("ignore::promptpress.PromptWarning")
+
+SOURCE = (
+    "{% for m in messages %}{{ m | tojson }}"
+    "{% for p in m.content if p is mapping %}{{ 'image' in p }}{% endfor %}{% endfor %}"
+)
+
+
+def value(random: Random, depth: int) -> Any:
+    """A value of JSON."""
+    kind = random.randrange(9 if depth else 7)
+    if kind < 7:
+        return [None, True, 1, 1.0, -2.5, "", 'a "quoted" é\u2028\n'][kind]
+    if kind == 7:
+        return [value(random, depth - 1) for _ in range(random.randint(0, 3))]
+    return {random.choice("abc{"): value(random, depth - 1) for _ in range(random.randint(0, 3))}
+
+
+def conversation(random: Random, is_odd: bool) -> list[dict[str, Any]]:
+    """Messages; odd ones have parts, calls and contents of several kinds."""
+    messages = []
+    for _ in range(random.randint(1, 3)):
+        message: dict[str, Any] = {"role": random.choice(["user", "assistant"]), "content": "Hi."}
+        if is_odd and random.random() < 0.7:
+            message["content"] = random.choice(
+                [None, "a", [{"type": "text", "text": "t"}, {"image": 1}], [value(random, 2)]]
+            )
+        if is_odd and random.random() < 0.4:
+            message["tool_calls"] = [{"name": "f", "arguments": value(random, 3)}]
+        messages.append(message)
+    return messages
+
+
+def rows_of(random: Random) -> list[dict[str, Any]]:
+    """Rows, of which all, none or the last are odd."""
+    count, odd = random.randint(1, 12), random.choice(["all", "none", "last"])
+    return [
+        {"id": n, "messages": conversation(random, odd == "all" or (odd == "last" and n == count - 1)), "q": "x"}
+        for n in range(count)
+    ]
+
+
+def write(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
+    """Write rows in both formats."""
+    lines = folder / "rows.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    array = folder / "rows.json"
+    array.write_text(json.dumps(rows, indent=1, ensure_ascii=False), encoding="utf-8")
+    return [lines, array]
+
+
+@pytest.mark.parametrize("start", range(0, 120, 40))
+def test_random_conversations(start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = pp.ChatTemplate(SOURCE)
+    for seed in range(start, start + 40):
+        random = Random(seed)
+        size = random.choice([1, 100, 1 << 24])
+        monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", size)
+        monkeypatch.setattr(json_array, "_CHUNK_BYTES", size)
+        rows = rows_of(random)
+        wanted = chat.render(rows, errors="column")["prompt"].to_pylist()
+        for path in write(tmp_path, rows):
+            assert chat.render(path, errors="column")["prompt"].to_pylist() == wanted, (seed, path.name)
+            stream = chat.stream(path, keep=["id"], errors="column").read_all()
+            assert stream["prompt"].to_pylist() == wanted
+            assert stream["id"].to_pylist() == [row["id"] for row in rows]
+
+
+COMMANDS = ["render --out out.jsonl", "show --row 0-1", "stats", "audit --fail-on never", "view --html out.html"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("chat_template.jinja").write_text(SOURCE, encoding="utf-8")
+    call = {"name": "f", "arguments": {"a": 1}}
+    parts = [{"type": "text", "text": "t"}, {"image": 1}]
+    rows = [
+        {"messages": [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": parts}]},
+        {"messages": [{"role": "assistant", "tool_calls": [call, {**call, "arguments": {"b": 2.5}}]}]},
+    ]
+    write(tmp_path, rows)
+    assert main([*command.split(), "--chat-template", ".", "--data", "rows.jsonl"]) == 0
+    if command.startswith("render"):
+        texts = [json.loads(line)["prompt"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert texts == pp.ChatTemplate(SOURCE).render(rows)["prompt"].to_pylist()
+        assert '"arguments": {"a": 1}' in texts[1]
+    elif command.startswith("show"):
+        assert '"arguments": {"a": 1}}' in capsys.readouterr().out
+
+
+def test_several_files_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("chat_template.jinja").write_text(SOURCE, encoding="utf-8")
+    plain = {"messages": [{"role": "user", "content": "Hi."}]}
+    odd = {"messages": [{"role": "user", "content": [{"a": 1}, {"b": 2}]}]}
+    Path("a.jsonl").write_text(json.dumps(plain) + "\n")
+    Path("b.jsonl").write_text(json.dumps(odd) + "\n")
+    arguments = ["--chat-template", ".", "--data", "a.jsonl", "b.jsonl", "--out", "out.jsonl", "--quiet"]
+    assert main(["render", *arguments]) == 0
+    texts = [json.loads(line)["prompt"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert texts == pp.ChatTemplate(SOURCE).render([plain, odd])["prompt"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (['{"messages": [], "q": 1}', '{"messages": [{"role": 1}], "q": "x"}'], "2: the field 'q' is a string"),
+        (['{"messages": [{"a": [1]}]}', '{"messages": [{"a": 1]}'], "2: not valid JSON"),
+        (['{"messages": [{"a": [1]}, {"a": 2}]}', '{"messages": [{"a": 1}], "messages": []}'], "2: .*twice"),
+        (['{"messages": [{"a": [1]}, {"a": 2}]}', "[1]"], "2: a list, not an object"),
+    ],
+)
+def test_faults_of_lines_are_named_as_before(lines: list[str], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(pp.RenderError, match=message):
+        pp.ChatTemplate(SOURCE).render(path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"  ",
+        b"{}",
+        b"[]",
+        b'{"messages"',
+        b'{"messages": [1',
+        b'{"messages": [1] "q": 2}',
+        b'{"messages" [1]}',
+        b'{"messages": "\xff"}',
+        b'{"messages": null}',
+        b'{"messages": "[1]"}',
+        b'{"other": [1]}',
+        b'{"other": {"messages": [1]}}',
+        b"[" * 10_000,
+    ],
+)
+def test_what_has_no_list_stays(line: bytes) -> None:
+    written = _with_texts(line, "messages")
+    assert written == line or b'"messages": "[1]" "q"' in written or b'"messages" "' in written
+
+
+def test_a_text_is_what_stands_in_the_file() -> None:
+    line = b'{ "q" : 1.10 ,\t"messages" : [ {"a":1.0, "b": 1e400} ] , "messages":{"c":12345678901234567890}} '
+    texts = json.dumps('[ {"a":1.0, "b": 1e400} ]'), json.dumps('{"c":12345678901234567890}')
+    wanted = '{ "q" : 1.10 ,\t"messages" : %s , "messages":%s} ' % texts  # noqa: UP031 - braces stand in it
+    assert _with_texts(line, "messages").decode() == wanted
