@@ -36,6 +36,30 @@ def opencompass_classes(opencompass: Any) -> SimpleNamespace:
         LMTemplateParser, APITemplateParser, PromptTemplate, RawPromptTemplate, PromptList)})  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "messages",
+    [
+        7,
+        None,
+        {"role": "user"},
+        [7],
+        [("role", "user")],
+        [{}],
+        [{"content": "a"}],
+        ["a", {"role": "user"}],
+        [{"role": "tool", "content": "a"}],
+        [{"role": None, "content": "a"}],
+    ],
+)
+def test_faults_of_raw_messages_have_the_harness_words(opencompass_classes: SimpleNamespace, messages: Any) -> None:
+    """People match these messages. A remedy may follow."""
+    with pytest.raises((TypeError, ValueError)) as wanted:
+        opencompass_classes.RawPromptTemplate(messages)
+    with pytest.raises(type(wanted.value)) as got:
+        oc.RawPromptTemplate(messages)
+    assert str(got.value).startswith(str(wanted.value))
+
+
 @pytest.fixture(scope="session")
 def aisbench_classes(aisbench: Any) -> SimpleNamespace:
     from ais_bench.benchmark.models.api_models.base_api import APITemplateParser

@@ -48,19 +48,20 @@ class RawPromptTemplate:
 
     def _validate_messages(self, messages: Any) -> None:
         if not isinstance(messages, list):
-            raise TypeError(f"messages is a list, not {type(messages).__name__}")
+            raise TypeError(f"messages must be a list, got {type(messages)}")
         for n, message in enumerate(messages):
             if isinstance(message, str):
                 continue
             if not isinstance(message, dict):
-                raise TypeError(f"messages[{n}] is a dict or a str, not {type(message).__name__}")
+                raise TypeError(f"messages[{n}] must be a dict or str, got {type(message)}")
             if "expand_column" in message:
                 continue
             for key in ("role", "content"):
                 if key not in message:
-                    raise ValueError(f"messages[{n}] has no {key!r}")
+                    raise ValueError(f"messages[{n}] missing {key!r} key")
             if message["role"] not in ROLES:
-                raise ValueError(f"messages[{n}] has the role {message['role']!r}; there are {', '.join(ROLES)}")
+                known = ", ".join(ROLES)
+                raise ValueError(f"messages[{n}] has invalid role: {message['role']}; there are {known}")
 
     def generate_item(
         self,
