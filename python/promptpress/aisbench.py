@@ -19,6 +19,7 @@ from promptpress._harnesses.aisbench import exceptions as _exceptions
 from promptpress._harnesses.aisbench.bulk import backend, disable, enable
 from promptpress._harnesses.aisbench.mm_prompt_template import MMPromptTemplate
 from promptpress._harnesses.aisbench.parsers import APITemplateParser, LMTemplateParser, request_messages
+from promptpress._harnesses.aisbench.prompt_hash import get_prompt_hash
 from promptpress._harnesses.aisbench.prompt_list import PromptList, get_round_index, is_mm_prompt
 from promptpress._harnesses.aisbench.prompt_template import BasePromptTemplate, MultiTurnPromptTemplate, PromptTemplate
 from promptpress._harnesses.single import harness as _harness
@@ -36,6 +37,7 @@ __all__ = [
     "backend",
     "disable",
     "enable",
+    "get_prompt_hash",
     "get_round_index",
     "is_mm_prompt",
     "register",

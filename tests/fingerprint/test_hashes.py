@@ -10,6 +10,7 @@ from typing import Any
 
 import blake3
 import promptpress as pp
+import promptpress.aisbench
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -247,7 +248,7 @@ def test_a_dataset_with_code_has_a_fingerprint_and_no_prompt_hash(capsys: pytest
     [
         ({}, "infer_cfg"),
         ({"infer_cfg": []}, "infer_cfg"),
-        ({"infer_cfg": {"retriever": {}}}, "infer_cfg.inferencer"),
+        ({"infer_cfg": {"retriever": {"fix_id_list": [1]}}}, "infer_cfg.inferencer"),
         ({"infer_cfg": {"retriever": {}, "inferencer": {}, "reader_cfg": {}}}, "reader_cfg"),
         (7, "dataset_cfg"),
     ],
@@ -268,3 +269,12 @@ def test_a_list_left_of_a_loop_is_not_the_dataset(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert list(pp.load_config(path).datasets) == ["x", "y"]
+
+
+def test_the_hash_of_aisbench() -> None:
+    dataset = {"infer_cfg": {"retriever": {"type": "ZeroRetriever"}}}
+    assert promptpress.aisbench.get_prompt_hash(dataset) == get_prompt_hash(dataset)
+    assert promptpress.aisbench.get_prompt_hash([dataset] * 2) == get_prompt_hash([dataset] * 2)
+    assert promptpress.aisbench.get_prompt_hash({}) == "/"
+    with pytest.raises(pp.TemplateError):
+        get_prompt_hash({})

@@ -34,7 +34,7 @@ PUBLIC = {
         *TEMPLATES,
         *SWITCH,
         *("BasePromptTemplate", "MMPromptTemplate", "MultiTurnPromptTemplate"),
-        *("get_round_index", "is_mm_prompt", "request_messages"),
+        *("get_prompt_hash", "get_round_index", "is_mm_prompt", "request_messages"),
     ),
     "promptpress.datasets": ("render",),
     "promptpress.duckdb": ("register",),

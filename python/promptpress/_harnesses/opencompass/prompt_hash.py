@@ -1,16 +1,11 @@
-"""Computes OpenCompass's prompt hash, the `version` column of its summaries."""
+"""OpenCompass's prompt hash."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from promptpress._errors.errors import template_error
-from promptpress.typing import ConfigFile, ConfigLike
-
-_READER = "DatasetReader"
+from promptpress._harnesses.single.prompt_hash import prompt_hash
+from promptpress.typing import ConfigLike
 
 
 def get_prompt_hash(dataset_cfg: ConfigLike | Sequence[ConfigLike]) -> str:
@@ -28,7 +23,7 @@ def get_prompt_hash(dataset_cfg: ConfigLike | Sequence[ConfigLike]) -> str:
         64 hexadecimal digits.
 
     Raises:
-        TemplateError: If there is no `infer_cfg` with a retriever and an inferencer, or the file has code there.
+        TemplateError: If there is no `infer_cfg` with a retriever, or the file has code there.
         TypeError: If it holds a value that JSON doesn't have, or a dict's keys can't be sorted.
 
     Example:
@@ -42,74 +37,4 @@ def get_prompt_hash(dataset_cfg: ConfigLike | Sequence[ConfigLike]) -> str:
         >>> get_prompt_hash(dataset)[:6]
         '8de0b9'
     """
-    import hashlib  # noqa: PLC0415 - seldom needed
-
-    if not isinstance(dataset_cfg, (list, Mapping)) and isinstance(dataset_cfg, (str, os.PathLike, ConfigFile)):
-        dataset_cfg = _of_file(dataset_cfg)
-    if isinstance(dataset_cfg, list):
-        if len(dataset_cfg) != 1:
-            hashes = ",".join(map(get_prompt_hash, dataset_cfg))
-            return hashlib.sha256(hashes.encode()).hexdigest()
-        return get_prompt_hash(dataset_cfg[0])
-    if not isinstance(dataset_cfg, Mapping):
-        message = f"expected a dataset's dict or a list of them, found a {type(dataset_cfg).__name__}"
-        raise template_error("wrong_type", "dataset_cfg", message)
-    dataset = _plain(dataset_cfg)
-    infer = _part(dataset, "infer_cfg")
-    retriever, inferencer = (_part(infer, name, "infer_cfg.") for name in ("retriever", "inferencer"))
-    if "reader_cfg" in infer:
-        _move_reader(infer, _part(dataset, "reader_cfg"), retriever)
-    if "fix_id_list" in retriever:
-        inferencer["fix_id_list"] = retriever.pop("fix_id_list")
-    return hashlib.sha256(json.dumps(infer, sort_keys=True).encode()).hexdigest()
-
-
-def _move_reader(infer: dict[str, Any], reader: dict[str, Any], retriever: dict[str, Any]) -> None:
-    """Change `infer_cfg` as the harness does if it has a reader."""
-    columns = ("input_columns", "output_column")
-    missing = next((key for key in columns if key not in reader), None)
-    if missing is not None:
-        raise template_error("missing_key", f"reader_cfg.{missing}", "missing; the prompt hash is made of it, too")
-    infer["reader"] = {"type": _READER, **{key: reader[key] for key in columns}}
-    infer_reader = _part(infer, "reader_cfg", "infer_cfg.")
-    for split, name in (("train_split", "index_split"), ("test_split", "test_split")):
-        if split in infer_reader:
-            retriever[name] = infer_reader[split]
-    for key in infer:
-        part = _part(infer, key, "infer_cfg.")
-        if not isinstance(part.get("type"), str):
-            raise template_error("missing_key", f"infer_cfg.{key}.type", "the name of a class is needed here")
-        part["type"] = part["type"].rpartition(".")[2]
-
-
-def _part(parent: dict[str, Any], key: str, path: str = "") -> dict[str, Any]:
-    part = parent.get(key)
-    if part is None:
-        raise template_error("missing_key", f"{path}{key}", "missing; the prompt hash is made of it")
-    if not isinstance(part, dict):
-        raise template_error("wrong_type", f"{path}{key}", f"expected a dict, found a {type(part).__name__}")
-    return part
-
-
-def _plain(value: Any) -> Any:
-    """Return a copy with names for classes; the imports of mmengine's lazy objects aren't run."""
-    if isinstance(value, Mapping):
-        # The items() of mmengine's own dict imports lazy objects.
-        items = dict.items(value) if isinstance(value, dict) else value.items()
-        return {key: _plain(item) for key, item in items}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    kind = type(value)
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if kind.__module__.startswith("mmengine.config") and kind.__name__ in {"LazyObject", "LazyAttr"}:
-        return f"{value.module}.{value}"
-    return value
-
-
-def _of_file(file: Any) -> list[Any]:
-    from promptpress._config.files.as_read import datasets_as_read  # noqa: PLC0415 - files are read by few
-    from promptpress._renderers.config import load_config  # noqa: PLC0415
-
-    loaded = file if isinstance(file, ConfigFile) else load_config(file)
-    return datasets_as_read(loaded)
+    return prompt_hash(dataset_cfg)
