@@ -45,9 +45,9 @@ def results(harness: str, classes: str) -> dict[str, str]:
         check=False,
         cwd=root,
     )
-    found = {name: result for result, name in _RESULT.findall(done.stdout)}
-    assert found, done.stdout + done.stderr
-    return found
+    by_test = {name: result for result, name in _RESULT.findall(done.stdout)}
+    assert by_test, done.stdout + done.stderr
+    return by_test
 
 
 @pytest.mark.parametrize("harness", SUITES)
@@ -55,10 +55,10 @@ def test_tests_that_pass_with_the_harness_pass_here(harness: str, capsys: pytest
     folder = os.environ.get("PROMPTPRESS_SUITES")
     if folder is None or not Path(folder, harness, "tests").exists():
         pytest.skip(f"PROMPTPRESS_SUITES names no folder with a checkout {harness}")
-    own, ours = results(harness, "harness"), results(harness, "promptpress")
-    assert own.keys() == ours.keys()
-    counts = Counter((result, ours[name]) for name, result in own.items())
+    theirs, ours = results(harness, "harness"), results(harness, "promptpress")
+    assert theirs.keys() == ours.keys()
+    counts = Counter((result, ours[name]) for name, result in theirs.items())
     with capsys.disabled():
-        print(f"\n{harness}: {len(own)} tests; with the harness's classes, with promptpress's: {dict(counts)}")
-    failed = [name for name, result in own.items() if result == "PASSED" and ours[name] != "PASSED"]
+        print(f"\n{harness}: {len(theirs)} tests; with the harness's classes, with promptpress's: {dict(counts)}")
+    failed = [name for name, result in theirs.items() if result == "PASSED" and ours[name] != "PASSED"]
     assert not failed

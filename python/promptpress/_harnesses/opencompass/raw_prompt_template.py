@@ -60,8 +60,8 @@ class RawPromptTemplate:
                 if key not in message:
                     raise ValueError(f"messages[{n}] missing {key!r} key")
             if message["role"] not in ROLES:
-                known = ", ".join(ROLES)
-                raise ValueError(f"messages[{n}] has invalid role: {message['role']}; there are {known}")
+                roles = ", ".join(ROLES)
+                raise ValueError(f"messages[{n}] has invalid role: {message['role']}; there are {roles}")
 
     def generate_item(
         self,
