@@ -8,6 +8,8 @@ from random import Random
 from typing import Any
 
 import promptpress as pp
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from promptpress._cli import main
 from promptpress._io.read import json_array, jsonl_input
@@ -164,3 +166,80 @@ def test_a_text_is_what_stands_in_the_file() -> None:
     texts = json.dumps('[ {"a":1.0, "b": 1e400} ]'), json.dumps('{"c":12345678901234567890}')
     wanted = '{ "q" : 1.10 ,\t"messages" : %s , "messages":%s} ' % texts  # noqa: UP031 - braces stand in it
     assert _with_texts(line, "messages").decode() == wanted
+
+
+TEXT = {"messages": [{"role": "user", "content": [{"type": "text", "text": "t"}]}]}
+IMAGE = {"messages": [{"role": "user", "content": [{"type": "image", "image": "i"}]}]}
+PLAIN = {"messages": [{"role": "user", "content": "Hi."}]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a chat template and files of odd conversations."""
+    monkeypatch.chdir(tmp_path)
+    Path("chat_template.jinja").write_text(SOURCE, encoding="utf-8")
+    files = {"text": [TEXT], "image": [IMAGE], "plain": [PLAIN], "odd": [TEXT, IMAGE]}
+    for name, rows in files.items():
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return tmp_path
+
+
+def rendered(*files: str) -> list[str]:
+    arguments = ["--chat-template", ".", "--data", *files, "--out", "out.jsonl", "--quiet"]
+    assert main(["render", *arguments]) == 0
+    return [json.loads(line)["prompt"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("names", [("text", "image"), ("image", "text"), ("text", "plain"), ("plain", "image", "text")])
+def test_files_of_one_type_each(names: tuple[str, ...]) -> None:
+    """Each file by itself has a type, which would get the keys of the others."""
+    rows = [{"text": TEXT, "image": IMAGE, "plain": PLAIN}[name] for name in names]
+    wanted = pp.ChatTemplate(SOURCE).render(rows)["prompt"].to_pylist()
+    assert rendered(*(f"{name}.jsonl" for name in names)) == wanted
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_byte_order_mark() -> None:
+    content = Path("odd.jsonl").read_bytes()
+    Path("marked.jsonl").write_bytes(b"\xef\xbb\xbf" + content)
+    assert rendered("marked.jsonl") == rendered("odd.jsonl")
+
+
+@pytest.mark.usefixtures("folder")
+def test_files_of_other_formats_have_the_types_of_arrow() -> None:
+    table = pa.Table.from_pylist([TEXT, IMAGE])
+    pq.write_table(table, "odd.parquet")
+    texts = rendered("odd.parquet", "odd.jsonl")
+    assert texts == pp.ChatTemplate(SOURCE).render(table)["prompt"].to_pylist() * 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_audit_finds_what_json_escapes() -> None:
+    odd = {"messages": [{"role": "user", "content": "a \u202e \u200b \x01"}]}
+    chat = pp.ChatTemplate("{% for m in messages %}{{ m.content if m.content is string }}{% endfor %}")
+    alone, among = (set(chat.audit(rows)["code"].to_pylist()) for rows in ([odd], [odd, TEXT, IMAGE]))
+    wanted = {"control_character", "bidi_character", "invisible_character"}
+    assert wanted <= alone
+    assert wanted <= among
+    Path("audit.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [odd, TEXT, IMAGE]), encoding="utf-8")
+    assert wanted <= set(chat.audit("audit.jsonl")["code"].to_pylist())
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", ["render --out out.jsonl", "show", "stats", "audit"])
+def test_a_condition_has_no_type_of_odd_conversations(command: str, capsys: Any) -> None:
+    arguments = [*command.split(), "--chat-template", ".", "--where", "len(messages) > 1", "--data"]
+    assert main([*arguments, "odd.jsonl"]) == 2
+    assert "parts of several types" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_differences_are_of_the_texts_that_are_rendered(capsys: Any) -> None:
+    a, b = pp.ChatTemplate(SOURCE), pp.ChatTemplate(SOURCE + "!")
+    for samples in ("odd.jsonl", [TEXT, IMAGE]):
+        text = str(pp.diff(a, b, samples))
+        assert "null" not in text
+    arguments = ["diff", "--chat-template", ".", "--data", "odd.jsonl"]
+    assert main([*arguments, "--jinja-b", "{{ messages[0].content[0].text }}"]) == 1
+    assert "str object" not in capsys.readouterr().err

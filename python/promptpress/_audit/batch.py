@@ -13,7 +13,7 @@ import promptpress._core as _core
 from promptpress._arrow.types import is_text
 from promptpress._audit.row_numbers import sorted_unique
 from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
-from promptpress._audit.texts import Texts, request_texts, texts_within
+from promptpress._audit.texts import Texts, request_texts, texts_in_json, texts_within
 from promptpress._core import RenderedRows, RenderError
 from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._utils import lazy_compute as pc
@@ -334,6 +334,11 @@ class TemplateBatch(Batch):
         super().__init__(subject, samples, first, [Requests(prompts, numbers)])
         self.subject: TemplateSubject = subject
         self._spans = spans
+
+    def _read_texts(self, name: str) -> list[Texts]:
+        as_texts = self.subject.engine.as_texts
+        is_json = as_texts is not None and name == as_texts.column and is_text(self.column(name).type)
+        return [texts_in_json(self.column(name))] if is_json else super()._read_texts(name)
 
     @property
     def spans(self) -> list[pa.Array]:

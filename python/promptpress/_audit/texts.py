@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import types
@@ -15,7 +17,7 @@ from promptpress._io.tokenizer import text_parts
 from promptpress._prompts.request_texts import message_texts
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Texts", "request_texts", "texts_within"]
+__all__ = ["Texts", "request_texts", "texts_in_json", "texts_within"]
 
 
 class Texts(NamedTuple):
@@ -71,6 +73,29 @@ def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[T
         for index in range(kind.num_fields):
             if _may_hold_text(kind.field(index).type):
                 yield from texts_within(pc.struct_field(array, [index]), parents)
+
+
+def texts_in_json(array: pa.Array) -> Texts:
+    r"""Return the texts within a column whose values are JSON; a value that is none is a text itself.
+
+    >>> texts = texts_in_json(pa.array(['[{"role": "user", "content": "\\u0041"}]', None]))
+    >>> texts.array.to_pylist(), texts.parents.to_pylist()
+    (['user', 'A'], [0, 0])
+
+    """
+    values, parents = [], []
+    for number, value in enumerate(to_pylist(array)):
+        remaining: list[Any] = [] if value is None else [value]
+        with suppress(ValueError, RecursionError):
+            remaining = [json.loads(text) for text in remaining]
+        while remaining:
+            item = remaining.pop()
+            if isinstance(item, str):
+                values.append(item)
+                parents.append(number)
+            elif isinstance(item, (list, dict)):
+                remaining += reversed(list(item.values()) if isinstance(item, dict) else item)
+    return Texts(pa.array(values, pa.large_string()), pa.array(parents, pa.int64()))
 
 
 def _may_hold_text(kind: pa.DataType) -> bool:

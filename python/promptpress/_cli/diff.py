@@ -40,7 +40,7 @@ def diff(arguments: Namespace) -> ExitCode:
             vars(side).update(dict.fromkeys(names), data=None)
     set_threads(arguments.threads)
     # Both sides share the rows, because standard input can be read only once.
-    rows = chosen_rows(arguments) if arguments.data else None
+    rows = chosen_rows(arguments, *(side for side in sides if side.data)) if arguments.data else None
     a, b = (prompt_source(side, rows) for side in sides)
     comparison = compare(a, b, limit=arguments.max, prompts=arguments.max)
     with standard_output() as stream:

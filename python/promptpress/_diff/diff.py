@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from promptpress._engine.table_renderer import TableRenderer
+from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.errors import render_error
 from promptpress._io.as_table import as_table
 from promptpress.typing import TableLike
@@ -154,7 +154,9 @@ def diff(
     from promptpress._diff.comparison import compare, difference_rows  # noqa: PLC0415
     from promptpress._prompts.sample_rows import TableRows  # noqa: PLC0415
 
-    rows = None if samples is None else TableRows(samples)
+    writers = [engine_of(side).as_texts for side in (a, b) if isinstance(side, TableRenderer)]
+    is_shared = len({writer and writer.column for writer in writers}) == 1
+    rows = None if samples is None else TableRows(samples, writers[0] if is_shared else None)
     sources = [_source(side, rows, name) for side, name in ((a, "a"), (b, "b"))]
     comparison = compare(*sources, limit=limit, prompts=_MAX_PROMPTS)
     return Diff(comparison, difference_rows(comparison.first))

@@ -42,6 +42,10 @@ class FileRows:
         self._block: tuple[int, pa.RecordBatch] | None = None
         self._following: Iterator[tuple[int, pa.RecordBatch]] = iter(())
 
+    def check_condition(self, where: str) -> None:
+        """Check a condition, as `Samples.check_condition`."""
+        self._samples.check_condition(where)
+
     @property
     def num_rows(self) -> int:
         """The number of rows; a format that doesn't state it is read once."""

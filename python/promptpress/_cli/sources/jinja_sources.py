@@ -92,13 +92,13 @@ def chat_template(arguments: Namespace) -> ChatTemplate:
     return template
 
 
-def conversation_texts(arguments: Namespace) -> AsTexts | None:
-    """Return the column of conversations that `--chat-template` reads; None if there is none.
+def conversation_texts(*sides: Namespace) -> AsTexts | None:
+    """Return the column of conversations that `--chat-template` reads, if all sides read the same; else None.
 
     Files of JSON give it as texts where Arrow would change its values.
     """
-    has_template = any(getattr(arguments, name, None) for name in ("chat_template", "chat_template_b"))
-    if not has_template or arguments.config or getattr(arguments, "template", None):
+    columns = {_conversation_column(side) for side in sides}
+    if len(columns) > 1 or None in columns:
         return None
     from promptpress._jinja.chat.conversation_rows import (  # noqa: PLC0415 - for these files
         COLUMN,
@@ -106,7 +106,16 @@ def conversation_texts(arguments: Namespace) -> AsTexts | None:
         json_texts,
     )
 
-    return AsTexts(arguments.column or COLUMN, holds_as_given, json_texts)
+    (column,) = columns
+    return AsTexts(column or COLUMN, holds_as_given, json_texts)
+
+
+def _conversation_column(arguments: Namespace) -> str | None:
+    """Return the column that a chat template reads, as a user names it; empty for the usual one, None for none."""
+    is_chat = getattr(arguments, "chat_template", None) and not getattr(arguments, "jinja", None)
+    if not is_chat or arguments.config or getattr(arguments, "template", None):
+        return None
+    return arguments.column or ""
 
 
 def _named_values(option: str, given: list[tuple[str, str]] | None, others: Container[str]) -> dict[str, Any]:

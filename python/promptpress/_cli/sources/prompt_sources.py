@@ -49,11 +49,14 @@ def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> Promp
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
 
 
-def chosen_rows(arguments: Namespace) -> SampleRows:
-    """Open the rows of `--data` that `--where` chooses."""
-    rows = sample_rows(arguments.data, arguments.data_format, conversation_texts(arguments))
+def chosen_rows(arguments: Namespace, *others: Namespace) -> SampleRows:
+    """Open the rows of `--data` that `--where` chooses; `others` are sides of a comparison that show them too."""
+    as_texts = conversation_texts(arguments, *others)
+    rows = sample_rows(arguments.data, arguments.data_format, as_texts)
     if arguments.where is None:
         return rows
+    if isinstance(rows, FileRows):
+        rows.check_condition(arguments.where)
     return ChosenSampleRows(rows, ChosenRows(RowChoice(arguments.where), None, rows.schema, rows.batches, None))
 
 

@@ -22,6 +22,7 @@ _CHUNK_BYTES = 1 << 24
 _BLOCK_BYTES = 1 << 21
 _MAX_EXACT_FLOAT = 2**53
 _DECODER = json.JSONDecoder()
+_BYTE_ORDER_MARK = "\ufeff"
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _ARRAY_HINT = "; one object a line is wanted: an array of them is the format json, a .json file"
 
@@ -45,7 +46,8 @@ class JsonLines:
     ) -> None:
         self.path = source.path
         self._as_texts = as_texts
-        self._has_texts = False
+        self.has_texts = False
+        """True if the column of `as_texts` is read as texts."""
         self._source = source
         self._is_array = is_array
         self._batch_size = batch_size
@@ -67,10 +69,14 @@ class JsonLines:
     def _find_types(self) -> bool:
         """Read the file for the first time; return false as soon as the column of texts needs them."""
         self.num_rows, self.schema, self.has_times, self._only = 0, pa.schema([]), False, None
+        seen: set[pa.DataType] = set()
         for number, (line, chunk) in enumerate(self._chunks()):
             table = self._first_look(line, chunk)
-            if self._as_texts is not None and not self._has_texts and not _is_held(table, self._as_texts):
-                return False
+            if self._as_texts is not None and not self.has_texts:
+                # Chunks of several types would get each other's keys.
+                seen |= _types_of(table.schema, self._as_texts.column)
+                if len(seen) > 1 or not _is_held(table, self._as_texts):
+                    return False
             self.num_rows = (self.num_rows or 0) + table.num_rows
             self._only = table if number == 0 else None
         if self._only is not None and self._only.schema != self.schema:
@@ -79,8 +85,8 @@ class JsonLines:
 
     def _read_texts(self) -> None:
         """Read the column of texts as such, in this file."""
-        if not self._has_texts:
-            self._has_texts = True
+        if not self.has_texts:
+            self.has_texts = True
             self._find_types()
 
     @staticmethod
@@ -95,9 +101,12 @@ class JsonLines:
         """
         if not files:
             return
-        if any(file._has_texts for file in files):  # noqa: SLF001 - of the same class
-            for file in files:
-                file._read_texts()  # noqa: SLF001 - as above
+        as_texts = files[0]._as_texts  # noqa: SLF001 - of the same class, and the same for all files
+        if as_texts is not None:
+            types = [data_type for file in files for data_type in _types_of(file.schema, as_texts.column)]
+            if len(set(types)) > 1:
+                for file in files:
+                    file._read_texts()  # noqa: SLF001 - as above
         filled = [file for file in files if file.num_rows]
         for file in filled[1:]:
             _refuse_lack(filled[0], file)
@@ -138,7 +147,7 @@ class JsonLines:
         with self._source.open() as file:
             chunks = array_chunks(file, self.path) if self._is_array else _line_chunks(file)
             for number, chunk in chunks:
-                if self._as_texts is not None and self._has_texts:
+                if self._as_texts is not None and self.has_texts:
                     yield number, _with_texts(chunk, self._as_texts.column)
                 else:
                     yield number, chunk
@@ -249,6 +258,13 @@ class JsonLines:
                 self._check_value(line, item, kinds, f"{path}[]")
 
 
+def _types_of(schema: pa.Schema, column: str) -> set[pa.DataType]:
+    """Return the type of a column, if there is one and it isn't of nulls only."""
+    index = schema.get_field_index(column)
+    types = set() if index < 0 else {schema.field(index).type}
+    return {data_type for data_type in types if not pa.types.is_null(data_type)}
+
+
 def _is_held(table: pa.Table, as_texts: AsTexts) -> bool:
     """Return true if a table has the values of a column as the file has them."""
     return as_texts.column not in table.column_names or as_texts.is_held(table[as_texts.column])
@@ -280,7 +296,7 @@ def _line_with_texts(line: bytes, column: str) -> bytes:
 
 def _values(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield the names of an object's values, and where each value begins and ends in the text."""
-    index = _skip(text, 0)
+    index = _skip(text, int(text.startswith(_BYTE_ORDER_MARK)))
     if text[index : index + 1] != "{":
         return
     index = _skip(text, index + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 from promptpress._arrow.core_tables import core_schema
 from promptpress._arrow.python_rows import AsTexts
 from promptpress._core import RenderError
-from promptpress._errors.file_errors import DataError, reason
+from promptpress._errors.file_errors import DataError, UsageError, reason
 from promptpress._io.paths import STDIN, is_remote, missing
 from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import ParquetInput, RowGroup
@@ -24,6 +25,9 @@ from promptpress._io.read.jsonl_input import JsonLines
 from promptpress._io.read.remote import why
 from promptpress._io.read.sources import Source
 from promptpress._utils.threads import Threads
+
+_JSON = {"json", "jsonl"}
+"""The formats in which values of one column may have types and keys of their own."""
 
 
 class Samples:
@@ -82,6 +86,8 @@ class Samples:
         self.num_rows = None if None in counts else sum(c for c in counts if c is not None)
         self.chosen: ChosenRows | None = None
         """The chosen rows, if rows are left out between them."""
+        if choice.where is not None:
+            self.check_condition(choice.where)
         if choice.skips:
             self._limit = None
             self.chosen = ChosenRows(choice, limit, self.schema, self._all_batches, self.num_rows)
@@ -90,17 +96,21 @@ class Samples:
             self.num_rows = limit if self.num_rows is None else min(self.num_rows, limit)
 
     def _open(self, paths: Sequence[str], data_format: str | None) -> None:
+        matches: list[tuple[str, str]] = []
         for path in paths:
             with reading(path):
-                matches = find_files(path, data_format)
-            if path == STDIN and STDIN in (name for name, _ in self._files):
+                new = find_files(path, data_format)
+            if path == STDIN and STDIN in (name for name, _ in matches):
                 raise DataError("standard input is named twice; it can be read once", is_choice=True)
-            for name, kind in matches:
-                self._files.append((name, self._open_file(name, kind or data_format)))
+            matches += [(name, input_format(name, kind or data_format, self._otherwise)) for name, kind in new]
+        if not {kind for _, kind in matches} <= _JSON:
+            # Files of other formats have the types of Arrow, and all files have the same.
+            self._options = self._options._replace(as_texts=None)
+        for name, kind in matches:
+            self._files.append((name, self._open_file(name, kind)))
         JsonLines.agree([file for _, file in self._files if isinstance(file, JsonLines)])
 
-    def _open_file(self, path: str, data_format: str | None) -> SampleFile:
-        kind = input_format(path, data_format, self._otherwise)
+    def _open_file(self, path: str, kind: str) -> SampleFile:
         self._states[path] = state_of(path)
         with reading(path):
             file = FORMATS[kind].open(Source(path, self._stack), self._options)
@@ -108,6 +118,22 @@ class Samples:
         if isinstance(file, ParquetInput):
             self.skipped += file.skipped
         return file
+
+    def check_condition(self, where: str) -> None:
+        """Check that a condition names no column that is given as texts because its values have several types.
+
+        Raises:
+            UsageError: If it names one.
+
+        """
+        as_texts = self._options.as_texts
+        has_texts = any(isinstance(file, JsonLines) and file.has_texts for _, file in self._files)
+        if as_texts is not None and has_texts and re.search(rf"\b{re.escape(as_texts.column)}\b", where):
+            message = (
+                f"--where: the conversations of {as_texts.column!r} have parts of several types here, which have no "
+                "type in SQL; name other columns"
+            )
+            raise UsageError(message)
 
     def _common_schema(self) -> pa.Schema:
         first_path, first = self._files[0]
