@@ -234,6 +234,9 @@ def test_options_of_the_environment() -> None:
     assert render(*arguments, *options) == 0
     text = json.loads(Path("test.jsonl").read_text(encoding="utf-8").splitlines()[0])["q"]
     assert prompts()[0] == text + " {{ q }} {{ gone }}\n"
+    arguments = ["--jinja", "<< q >>", "--data", "test.jsonl", "--quiet", "--jinja-option", "variable_start_string=<<"]
+    assert render(*arguments, "variable_end_string=>>") == 0
+    assert prompts()[0] == text
 
 
 def test_a_chat_template_after_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

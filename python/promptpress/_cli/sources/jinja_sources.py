@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import Namespace
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _MAX_FILE_BYTES = 1 << 24
 _TAG_START = re.compile(r"\{[{%#]")
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+_DELIMITERS = ("block_start_string", "variable_start_string", "comment_start_string", "line_statement_prefix")
 _SUFFIXES = (".jinja", ".jinja2", ".j2")
 _JINJA_OPTIONS = ("environment", "fallback", "now", "strings")
 _BENCHMARK_SUFFIXES = (".json", ".yaml", ".yml", ".toml")
@@ -50,7 +51,8 @@ def template_of(arguments: Namespace, allowed: Container[str] = ()) -> JinjaTemp
             hint = did_you_mean(name, JinjaOptions.__annotations__)
             raise UsageError(f"--jinja-option {name}: there is no such option of an environment{hint}")
     options = given | _given(arguments, _JINJA_OPTIONS)
-    source = _source(arguments.jinja)
+    delimiters = [given[name] for name in _DELIMITERS if isinstance(given.get(name), str) and given[name]]
+    source = _source(arguments.jinja, delimiters)
     path = arguments.jinja if source is not arguments.jinja else ""
     make = _public("JinjaTemplate", "--jinja")
     try:
@@ -166,9 +168,9 @@ def _public(name: str, option: str) -> Any:
         raise ConfigError(f"{option} needs Jinja2: pip install 'promptpress[jinja]'") from None
 
 
-def _source(given: str) -> str:
-    """Return the text of a file, or the given text itself if it contains Jinja."""
-    is_text = _TAG_START.search(given) is not None
+def _source(given: str, delimiters: Sequence[str]) -> str:
+    """Return the text of a file, or the given text itself if it contains Jinja, by its own delimiters or these."""
+    is_text = _TAG_START.search(given) is not None or any(start in given for start in delimiters)
     if not is_text or (given.endswith(_SUFFIXES) and Path(given).exists()):
         if not is_text and not given.endswith(_SUFFIXES) and not Path(given).exists():
             raise UsageError(
