@@ -1,4 +1,4 @@
-"""What `promptpress_backend.pth` adds to the start of Python: `python benches/python_start.py`.
+"""The time that `promptpress_backend.pth` adds to the start of Python: `python benches/python_start.py`.
 
 A fresh environment starts Python with the file and without it, in turns. What counts is the time of the processor.
 """

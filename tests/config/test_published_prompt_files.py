@@ -35,7 +35,7 @@ def folder_of(variable: str) -> Path:
 
 
 def run(script: str, variable: str, given: Any) -> Any:
-    """What a script prints, run with a checkout by the interpreter that has its packages."""
+    """Return the output of a script, run with a checkout by the interpreter that has its packages."""
     python = os.environ.get(f"{variable}_PYTHON", sys.executable)
     path = Path(__file__).parents[1] / "parts" / script
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -67,7 +67,7 @@ def messages_of(renderer: pp.Renderer | pp.JinjaTemplate, rows: list[dict[str, A
 
 
 def compared(rendered: str, text: str) -> str:
-    """How a sample's text agrees with what is rendered: `equal`, `as far as shown`, or `different`."""
+    """Compare a sample's text with what is rendered: `equal`, `as far as shown`, or `different`."""
     literals = rendered.split(GAP)
     if re.fullmatch("(?:.*)".join(map(re.escape, literals)), text, re.DOTALL):
         return "as far as shown" if CUT.search(text) else "equal"

@@ -40,7 +40,7 @@ HARNESSES: dict[str, Any] = {
         },
     ),
 }
-"""Of each harness the module with its drop-in classes, and the harness's classes by module."""
+"""The module with the drop-in classes of each harness, and the harness's classes by module."""
 
 replaced: dict[Any, Any] = {}
 

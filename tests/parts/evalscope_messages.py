@@ -1,4 +1,4 @@
-"""What EvalScope's own code makes of samples: `python evalscope_messages.py FOLDER < NAMES > MESSAGES`.
+"""Messages that EvalScope's own code makes of samples: `python evalscope_messages.py FOLDER < NAMES > MESSAGES`.
 
 FOLDER is a checkout of EvalScope, NAMES a list of benchmarks as JSON. For each there are the values that the
 benchmark's code fills into its template, a dict a sample, and the messages that it makes; or an error. The benchmark's

@@ -1,4 +1,4 @@
-"""What NeMo-Skills' own code makes of rows: `python nemo_skills_messages.py FOLDER < JOBS > MESSAGES`.
+"""Messages that NeMo-Skills' own code makes of rows: `python nemo_skills_messages.py FOLDER < JOBS > MESSAGES`.
 
 FOLDER is a checkout of NeMo-Skills. JOBS is a list of `[file, rows]` as JSON. For each there are the messages of the
 rows, or an error; and for a file with examples, the same for each of the package's sets of examples by their names,

@@ -21,19 +21,19 @@ from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
 from promptpress._cli.shell.errors import ExitCode
 from promptpress._cli.shell.messages import report_no_rows, say
 from promptpress._cli.shell.option_words import in_options
-from promptpress._cli.shell.options import option_name, row_choice
+from promptpress._cli.shell.options import option_name
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.terminal import ColorChoice, Terminal
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import renderer_and_selection
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
+from promptpress._cli.sources.jinja_sources import template_of
+from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.token_counter import token_counter
 from promptpress._config.files.config_file import Config, read_config
 from promptpress._config.files.selection import Selection
 from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._errors.suggestions import did_you_mean
-from promptpress._io.read.samples import Samples
 from promptpress._io.write.output_file import output_file, standard_output
 
 _SHOW_OPTIONS = (
@@ -66,14 +66,7 @@ def audit(arguments: Namespace) -> ExitCode:
     template = template_of(arguments, ("output_column",))
     renderer, allowed_by_file = _configured(arguments) if template is None else (template, [])
     allow += allowed_by_file
-    samples = Samples(
-        arguments.data,
-        arguments.data_format,
-        arguments.batch_size,
-        arguments.limit,
-        choice=row_choice(arguments),
-        as_texts=conversation_texts(arguments),
-    )
+    samples = open_samples(arguments, arguments.data)
     rows = 0
 
     def count(more: int) -> None:

@@ -17,14 +17,15 @@ from promptpress._cli.shell.done import Done
 from promptpress._cli.shell.errors import ExitCode
 from promptpress._cli.shell.messages import report_no_rows, say
 from promptpress._cli.shell.misplaced import alternative
-from promptpress._cli.shell.options import first_given, option_name, row_choice
+from promptpress._cli.shell.options import first_given, option_name
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.shell.token_options import token_settings
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
+from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import held_warnings, report_notes
+from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template
 from promptpress._cli.sources.token_counter import token_counter
@@ -95,14 +96,7 @@ def export(arguments: Namespace) -> ExitCode:
     renderer = _tokens_of(arguments, texts) if EXPORTS[arguments.kind].writes == "tokens" else texts
     start = time.perf_counter()
     paths = [arguments.config] if isinstance(renderer, PromptColumn) else arguments.data
-    samples = Samples(
-        paths,
-        arguments.data_format,
-        arguments.batch_size,
-        arguments.limit,
-        choice=row_choice(arguments),
-        as_texts=conversation_texts(arguments),
-    )
+    samples = open_samples(arguments, paths)
     if isinstance(renderer, PromptColumn):
         prompt_column_of(arguments, samples.schema)
     kept = keep_columns(arguments.keep, samples.schema)

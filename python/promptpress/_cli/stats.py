@@ -14,18 +14,17 @@ import promptpress
 from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
 from promptpress._cli.shell.done import Done
 from promptpress._cli.shell.messages import can_encode, report_no_rows
-from promptpress._cli.shell.options import row_choice
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
+from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
+from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress._cli.sources.token_counter import token_counter
 from promptpress._errors.file_errors import UsageError
 from promptpress._io.read.chosen_rows import ChosenRows
-from promptpress._io.read.samples import Samples
 from promptpress._io.write.output_file import standard_output
 from promptpress._statistics.collect import collected
 from promptpress._statistics.prefix_cache import CACHE_BLOCK
@@ -47,14 +46,7 @@ def stats(arguments: Namespace) -> None:
         refuse_prompts(arguments)
         renderer = template_of(arguments) or make_renderer(arguments)
     paths = [arguments.config] if renderer is None else arguments.data
-    samples = Samples(
-        paths,
-        arguments.data_format,
-        arguments.batch_size,
-        arguments.limit,
-        choice=row_choice(arguments),
-        as_texts=conversation_texts(arguments),
-    )
+    samples = open_samples(arguments, paths)
     column = None
     if renderer is None:
         column = prompt_column_of(arguments, samples.schema)

@@ -12,18 +12,18 @@ from pathlib import Path
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN
 from promptpress._cli.shell.messages import say
-from promptpress._cli.shell.options import first_given, row_choice
+from promptpress._cli.shell.options import first_given
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
-from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
+from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
+from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
 from promptpress._cli.sources.template_option import TEMPLATE, with_template
 from promptpress._config.files.config_file import Config, read_config
 from promptpress._engine.table_renderer import engine_of
 from promptpress._engine.template_engine import TemplateEngine
 from promptpress._errors.file_errors import FileError, UsageError
-from promptpress._io.read.samples import Samples
 from promptpress._utils.counted import counted
 from promptpress._viewer.catalogue import Catalogue, Choice, ConfigEntry
 from promptpress._viewer.html_file import write_html
@@ -67,14 +67,7 @@ def view(arguments: Namespace) -> None:
     set_threads(arguments.threads)
     _settle_operands(arguments)
     catalogue, choice = _catalogue(arguments)
-    samples = Samples(
-        arguments.data,
-        arguments.data_format,
-        _BATCH_ROWS,
-        arguments.limit,
-        choice=row_choice(arguments),
-        as_texts=conversation_texts(arguments),
-    )
+    samples = open_samples(arguments, arguments.data, _BATCH_ROWS)
     if catalogue is not None:
         report_notes(catalogue.renderer(choice), samples.schema, arguments)
     column = PROMPT_COLUMN

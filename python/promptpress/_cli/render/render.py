@@ -21,20 +21,19 @@ from promptpress._cli.render.stamp import Stamp
 from promptpress._cli.shell.done import Done
 from promptpress._cli.shell.errors import ExitCode
 from promptpress._cli.shell.messages import report_no_rows, say
-from promptpress._cli.shell.options import row_choice
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
+from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import held_warnings, report_notes
+from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.template_option import TEMPLATE
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.options import INDEX, SHARED, RenderOptions
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._errors.suggestions import close_names
-from promptpress._io.read.samples import Samples
 from promptpress._io.write.background_writer import background_writer, write_or_raise
 from promptpress._io.write.formats import OUT_FORMATS, FileFormat, check_compression, open_writer, out_format
 from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
@@ -84,18 +83,6 @@ def render(arguments: Namespace, tokens: Mapping[str, Any] | None = None) -> Exi
         done.report_faults()
         say(done.summary(time.perf_counter() - start))
     return done.exit_code
-
-
-def open_samples(arguments: Namespace, paths: Sequence[str]) -> Samples:
-    """Open files of samples as the options say."""
-    options = (arguments.data_format, arguments.batch_size, arguments.limit)
-    return Samples(
-        paths,
-        *options,
-        choice=row_choice(arguments),
-        skip_corrupt=arguments.skip_corrupt,
-        as_texts=conversation_texts(arguments),
-    )
 
 
 def render_samples(

@@ -19,7 +19,7 @@ import pyarrow as pa
 import promptpress
 from promptpress._cli.render.jobs import ALL
 from promptpress._cli.render.prompt_stream import AnySamples, TableSamples
-from promptpress._cli.render.render import open_samples, refuse_overwriting, render_samples
+from promptpress._cli.render.render import refuse_overwriting, render_samples
 from promptpress._cli.render.resume import remember_clock
 from promptpress._cli.shell.clobber import refuse_existing
 from promptpress._cli.shell.done import Done
@@ -29,6 +29,7 @@ from promptpress._cli.shell.options import row_choice
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import configuration, renderer_of
 from promptpress._cli.sources.notes import held_warnings
+from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.template_option import with_template
 from promptpress._config.files.config_file import read_config
 from promptpress._config.files.dataset_files import ADDED_COLUMNS, DatasetFiles, UnknownFilesError, files_of
