@@ -139,6 +139,23 @@ impl TextColumn {
         end - start
     }
 
+    /// Give the number of bytes of each of some rows to `each`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn each_length(&self, rows: Range<usize>, mut each: impl FnMut(usize)) {
+        match self.plain() {
+            Some((Offsets::Narrow(offsets), _)) => {
+                offsets[rows.start..=rows.end].windows(2).for_each(|ends| each((ends[1] - ends[0]) as usize));
+            }
+            Some((Offsets::Wide(offsets), _)) => {
+                offsets[rows.start..=rows.end].windows(2).for_each(|ends| each((ends[1] - ends[0]) as usize));
+            }
+            None => rows.for_each(|row| each(self.length(row))),
+        }
+    }
+
     /// Return the number of rows.
     pub fn len(&self) -> usize {
         self.len

@@ -119,7 +119,7 @@ class ChatStage:
             is_detailed: True for spans with column, example and role.
 
         """
-        fields = spans_type(is_chat=True, is_detailed=is_detailed).value_type
+        fields = spans_type(self._texts.strings, is_chat=True, is_detailed=is_detailed).value_type
         return pa.list_(pa.struct([field for field in fields if field.name != "path"]))
 
     def finished(self, part: RenderedRows, times: int, options: RenderOptions) -> Part:

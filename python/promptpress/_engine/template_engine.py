@@ -112,7 +112,9 @@ class TemplateEngine(TableEngine):
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
         """Return the type of a text's spans, as `TableEngine.spans_type`."""
-        return None if detail is None else spans_type(is_chat=self.column is not None, is_detailed=detail)
+        if detail is None:
+            return None
+        return spans_type(self.strings, is_chat=self.column is not None, is_detailed=detail)
 
     def begin(
         self,

@@ -9,14 +9,15 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._utils import lazy_compute as pc
+from promptpress.typing import StringLayout
 
 __all__ = ["Origin", "Origins", "spans_type"]
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 _FIELDS = {
     "message": pa.int32(),
-    "start": pa.int64(),
-    "end": pa.int64(),
+    "start": pa.int32(),
+    "end": pa.int32(),
     "source": pa.dictionary(pa.int8(), pa.string()),
     "column": _NAMES,
     "example": pa.int32(),
@@ -48,16 +49,23 @@ _FIXED = (Origin("template"), Origin("computed"), Origin("jinja2"))
 """The origins whose numbers the core gives itself."""
 
 
-def spans_type(*, is_chat: bool, is_detailed: bool) -> pa.DataType:
+def spans_type(strings: StringLayout, *, is_chat: bool, is_detailed: bool) -> pa.DataType:
     """Return the type of a text's spans.
 
-    >>> spans_type(is_chat=False, is_detailed=False).value_type.names
+    Args:
+        strings: The layout of the texts. Those of `large_string` may have 2 GiB and more, so positions have 64 bits.
+        is_chat: True for the texts of conversations.
+        is_detailed: True for spans with column, example and role.
+
+    >>> spans_type("string", is_chat=False, is_detailed=False).value_type.names
     ['start', 'end', 'source']
 
     """
     left_out = set() if is_chat else {"message", "path"}
     left_out |= set() if is_detailed else {"column", "example", "role", "path"}
-    return pa.list_(pa.struct([(name, kind) for name, kind in _FIELDS.items() if name not in left_out]))
+    large = {"start": pa.int64(), "end": pa.int64()} if strings == "large_string" else {}
+    fields = {**_FIELDS, **large}
+    return pa.list_(pa.struct([(name, kind) for name, kind in fields.items() if name not in left_out]))
 
 
 class Origins:
@@ -116,7 +124,7 @@ class Origins:
         columns = []
         for name, kind in ((field.name, field.type) for field in self.data_type.value_type):
             if name in {"start", "end"}:
-                columns.append(values.field(name))
+                columns.append(values.field(name).cast(kind))
                 continue
             of_origins = pa.array([getattr(origin, name, None) for origin in self._numbers], _plain(kind))
             if pa.types.is_dictionary(kind):

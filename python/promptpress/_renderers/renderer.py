@@ -298,7 +298,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
             then `prompt`, then `spans` (lists of structs of `start`, `end` and `source`; for messages `message` and,
-            where there may be parts, `part` come first), then `hash` (fixed-size binary), then `error`.
+            where there may be parts, `part` come first; positions are int32, and int64 if `strings` is
+            `"large_string"`), then `hash` (fixed-size binary), then `error`.
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns

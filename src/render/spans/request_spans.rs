@@ -10,9 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::ArrayRef;
 
 use super::origin_spans::spans_of;
-use super::span_steps::{Numbers, PlanSpans, copied, plan_spans};
+use super::span_steps::{Numbers, PlanSpans, Usual, copied, plan_spans};
 use crate::error::{Code, Error, Result};
-use crate::plan::Choice;
+use crate::plan::{Choice, Layout};
 use crate::render::compiled::BoundConfig;
 use crate::render::copying::TextSources;
 use crate::render::fragments::{LengthTables, Runs};
@@ -22,7 +22,7 @@ use crate::render::rendered::Rows;
 use crate::render::rows::BoundProgram;
 use crate::render::substitution::InvolvedColumns;
 use crate::render::traces::{
-    NO_PART, Span, SpanColumns, SpanSlots, SpanType, Spans, Stretches, origin_in_slot, traced_pieces,
+    NO_PART, Span, SpanBlock, SpanColumns, SpanSlots, SpanType, Spans, Stretches, origin_in_slot, traced_pieces,
 };
 use crate::template::{FragmentRef, FragmentSet, Origin, Template};
 use crate::threads;
@@ -30,6 +30,8 @@ use crate::value::Value;
 
 /// The number of requests that a thread takes at a time.
 const CHUNK_REQUESTS: usize = 1024;
+/// The most plans of which it is looked up for all rows of a chunk at once whether their spans are the usual ones.
+const FEW_PLANS: usize = 8;
 
 impl BoundConfig<'_> {
     /// Return the fields of a span; None if no spans are wanted.
@@ -43,7 +45,8 @@ impl BoundConfig<'_> {
         };
         let is_media = matches!(self.compiled.config.main(), Template::Media(_));
         let parts = messages.as_ref().is_some_and(|of| self.compiled.config.output.json || is_media || holds_parts(of));
-        Ok(Some(SpanType { messages: messages.is_some(), parts, detailed: spans == Spans::Detailed }))
+        let large = self.compiled.config.layout == Layout::LargeString;
+        Ok(Some(SpanType { messages: messages.is_some(), parts, detailed: spans == Spans::Detailed, large }))
     }
 
     /// Return a function that finds the spans of rows' requests, if spans are wanted; `span_type` is their type.
@@ -160,27 +163,38 @@ impl BoundConfig<'_> {
                 }
             }
         };
+        let row_of = |request: usize| if plans.labels > 1 { request / plans.labels } else { request };
         let count = |requests: Range<usize>| -> Result<Counted> {
             values.host.check()?;
-            let mut out =
-                Counted { requests: requests.clone(), counts: reserved(requests.len())?, ..Counted::default() };
+            let mut out = Counted { counts: reserved(requests.len())?, ..Counted::default() };
+            let chunk_rows = row_of(requests.start)..row_of(requests.end - 1) + 1;
+            // Many plans have few rows each, which are looked at one by one.
+            let usual_rows: Vec<Option<Vec<bool>>> = match span_plans.len() {
+                ..=FEW_PLANS => {
+                    span_plans.iter().map(|plan| plan.usual().map(|usual| usual.rows(chunk_rows.clone()))).collect()
+                }
+                _ => Vec::new(),
+            };
+            let is_usual = |plan: usize, usual: &Usual, row: usize| match usual_rows.get(plan) {
+                Some(usual_rows) => usual_rows.as_ref().is_some_and(|is_usual| is_usual[row - chunk_rows.start]),
+                None => usual.holds(row),
+            };
             for request in requests {
-                let (row, before) = (request / plans.labels.max(1), out.spans.len());
+                let (row, plan, before) = (row_of(request), plans.of(request), out.spans.len());
                 if traced(request, &mut out.spans).map_err(|e| e.into_render().at_row(row))? {
-                    out.traced.push(request);
-                    out.counts.push((out.spans.len() - before) as u32);
+                    out.add(request, plan, How::Traced, out.spans.len() - before);
                     continue;
                 }
-                let PlanSpans::Copied { steps, usual, .. } = &span_plans[plans.of(request)] else { continue };
-                if let Some(usual) = usual.as_ref().filter(|usual| usual.holds(row)) {
-                    out.counts.push(usual.spans.len() as u32);
+                let PlanSpans::Copied { steps, usual, .. } = &span_plans[plan] else { continue };
+                if let Some(usual) = usual.as_ref().filter(|usual| is_usual(plan, usual, row)) {
+                    out.add(request, plan, How::Usual, usual.spans.len());
                     continue;
                 }
                 let mut span_count = 0;
                 let part = |fragment: &FragmentRef| part(rows.row_fragments.of(row), fragment);
                 copied(steps, row, rows, &slot_origins, &part, &mut Stretches::new(|_| span_count += 1))
                     .map_err(|e| e.into_render().at_row(row))?;
-                out.counts.push(span_count);
+                out.add(request, plan, How::Steps, span_count);
             }
             Ok(out)
         };
@@ -190,28 +204,28 @@ impl BoundConfig<'_> {
         let mut columns = SpanColumns::new(counted.iter().map(|chunk| &chunk.counts[..]), of)?;
         let totals = counted.iter().map(|chunk| chunk.counts.iter().map(|count| *count as usize).sum());
         let slots = columns.slots(totals, &sources);
-        threads::try_map(
-            counted.iter().zip(slots).collect(),
-            |(chunk, mut slots): (&Counted, SpanSlots)| -> Result<()> {
-                let (mut traced, mut position) = (chunk.traced.iter().peekable(), 0);
-                for (request, count) in chunk.requests.clone().zip(&chunk.counts) {
-                    let row = request / plans.labels.max(1);
-                    if traced.next_if_eq(&&request).is_some() {
-                        chunk.spans[position..position + *count as usize].iter().for_each(|span| slots.write(*span));
-                        position += *count as usize;
-                        continue;
+        let blocks: Vec<Option<SpanBlock>> = span_plans.iter().map(|plan| plan.block(&sources)).collect();
+        let write = |(chunk, mut slots): (&Counted, SpanSlots)| -> Result<()> {
+            let (mut of_traced, mut lengths) = (chunk.spans.iter(), Vec::new());
+            for Group { how, plan, requests, spans } in &chunk.groups {
+                match (how, &span_plans[*plan], &blocks[*plan]) {
+                    (How::Usual, PlanSpans::Copied { usual: Some(usual), .. }, Some(block)) => {
+                        usual.lengths(requests.clone(), plans.labels, &mut lengths);
+                        slots.write_block(block, requests.len(), &lengths);
                     }
-                    let PlanSpans::Copied { steps, usual, .. } = &span_plans[plans.of(request)] else { continue };
-                    if let Some(usual) = usual.as_ref().filter(|usual| usual.holds(row)) {
-                        usual.write(row, &mut slots);
-                        continue;
+                    (How::Steps, PlanSpans::Copied { steps, .. }, _) => {
+                        for row in requests.clone().map(row_of) {
+                            let part = |fragment: &FragmentRef| part(rows.row_fragments.of(row), fragment);
+                            let mut stretches = Stretches::new(|span| slots.write(span));
+                            copied(steps, row, rows, &slot_origins, &part, &mut stretches)?;
+                        }
                     }
-                    let part = |fragment: &FragmentRef| part(rows.row_fragments.of(row), fragment);
-                    copied(steps, row, rows, &slot_origins, &part, &mut Stretches::new(|span| slots.write(span)))?;
+                    _ => of_traced.by_ref().take(*spans).for_each(|span| slots.write(*span)),
                 }
-                Ok(())
-            },
-        )?;
+            }
+            Ok(())
+        };
+        threads::try_map(counted.iter().zip(slots).collect(), write)?;
         columns.array(&origins)
     }
 
@@ -253,12 +267,45 @@ impl BoundConfig<'_> {
     }
 }
 
+/// How the spans of a request are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// They are those that were traced.
+    Traced,
+    /// They are the usual spans of the plan.
+    Usual,
+    /// They follow from the steps of the plan.
+    Steps,
+}
+
+/// Adjacent requests of the same plan whose spans are written in the same way.
+struct Group {
+    how: How,
+    plan: usize,
+    requests: Range<usize>,
+    /// The number of spans of all of them.
+    spans: usize,
+}
+
 /// The numbers of spans of some requests.
 #[derive(Default)]
 struct Counted {
-    requests: Range<usize>,
     counts: Vec<u32>,
-    /// The traced requests, ascending, and their spans.
-    traced: Vec<usize>,
+    groups: Vec<Group>,
+    /// The spans of traced requests.
     spans: Vec<Span>,
+}
+
+impl Counted {
+    #[inline]
+    fn add(&mut self, request: usize, plan: usize, how: How, spans: usize) {
+        self.counts.push(spans as u32);
+        match self.groups.last_mut() {
+            Some(group) if (group.how, group.plan) == (how, plan) => {
+                group.requests.end = request + 1;
+                group.spans += spans;
+            }
+            _ => self.groups.push(Group { how, plan, requests: request..request + 1, spans }),
+        }
+    }
 }
