@@ -137,6 +137,24 @@ def test_messages_are_counted_as_the_harness_prints_them() -> None:
         assert row["n_shots"] in {0, 5} or count <= 30
 
 
+@pytest.mark.parametrize("meta", [API, None])
+@pytest.mark.parametrize("output", ["openai", "messages_json", "prompt_list"])
+def test_other_forms_of_messages_have_the_examples_that_the_harness_leaves(meta: Any, output: Any) -> None:
+    """What the harness counts doesn't depend on the form in which prompts are handed on."""
+    budget: dict[str, Any] = {"meta_template": meta, "tokenizer": small_tokenizer(), "max_seq_len": 54}
+    made, counted = pp.Renderer(**DIALOGUE, output=output, **budget), pp.Renderer(**DIALOGUE, **budget)
+    table = made.render(SAMPLES)
+    assert table.schema == made.output_schema(SAMPLES.schema)
+    assert table.select(["n_shots", "truncated"]) == counted.render(SAMPLES).select(["n_shots", "truncated"])
+    assert len(set(table["n_shots"].to_pylist())) > 2
+    for number, count in enumerate(table["n_shots"].to_pylist()):
+        fewer = {**DIALOGUE, "retriever": {"type": "FixKRetriever", "fix_id_list": list(range(count))}}
+        plain = pp.Renderer(**fewer, output=output, meta_template=meta).render(SAMPLES.slice(number, 1))
+        assert pp.to_pylist(table["prompt"])[number] == pp.to_pylist(plain["prompt"])[0]
+    batches = pa.Table.from_batches([made(batch) for batch in SAMPLES.to_batches()])
+    assert batches.select(table.column_names) == table
+
+
 def test_a_harness_that_leaves_nothing_out_keeps_all_examples() -> None:
     for options in ({"dialect": "aisbench"}, {"inferencer": {"type": "SWCELossInferencer"}}):
         made = pp.Renderer(**DIALOGUE, **options, output="text", tokenizer=small_tokenizer(), max_seq_len=10)
@@ -196,8 +214,8 @@ def test_wrong_arguments_name_their_place(options: dict[str, Any], path: str) ->
 
 def test_what_has_no_tokens_is_refused(tmp_path: Path) -> None:
     budget: dict[str, Any] = {"tokenizer": small_tokenizer(), "max_seq_len": 60}
-    for options in ({"fit": "last"}, {"output": "prompt_list"}, {"output": "messages_json"}, {"output": "openai"}):
-        made = pp.Renderer(**DIALOGUE, meta_template=API, **budget, **options)
+    for output in ("messages", "prompt_list", "messages_json", "openai"):
+        made = pp.Renderer(**DIALOGUE, meta_template=API, **budget, output=output, fit="last")
         with pytest.raises(pp.TemplateError, match="chat_template= as the text that a chat model gets"):
             made.render(SAMPLES)
     replies = {"type": "ChatInferencer", "infer_mode": "every"}

@@ -178,7 +178,7 @@ class ConfiguredEngine(TableEngine):
 
         """
         output = self.core.settings["output"]
-        if self.chat is not None or output == "text" or (output == "messages" and fit.is_harness):
+        if self.chat is not None or output == "text" or fit.is_harness:
             return
         if is_text(fields[-1].type) and not self.writes_json:
             return

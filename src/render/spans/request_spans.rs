@@ -12,7 +12,7 @@ use arrow_array::ArrayRef;
 use super::origin_spans::spans_of;
 use super::span_steps::{Numbers, PlanSpans, copied, plan_spans};
 use crate::error::{Code, Error, Result};
-use crate::plan::Choice;
+use crate::plan::{Choice, Layout};
 use crate::render::compiled::BoundConfig;
 use crate::render::copying::TextSources;
 use crate::render::fragments::{LengthTables, Runs};
@@ -43,7 +43,8 @@ impl BoundConfig<'_> {
         };
         let is_media = matches!(self.compiled.config.main(), Template::Media(_));
         let parts = messages.as_ref().is_some_and(|of| self.compiled.config.output.json || is_media || holds_parts(of));
-        Ok(Some(SpanType { messages: messages.is_some(), parts, detailed: spans == Spans::Detailed }))
+        let large = self.compiled.config.layout == Layout::LargeString;
+        Ok(Some(SpanType { messages: messages.is_some(), parts, detailed: spans == Spans::Detailed, large }))
     }
 
     /// Return a function that finds the spans of rows' requests, if spans are wanted; `span_type` is their type.

@@ -8,7 +8,7 @@ use crate::python_text::TextColumn;
 use crate::render::rendered::Rows;
 use crate::render::rows::BoundProgram;
 use crate::render::traces::{
-    NO_PART, OriginNumbers, PartTrace, Span, SpanSlots, Stretches, TextPosition, constant_parts,
+    NO_PART, OriginNumbers, PartTrace, Span, SpanRun, Stretches, TextPosition, constant_parts,
 };
 use crate::role::{Element, Join, Message, Piece, Request, Slot};
 use crate::template::{Atom, FragmentRef, FragmentSet, Origin, Source};
@@ -67,66 +67,70 @@ impl Numbers {
 
 /// Spans that consist of literals and fields only.
 pub(in crate::render) struct Usual<'a> {
-    pub(in crate::render) spans: Vec<UsualSpan<'a>>,
-    fields: Vec<&'a TextColumn>,
-}
-
-pub(in crate::render) struct UsualSpan<'a> {
-    /// True if it is the first span of its text.
-    is_first: bool,
-    literals: i64,
-    field: Option<&'a TextColumn>,
-    origin: u32,
-    text: TextPosition,
+    /// The spans, as if fields had no bytes.
+    pub(in crate::render) spans: Vec<Span>,
+    pub(in crate::render) runs: Vec<SpanRun>,
+    pub(in crate::render) fields: Vec<&'a TextColumn>,
 }
 
 impl<'a> Usual<'a> {
     /// Return the usual spans of a request; None if its spans depend on more than the lengths of its fields, or if two
     /// fields are in the same span.
     fn new(steps: &[Step<'a>]) -> Option<Self> {
-        let mut out = Self { spans: Vec::new(), fields: Vec::new() };
+        let mut out = Self { spans: Vec::new(), runs: Vec::new(), fields: Vec::new() };
         let mut text = (0, NO_PART);
-        let mut is_first = true;
+        let (mut is_first, mut position) = (true, 0);
         for step in steps {
             let (bytes, field, origin) = match step {
                 Step::Text(text_position) => {
-                    (text, is_first) = (*text_position, true);
+                    (text, is_first, position) = (*text_position, true, 0);
                     continue;
                 }
                 Step::Literal(bytes, origin) => (*bytes as i64, None, *origin),
                 Step::Field(texts, origin) => (0, Some(*texts), *origin),
                 Step::Fragment(..) | Step::Line(..) => return None,
             };
-            out.fields.extend(field);
+            let field = field.map(|texts| {
+                out.fields.push(texts);
+                out.fields.len() - 1
+            });
+            let number = out.spans.len();
+            let end = position + bytes;
             match out.spans.last_mut() {
                 Some(last) if !is_first && last.origin == origin => {
-                    last.literals += bytes;
-                    if field.is_some() && last.field.is_some() {
-                        return None;
+                    last.end = end;
+                    if field.is_some() {
+                        out.run_of_field(number - 1, field)?;
                     }
-                    last.field = last.field.or(field);
                 }
-                _ => out.spans.push(UsualSpan { is_first, literals: bytes, field, origin, text }),
+                _ => {
+                    out.spans.push(Span { start: position, end, origin, text });
+                    match out.runs.last_mut() {
+                        Some(run) if !is_first && field.is_none() => run.spans.end = number + 1,
+                        _ => out.runs.push(SpanRun { spans: number..number + 1, field, opens_text: is_first }),
+                    }
+                }
             }
-            is_first = false;
+            (is_first, position) = (false, end);
         }
         Some(out)
+    }
+
+    /// Let a run begin at the last span because of a field in it; return None if the span has a field.
+    fn run_of_field(&mut self, span: usize, field: Option<usize>) -> Option<()> {
+        let run = self.runs.last_mut()?;
+        if run.spans.start < span {
+            run.spans.end = span;
+            self.runs.push(SpanRun { spans: span..span + 1, field, opens_text: false });
+            return Some(());
+        }
+        run.field.is_none().then(|| run.field = field)
     }
 
     /// Return true if a row's spans are these: a field without bytes has none.
     #[inline]
     pub(in crate::render) fn holds(&self, row: usize) -> bool {
         self.fields.iter().all(|texts| texts.length(row) > 0)
-    }
-
-    #[inline]
-    pub(in crate::render) fn write(&self, row: usize, slots: &mut SpanSlots) {
-        let mut position = 0;
-        for span in &self.spans {
-            let start = if span.is_first { 0 } else { position };
-            position = start + span.literals + span.field.map_or(0, |texts| texts.length(row) as i64);
-            slots.write(Span { start, end: position, origin: span.origin, text: span.text });
-        }
     }
 }
 

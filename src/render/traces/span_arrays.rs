@@ -1,13 +1,14 @@
 //! Spans of requests as an Arrow array, with a list of spans for each request: the spans are counted first, then
 //! written.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListArray, StringArray, StructArray,
 };
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
@@ -35,6 +36,8 @@ pub(in crate::render) struct SpanType {
     pub(in crate::render) parts: bool,
     /// Column, example and role.
     pub(in crate::render) detailed: bool,
+    /// Positions of 64 bits: the type of prompts can hold one of 2 GiB or more.
+    pub(in crate::render) large: bool,
 }
 
 impl SpanType {
@@ -52,8 +55,9 @@ impl SpanType {
         if self.parts {
             fields.push(Field::new("part", DataType::Int32, true));
         }
-        fields.push(Field::new("start", DataType::Int64, true));
-        fields.push(Field::new("end", DataType::Int64, true));
+        let position = if self.large { DataType::Int64 } else { DataType::Int32 };
+        fields.push(Field::new("start", position.clone(), true));
+        fields.push(Field::new("end", position, true));
         fields.push(Field::new("source", text(DataType::Int8), true));
         if self.detailed {
             fields.push(Field::new("column", text(DataType::Int32), true));
@@ -127,6 +131,69 @@ impl<F: FnMut(Span)> Stretches<F> {
     }
 }
 
+/// Consecutive spans of a block that the length of one field moves.
+pub(in crate::render) struct SpanRun {
+    pub(in crate::render) spans: Range<usize>,
+    /// The number of the field, whose bytes lie in the first span.
+    pub(in crate::render) field: Option<usize>,
+    /// True if the first span is the first of its text.
+    pub(in crate::render) opens_text: bool,
+}
+
+/// The spans that many requests have, as if fields had no bytes.
+pub(in crate::render) struct SpanBlock<'b> {
+    runs: &'b [SpanRun],
+    starts: Vec<i64>,
+    ends: Vec<i64>,
+    sources: Vec<[u8; 1]>,
+    origins: Vec<[u8; 4]>,
+    messages: Vec<[u8; 4]>,
+    parts: Vec<[u8; 4]>,
+}
+
+impl<'b> SpanBlock<'b> {
+    /// Make a block of spans and their runs; `sources` are those of origins, by number.
+    pub(in crate::render) fn new(spans: &[Span], runs: &'b [SpanRun], sources: &[i8]) -> Self {
+        Self {
+            runs,
+            starts: spans.iter().map(|span| span.start).collect(),
+            ends: spans.iter().map(|span| span.end).collect(),
+            sources: spans.iter().map(|span| sources[span.origin as usize].to_ne_bytes()).collect(),
+            origins: spans.iter().map(|span| span.origin.to_ne_bytes()).collect(),
+            messages: spans.iter().map(|span| span.text.0.to_ne_bytes()).collect(),
+            parts: spans.iter().map(|span| span.text.1.to_ne_bytes()).collect(),
+        }
+    }
+
+    /// Write the positions of some rows' spans; `length` returns the length of a field in a row.
+    fn write_positions<const N: usize>(
+        &self,
+        starts: &mut [[u8; N]],
+        ends: &mut [[u8; N]],
+        rows: impl Iterator<Item = usize>,
+        length: impl Fn(usize, usize) -> usize,
+        convert: impl Fn(i64) -> [u8; N],
+    ) {
+        let spans = self.starts.len();
+        for ((row, starts), ends) in rows.zip(starts.chunks_exact_mut(spans)).zip(ends.chunks_exact_mut(spans)) {
+            let mut shift = 0;
+            for run in self.runs {
+                let before = if run.opens_text { 0 } else { shift };
+                shift = before + run.field.map_or(0, |field| length(field, row) as i64);
+                let range = run.spans.clone();
+                let (starts, ends) = (&mut starts[range.clone()], &mut ends[range.clone()]);
+                for (start, constant) in starts.iter_mut().zip(&self.starts[range.clone()]) {
+                    *start = convert(constant + shift);
+                }
+                starts[0] = convert(self.starts[range.start] + before);
+                for (end, constant) in ends.iter_mut().zip(&self.ends[range]) {
+                    *end = convert(constant + shift);
+                }
+            }
+        }
+    }
+}
+
 /// The columns of all spans, to be written.
 pub(in crate::render) struct SpanColumns {
     of: SpanType,
@@ -134,20 +201,47 @@ pub(in crate::render) struct SpanColumns {
     offsets: Vec<i32>,
     starts: Bytes,
     ends: Bytes,
-    sources: Vec<i8>,
-    origins: Vec<u32>,
-    messages: Vec<i32>,
-    parts: Vec<i32>,
+    sources: Bytes,
+    origins: Bytes,
+    messages: Bytes,
+    parts: Bytes,
+}
+
+/// The slots of positions.
+enum Positions<'s> {
+    Narrow(&'s mut [[u8; 4]]),
+    Wide(&'s mut [[u8; 8]]),
+}
+
+impl<'s> Positions<'s> {
+    fn new(bytes: &'s mut Bytes, large: bool) -> Self {
+        if large { Self::Wide(bytes.as_chunks_mut().0) } else { Self::Narrow(bytes.as_chunks_mut().0) }
+    }
+
+    fn first(&mut self, count: usize) -> Self {
+        match self {
+            Self::Narrow(slots) => Self::Narrow(first(slots, count)),
+            Self::Wide(slots) => Self::Wide(first(slots, count)),
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, position: usize, value: i64) {
+        match self {
+            Self::Narrow(slots) => slots[position] = (value as i32).to_ne_bytes(),
+            Self::Wide(slots) => slots[position] = value.to_ne_bytes(),
+        }
+    }
 }
 
 /// The slots of some requests' spans.
 pub(in crate::render) struct SpanSlots<'s> {
-    starts: &'s mut [[u8; 8]],
-    ends: &'s mut [[u8; 8]],
-    sources: &'s mut [i8],
-    origins: &'s mut [u32],
-    messages: &'s mut [i32],
-    parts: &'s mut [i32],
+    starts: Positions<'s>,
+    ends: Positions<'s>,
+    sources: &'s mut [[u8; 1]],
+    origins: &'s mut [[u8; 4]],
+    messages: &'s mut [[u8; 4]],
+    parts: &'s mut [[u8; 4]],
     /// The sources of origins, by their numbers.
     of_origins: &'s [i8],
     position: usize,
@@ -173,10 +267,19 @@ impl SpanColumns {
             offset += *count as i32;
             offsets.push(offset);
         }
-        let (starts, ends) = (Bytes::new(spans * 8)?, Bytes::new(spans * 8)?);
-        let sources = filled(spans, true)?;
-        let (messages, parts) = (filled(spans, of.messages)?, filled(spans, of.parts)?);
-        Ok(Self { of, spans, offsets, starts, ends, sources, origins: filled(spans, of.detailed)?, messages, parts })
+        let positions = || Bytes::new(spans * if of.large { 8 } else { 4 });
+        let numbers = |wanted: bool| if wanted { Bytes::new(spans * 4) } else { Ok(Bytes::default()) };
+        Ok(Self {
+            starts: positions()?,
+            ends: positions()?,
+            sources: Bytes::new(spans)?,
+            origins: numbers(of.detailed)?,
+            messages: numbers(of.messages)?,
+            parts: numbers(of.parts)?,
+            of,
+            spans,
+            offsets,
+        })
     }
 
     /// Split the room into slots for these numbers of spans; `sources` are those of origins, by number.
@@ -186,19 +289,19 @@ impl SpanColumns {
         sources: &'s [i8],
     ) -> Vec<SpanSlots<'s>> {
         let mut rest = SpanSlots {
-            starts: self.starts.as_chunks_mut().0,
-            ends: self.ends.as_chunks_mut().0,
-            sources: &mut self.sources,
-            origins: &mut self.origins,
-            messages: &mut self.messages,
-            parts: &mut self.parts,
+            starts: Positions::new(&mut self.starts, self.of.large),
+            ends: Positions::new(&mut self.ends, self.of.large),
+            sources: self.sources.as_chunks_mut().0,
+            origins: self.origins.as_chunks_mut().0,
+            messages: self.messages.as_chunks_mut().0,
+            parts: self.parts.as_chunks_mut().0,
             of_origins: sources,
             position: 0,
         };
         counts
             .map(|count| SpanSlots {
-                starts: first(&mut rest.starts, count),
-                ends: first(&mut rest.ends, count),
+                starts: rest.starts.first(count),
+                ends: rest.ends.first(count),
                 sources: first(&mut rest.sources, count),
                 origins: first(&mut rest.origins, count),
                 messages: first(&mut rest.messages, count),
@@ -217,23 +320,29 @@ impl SpanColumns {
     pub(in crate::render) fn array(self, origins: &[Origin]) -> Result<ArrayRef> {
         let mut columns: Vec<ArrayRef> = Vec::new();
         if self.of.messages {
-            columns.push(Arc::new(Int32Array::from(self.messages)));
+            columns.push(Arc::new(Int32Array::new(aligned(self.messages, self.spans), None)));
         }
         if self.of.parts {
-            let parts = self.parts.into_iter().map(|part| (part != NO_PART).then_some(part));
-            columns.push(Arc::new(parts.collect::<Int32Array>()));
+            let parts: ScalarBuffer<i32> = aligned(self.parts, self.spans);
+            let is_part = BooleanBuffer::collect_bool(parts.len(), |span| parts[span] != NO_PART);
+            columns.push(Arc::new(Int32Array::new(parts, nulls(is_part))));
         }
         for numbers in [self.starts, self.ends] {
-            columns.push(Arc::new(Int64Array::new(aligned(numbers, self.spans)?, None)));
+            columns.push(match self.of.large {
+                true => Arc::new(Int64Array::new(aligned(numbers, self.spans), None)),
+                false => Arc::new(Int32Array::new(aligned(numbers, self.spans), None)),
+            });
         }
         let names = Arc::new(SOURCES.iter().map(|source| Some(source.name())).collect::<StringArray>());
-        let sources = DictionaryArray::<Int8Type>::try_new(Int8Array::from(self.sources), names);
+        let sources = Int8Array::new(aligned(self.sources, self.spans), None);
+        let sources = DictionaryArray::<Int8Type>::try_new(sources, names);
         columns.push(Arc::new(sources.map_err(|e| internal(&e))?));
         if self.of.detailed {
-            columns.push(texts(origins, &self.origins, |origin| origin.column.as_deref())?);
-            let examples = self.origins.iter().map(|n| origins[*n as usize].example.map(|example| example as i32));
-            columns.push(Arc::new(examples.collect::<Int32Array>()));
-            columns.push(texts(origins, &self.origins, |origin| origin.role.as_deref())?);
+            let spans: ScalarBuffer<u32> = aligned(self.origins, self.spans);
+            columns.push(texts(origins, &spans, |origin| origin.column.as_deref())?);
+            let examples: Vec<_> = origins.iter().map(|o| o.example.map(|example| example as i32)).collect();
+            columns.push(Arc::new(by_origin(&examples, &spans)));
+            columns.push(texts(origins, &spans, |origin| origin.role.as_deref())?);
         }
         let spans = StructArray::try_new(self.of.fields(), columns, None).map_err(|e| internal(&e))?;
         let field = Arc::new(Field::new_list_field(spans.data_type().clone(), true));
@@ -247,30 +356,69 @@ impl SpanSlots<'_> {
     #[inline]
     pub(in crate::render) fn write(&mut self, span: Span) {
         let position = self.position;
-        self.starts[position] = span.start.to_ne_bytes();
-        self.ends[position] = span.end.to_ne_bytes();
-        self.sources[position] = self.of_origins[span.origin as usize];
+        self.starts.set(position, span.start);
+        self.ends.set(position, span.end);
+        self.sources[position] = self.of_origins[span.origin as usize].to_ne_bytes();
         if let Some(origin) = self.origins.get_mut(position) {
-            *origin = span.origin;
+            *origin = span.origin.to_ne_bytes();
         }
         if let Some(message) = self.messages.get_mut(position) {
-            *message = span.text.0;
+            *message = span.text.0.to_ne_bytes();
         }
         if let Some(part) = self.parts.get_mut(position) {
-            *part = span.text.1;
+            *part = span.text.1.to_ne_bytes();
         }
         self.position = position + 1;
     }
+
+    /// Write the next requests' spans, which are those of a block; `rows` are the rows of the `count` requests, and
+    /// `length` returns the length of a field in a row.
+    pub(in crate::render) fn write_block(
+        &mut self,
+        block: &SpanBlock,
+        count: usize,
+        rows: impl Iterator<Item = usize>,
+        length: impl Fn(usize, usize) -> usize,
+    ) {
+        let spans = self.position..self.position + count * block.starts.len();
+        self.position = spans.end;
+        if spans.is_empty() {
+            return;
+        }
+        repeat(&block.sources, &mut self.sources[spans.clone()]);
+        for (pattern, column) in [
+            (&block.origins, &mut self.origins),
+            (&block.messages, &mut self.messages),
+            (&block.parts, &mut self.parts),
+        ] {
+            if let Some(out) = column.get_mut(spans.clone()) {
+                repeat(pattern, out);
+            }
+        }
+        match (&mut self.starts, &mut self.ends) {
+            (Positions::Narrow(starts), Positions::Narrow(ends)) => {
+                let (starts, ends) = (&mut starts[spans.clone()], &mut ends[spans]);
+                block.write_positions(starts, ends, rows, length, |value| (value as i32).to_ne_bytes());
+            }
+            (Positions::Wide(starts), Positions::Wide(ends)) => {
+                let (starts, ends) = (&mut starts[spans.clone()], &mut ends[spans]);
+                block.write_positions(starts, ends, rows, length, i64::to_ne_bytes);
+            }
+            _ => {}
+        }
+    }
 }
 
-/// Return zeros, or nothing if they aren't wanted.
-fn filled<T: Clone + Default>(count: usize, wanted: bool) -> Result<Vec<T>> {
-    if !wanted {
-        return Ok(Vec::new());
+/// Fill the output with a pattern, again and again. What is written is copied, so that a short pattern costs as little
+/// as a long one.
+fn repeat<T: Copy>(pattern: &[T], out: &mut [T]) {
+    let mut written = pattern.len().min(out.len());
+    out[..written].copy_from_slice(&pattern[..written]);
+    while written > 0 && written < out.len() {
+        let more = written.min(out.len() - written);
+        out.copy_within(..more, written);
+        written += more;
     }
-    let mut out = reserved(count)?;
-    out.resize(count, T::default());
-    Ok(out)
 }
 
 /// Cut the first elements off; an empty column that isn't wanted gives none.
@@ -281,14 +429,23 @@ fn first<'s, T>(rest: &mut &'s mut [T], count: usize) -> &'s mut [T] {
 }
 
 /// Convert bytes to numbers; small blocks may lack the alignment, so they are copied.
-fn aligned(bytes: Bytes, count: usize) -> Result<ScalarBuffer<i64>> {
+fn aligned<T: ArrowNativeType>(bytes: Bytes, count: usize) -> ScalarBuffer<T> {
     let buffer = bytes.into_buffer();
-    if buffer.as_ptr().align_offset(align_of::<i64>()) == 0 {
-        return Ok(ScalarBuffer::new(buffer, 0, count));
-    }
-    let mut numbers = reserved(count)?;
-    numbers.extend(buffer.as_chunks::<8>().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)));
-    Ok(numbers.into())
+    let is_aligned = buffer.as_ptr().align_offset(align_of::<T>()) == 0;
+    ScalarBuffer::new(if is_aligned { buffer } else { Buffer::from_slice_ref(&*buffer) }, 0, count)
+}
+
+/// Return the nulls of values, or none if all are valid.
+fn nulls(is_valid: BooleanBuffer) -> Option<NullBuffer> {
+    Some(NullBuffer::new(is_valid)).filter(|nulls| nulls.null_count() > 0)
+}
+
+/// Return each span's number, which its origin has.
+fn by_origin(numbers: &[Option<i32>], spans: &[u32]) -> Int32Array {
+    let values: Vec<i32> = numbers.iter().map(|number| number.unwrap_or(0)).collect();
+    let values: Vec<i32> = spans.iter().map(|origin| values[*origin as usize]).collect();
+    let is_valid = BooleanBuffer::collect_bool(spans.len(), |span| numbers[spans[span] as usize].is_some());
+    Int32Array::new(values.into(), nulls(is_valid))
 }
 
 /// Return a text of each span's origin.
@@ -304,7 +461,7 @@ fn texts(origins: &[Origin], spans: &[u32], of: fn(&Origin) -> Option<&str>) -> 
             }) as i32)
         })
         .collect();
-    let keys = spans.iter().map(|origin| numbers[*origin as usize]).collect::<Int32Array>();
+    let keys = by_origin(&numbers, spans);
     let names = Arc::new(names.into_iter().map(Some).collect::<StringArray>());
     Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names).map_err(|e| internal(&e))?))
 }

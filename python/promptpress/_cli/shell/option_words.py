@@ -16,7 +16,7 @@ _PHRASES = {
     "last_turn=True needs": "--last-turn needs",
     "alone (last_turn=True)": "alone (--last-turn)",
     "max_tokens= allows": "--max-tokens allows",
-    "tokenizer= applies it": "render --tokenizer FILE applies it",
+    "tokenizer= applies it": "--tokenizer FILE applies it",
     "fewshot_docs: shots are drawn": "--examples: shots are drawn",
     "name it by column=": "--column names it",
     "name one by template=": "name one by --chat-argument template=NAME",
