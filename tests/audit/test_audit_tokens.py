@@ -45,14 +45,14 @@ def test_masks_that_train_nothing_or_no_end_of_a_turn(size: int) -> None:
     assert "'<|im_end|>' follows, untrained" in unended["message"]
     for mask in ("assistant+end", "assistant+turn"):
         findings = of_chat(TEMPLATE, mask, batches)
-        assert (rows(findings, "empty_mask"), rows(findings, "untrained_stop")) == ([1, 3], None)
+        assert (rows(findings, "empty_mask"), rows(findings, "untrained_stop")) == ([1], None)
     assert not {"empty_mask", "untrained_stop", "unknown_mask"} & set(of_chat(TEMPLATE, None, batches))
 
 
 def test_a_template_without_a_token_that_ends_a_turn() -> None:
     template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n\n\n\n{% endfor %}"
     findings = of_chat(template, "assistant+turn")
-    assert rows(findings, "untrained_stop") == [0, 2]
+    assert rows(findings, "untrained_stop") == [0, 2, 3]
     assert "no token that ends the turn is near" in findings["untrained_stop"]["message"]
 
 

@@ -7,7 +7,7 @@ the same for configurations, Jinja templates and chat templates, and stands here
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -263,6 +263,19 @@ class TableEngine(ABC):
 
         """
         return None
+
+    def texts_of(
+        self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
+    ) -> list[str | None]:
+        """Return the texts of some rows with other conversations; None for one that can't be rendered.
+
+        Args:
+            rows: Some samples.
+            numbers: The numbers of the rows.
+            conversations: A conversation for each of them.
+
+        """
+        raise NotImplementedError
 
     # What is the same for all of them.
 
