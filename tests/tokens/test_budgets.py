@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
-from parts.small_tokenizers import small_tokenizer
+from parts.small_tokenizers import KINDS, small_tokenizer
 
 pytestmark = UNWARNED
 
@@ -192,7 +193,7 @@ def test_the_configuration_says_how_many_tokens_there_are() -> None:
 @pytest.mark.parametrize(
     ("options", "path"),
     [
-        ({"max_seq_len": None}, "max_seq_len"),
+        ({"max_seq_len": None, "fit": "last"}, "max_seq_len"),
         ({"tokenizer": None}, "tokenizer"),
         ({"tokenizer": None, "max_seq_len": None, "fit": "last"}, "tokenizer"),
         ({"max_seq_len": -1}, "max_seq_len"),
@@ -270,3 +271,28 @@ def test_labels_of_a_column_are_fitted_and_explained() -> None:
     assert ordered["prompt"].to_pylist() == table["prompt"].to_pylist()
     assert pp.stats(made, SAMPLES).shots is not None
     assert made.audit(SAMPLES).num_rows > 0
+
+
+def test_the_tokenizer_of_a_renderer_is_the_default() -> None:
+    """It is that of all methods that take one, with a budget and without."""
+    tokenizer, other = small_tokenizer(), small_tokenizer(KINDS[-1])
+    plain = pp.Renderer("Q: {q}\nA: {a}", **SHOTS)
+    for budget in ({}, {"max_seq_len": 60}):
+        made = pp.Renderer("Q: {q}\nA: {a}", **SHOTS, tokenizer=tokenizer, **budget)
+        assert ("n_shots" in made.render(SAMPLES).column_names) == bool(budget)
+        tokens = made.tokenize(SAMPLES, tokenizer)
+        assert made.tokenize(SAMPLES) == tokens
+        assert pickle.loads(pickle.dumps(made)).tokenize(SAMPLES) == tokens
+        assert made.stream(SAMPLES, tokenize={}).read_all().to_pylist() == tokens.to_pylist()
+        assert made.tokenize(SAMPLES, other) != tokens
+        assert made.audit(SAMPLES) == made.audit(SAMPLES, tokenizer=tokenizer)
+        counted = pp.stats(made, SAMPLES).tokens
+        assert counted is not None
+        assert counted.sum == pp.stats(made, SAMPLES, tokenizer=tokenizer).tokens.sum  # type: ignore[union-attr]
+        assert made == pp.Renderer("Q: {q}\nA: {a}", **SHOTS, tokenizer=tokenizer, **budget)
+        assert made != pp.Renderer("Q: {q}\nA: {a}", **SHOTS, tokenizer=other, **budget)
+        assert made != plain
+        assert (made.fingerprint() == plain.fingerprint()) == (not budget)
+    for call in (plain.tokenize, pp.JinjaTemplate("{{ q }}").tokenize, lambda rows: plain.stream(rows, tokenize={})):
+        with pytest.raises(TypeError, match=r"Renderer\(tokenizer=\) has one for all calls"):
+            call(SAMPLES)

@@ -31,6 +31,7 @@ from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
     from promptpress._engine.filled_values import LastRun
+    from promptpress._io.tokenizer import LoadedTokenizer
     from promptpress._jinja.run import JinjaRun
 
 __all__ = ["CHOSEN_EXAMPLES", "TableEngine"]
@@ -47,6 +48,9 @@ class TableEngine(ABC):
 
     last_run: LastRun | JinjaRun | None = None
     """The counts of the last run; None before one has ended."""
+
+    tokenizer: LoadedTokenizer | None = None
+    """The tokenizer that tokens are of, where no other is given; None: one has to be given."""
 
     def __init__(self) -> None:
         self._latest: tuple[pa.Schema, RenderOptions, pa.Schema] | None = None

@@ -223,9 +223,14 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
             hint = did_you_mean(str(name), names)
             message = f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}"
             raise TypeError(message)
-    if "tokenizer" not in arguments:
-        raise TypeError('tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer')
-    tokenizer = arguments.pop("tokenizer")
+    tokenizer = arguments.pop("tokenizer", None)
+    tokenizer = inner.tokenizer if tokenizer is None else tokenizer
+    if tokenizer is None:
+        message = (
+            'tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer; Renderer(tokenizer=) has '
+            "one for all calls"
+        )
+        raise TypeError(message)
     return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
 
 
