@@ -9,7 +9,6 @@ __all__ = ["in_options"]
 _PHRASES = {
     'substitution="single_pass" leaves values alone': "--substitution single_pass leaves values alone",
     'fallback="jinja2" has Jinja2 render it': "--fallback jinja2 has Jinja2 render it",
-    "mask= looks at all": "--mask looks at all",
     "answer= names": "--answer COL names",
     "labels=True needs": "--token-labels needs",
     "reasoning=True needs": "--reasoning needs",
