@@ -129,19 +129,19 @@ def read(path: Path) -> Iterator[list[dict[str, Any]]]:
 def shares(texts: Sequence[str], marks: Iterable[str], keys: Sequence[str]) -> tuple[float, float]:
     """Return the share of bytes that aren't encoded: of all texts, and of those whose examples came twice before."""
     model, seen = Model(marks), Counter[str]()
-    sizes, encoded, known = [], [], []
+    sizes, encoded, repeated = [], [], []
     for text, key in zip(texts, keys, strict=True):
         data = text.encode()
         sizes.append(len(data))
         encoded.append(model.encoded(data))
-        known.append(seen[key] > 1)
+        repeated.append(seen[key] > 1)
         seen[key] += 1
 
     def share(is_counted: Sequence[bool]) -> float:
         chosen = [number for number, counted in enumerate(is_counted) if counted]
         return 1 - sum(encoded[number] for number in chosen) / sum(sizes[number] for number in chosen)
 
-    return share([True] * len(texts)), share(known)
+    return share([True] * len(texts)), share(repeated)
 
 
 def main() -> None:
@@ -156,8 +156,8 @@ def main() -> None:
     print(f"{len(talks)} conversations, {len(set(keys))} sets of examples")
     for name, template in TEMPLATES.items():
         texts = pp.ChatTemplate(template).render([{"messages": talk} for talk in talks])["prompt"].to_pylist()
-        whole, known = shares(texts, MARKS[name], keys)
-        print(f"{name:14} of all {whole:6.1%}, of those with known examples {known:6.1%}")
+        whole, repeated = shares(texts, MARKS[name], keys)
+        print(f"{name:14} of all {whole:6.1%}, of those with known examples {repeated:6.1%}")
 
 
 if __name__ == "__main__":

@@ -92,17 +92,17 @@ def engine_of_arguments(
 
 def _shot_fit(engine: ConfiguredEngine, budget: Mapping[str, Any], names: Mapping[str, str]) -> ShotFit | None:
     """Return the budget that is asked for, or None."""
-    asked = [name for name, value in budget.items() if value != _NO_BUDGET[name]]
+    given = [name for name, value in budget.items() if value != _NO_BUDGET[name]]
     if engine.tokenizer is None:
-        if asked:
+        if given:
             message = (
-                f"{asked[0]}= counts tokens, and no tokenizer is given; give the model's tokenizer.json or its folder"
+                f"{given[0]}= counts tokens, and no tokenizer is given; give the model's tokenizer.json or its folder"
             )
             raise template_error("missing_key", "tokenizer", message)
         return None
     most = budget["max_seq_len"]
     most = harness_limit(engine.settings) if most is None else most
-    if most is None and not asked and not names:
+    if most is None and not given and not names:
         return None  # the tokenizer is for tokenize alone
     if most is None:
         message = "a tokenizer fits prompts to a number of tokens, and none is given"

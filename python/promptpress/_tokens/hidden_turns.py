@@ -44,7 +44,7 @@ def hidden_turns(
         settings: What is trained. Of an empty message, only what ends its turn.
 
     """
-    shown = {
+    visible = {
         span["message"]
         for span in spans
         if span["source"] not in FRAMES and (span["path"] or "").startswith(_CONTENT) and span["start"] < span["end"]
@@ -53,7 +53,7 @@ def hidden_turns(
     return [
         number
         for number, message in enumerate(messages)
-        if calls_tools(message) or (ends and message.get("role") in ASSISTANTS and number not in shown)
+        if calls_tools(message) or (ends and message.get("role") in ASSISTANTS and number not in visible)
     ]
 
 

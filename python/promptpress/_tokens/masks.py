@@ -128,7 +128,7 @@ def assistant_spans(
     if messages is None:
         pieces = _with_empty_turns(pieces)
     for message, (start, end) in (hidden or {}).items():
-        pieces = _with_said(pieces, start, end, message)
+        pieces = _with_spoken(pieces, start, end, message)
     turns: list[_Turn] = []
     for number, piece in enumerate(pieces):
         if not piece.is_said or (piece.is_reasoning and not settings.reasoning):
@@ -185,7 +185,7 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
     )
 
 
-def _said(start: int, end: int, message: int | None) -> _Piece:
+def _spoken(start: int, end: int, message: int | None) -> _Piece:
     return _Piece(start, end, message, _CONTENT, None, is_said=True, is_reasoning=False, is_frame=False)
 
 
@@ -196,11 +196,11 @@ def _with_empty_turns(pieces: Sequence[_Piece]) -> list[_Piece]:
         out.append(piece)
         # At the end of a prompt the model is to speak.
         if piece.begins_turn and piece.is_of_assistant and after is not None and not after.is_said:
-            out.append(_said(piece.end, piece.end, None))
+            out.append(_spoken(piece.end, piece.end, None))
     return out
 
 
-def _with_said(pieces: Sequence[_Piece], start: int, end: int, message: int) -> list[_Piece]:
+def _with_spoken(pieces: Sequence[_Piece], start: int, end: int, message: int) -> list[_Piece]:
     """Return the pieces with one for what an assistant says, in the place of what the origins know of it.
 
     Raises:
@@ -217,7 +217,7 @@ def _with_said(pieces: Sequence[_Piece], start: int, end: int, message: int) -> 
             before.append(piece._replace(end=min(piece.end, start)))
         if piece.end > end:
             after.append(piece._replace(start=max(piece.start, end)))
-    return [*before, _said(start, end, message), *after]
+    return [*before, _spoken(start, end, message), *after]
 
 
 def _value(message: Any, keys: Sequence[str]) -> str:

@@ -385,12 +385,12 @@ class _TokenRun(Run):
         marked = self._texts_of(samples, wanted, [marked_conversation(messages[row], n) for row, n in wanted])
         for (row, number), text in zip(wanted, marked, strict=True):
             try:
-                place = place_of_turn(texts[row] or "", text, number, messages[row][number])
+                stretch = place_of_turn(texts[row] or "", text, number, messages[row][number])
             except UnknownOriginError as error:
                 unknown[row, number] = self._without_mask(error)
             else:
-                if place is not None:
-                    out[row][1][number] = place
+                if stretch is not None:
+                    out[row][1][number] = stretch
         # A message that a template leaves out, because it is empty, has no turn.
         shorter = [[*messages[row][:number], *messages[row][number + 1 :]] for row, number in unknown]
         for (row, number), text in zip(unknown, self._texts_of(samples, list(unknown), shorter), strict=True):
