@@ -14,7 +14,6 @@ from amounts import part_of
 from marks import UNWARNED
 from parts.audit_parts import CHAT, CHATML, findings_by_code, rows
 from parts.small_tokenizers import KINDS, MARKS, WORDS, small_tokenizer
-from promptpress._audit.checks import token_borders
 from promptpress._cli import main
 
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -45,14 +44,14 @@ def test_masks_that_train_nothing_or_no_end_of_a_turn(size: int) -> None:
     assert "'<|im_end|>' follows, untrained" in unended["message"]
     for mask in ("assistant+end", "assistant+turn"):
         findings = of_chat(TEMPLATE, mask, batches)
-        assert (rows(findings, "empty_mask"), rows(findings, "untrained_stop")) == ([1, 3], None)
+        assert (rows(findings, "empty_mask"), rows(findings, "untrained_stop")) == ([1], None)
     assert not {"empty_mask", "untrained_stop", "unknown_mask"} & set(of_chat(TEMPLATE, None, batches))
 
 
 def test_a_template_without_a_token_that_ends_a_turn() -> None:
     template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n\n\n\n{% endfor %}"
     findings = of_chat(template, "assistant+turn")
-    assert rows(findings, "untrained_stop") == [0, 2]
+    assert rows(findings, "untrained_stop") == [0, 2, 3]
     assert "no token that ends the turn is near" in findings["untrained_stop"]["message"]
 
 
@@ -163,16 +162,14 @@ def test_tokens_across_borders_are_those_of_the_library(kind: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_only_the_first_rows_without_a_mask(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_borders, "_MAX_ROWS", 4)
+def test_borders_are_looked_at_in_all_rows(size: int) -> None:
     samples = pa.table({"q": ["the", "x", "the", "x", "the", "the"]})
     finding = findings_by_code(pp.Renderer(" {q}"), samples.to_batches(size), tokenizer=TOKENIZER)["straddling_token"]
-    assert (finding["rows"], finding["first_rows"]) == (2, [0, 2])
-    assert finding["message"].endswith("(of 4 rows; mask= looks at all)")
+    assert (finding["rows"], finding["first_rows"]) == (4, [0, 2, 4, 5])
     template = "{% for m in messages %} {{ m.content }}<|im_end|>{% endfor %}"
-    findings = of_chat(template, "assistant", pa.Table.from_pylist([talk("the", "x")] * 6).to_batches(size))
-    assert findings["straddling_token"]["rows"] == 6
-    assert "looks at all" not in findings["straddling_token"]["message"]
+    for mask in (None, "assistant"):
+        findings = of_chat(template, mask, pa.Table.from_pylist([talk("the", "x")] * 6).to_batches(size))
+        assert findings["straddling_token"]["rows"] == 6
 
 
 def test_special_tokens_after_a_text() -> None:

@@ -107,3 +107,48 @@ def test_masks_of_templates_that_are_served(name: str) -> None:
             compared += 1
             assert row["assistant_masks"] == wanted[1]
     assert compared >= 8
+
+
+CALLS = {
+    **dict.fromkeys(("lfm2_v2", "qwen3_instruct_2507", "qwen3_vl"), "assistant+turn"),
+}
+"""The masks that train what TRL trains of conversations with calls of tools."""
+
+
+def talks_with_calls(seed: str) -> list[list[dict[str, Any]]]:
+    """Conversations with calls of tools, with a text and without, and with turns that say nothing."""
+    rng = random.Random(seed)
+    out = []
+    for talk in talks(seed):
+        messages: list[dict[str, Any]] = []
+        for message in talk:
+            if message["role"] == "assistant" and rng.random() < 0.6:
+                calls = [
+                    {"type": "function", "function": {"name": "find", "arguments": {"text": rng.choice(WORDS), "n": 3}}}
+                    for _ in range(rng.randint(1, 2))
+                ]
+                content = message["content"] if rng.random() < 0.5 else ""
+                messages += [
+                    {"role": "assistant", "content": content, "tool_calls": calls},
+                    {"role": "tool", "content": "found"},
+                ]
+            is_empty = message["role"] == "assistant" and rng.random() < 0.2
+            messages.append({**message, "content": ""} if is_empty else message)
+        out.append(messages)
+    return out
+
+
+@pytest.mark.parametrize("name", sorted({*CALLS} & {*names()}))
+def test_masks_of_calls_of_tools(name: str) -> None:
+    training, served = ((folder() / f"{name}{end}").read_text(encoding="utf-8") for end in (TRAINING, ".jinja"))
+    tokenizer = tokenizer_of(training, served)
+    chat, compared = pp.ChatTemplate(served, **VARIABLES), 0
+    for talk in talks_with_calls(name):
+        wanted = traced(tokenizer, training, talk)
+        if wanted is None:
+            continue
+        row = chat.tokenize([{"messages": talk}], tokenizer, mask=CALLS[name]).to_pylist()[0]
+        if row["input_ids"] == wanted[0]:
+            compared += any("tool_calls" in message for message in talk)
+            assert row["assistant_masks"] == wanted[1]
+    assert compared >= 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
-from parts.small_tokenizers import small_tokenizer
+from parts.small_tokenizers import KINDS, small_tokenizer
 
 pytestmark = UNWARNED
 
@@ -137,6 +138,24 @@ def test_messages_are_counted_as_the_harness_prints_them() -> None:
         assert row["n_shots"] in {0, 5} or count <= 30
 
 
+@pytest.mark.parametrize("meta", [API, None])
+@pytest.mark.parametrize("output", ["openai", "messages_json", "prompt_list"])
+def test_other_forms_of_messages_have_the_examples_that_the_harness_leaves(meta: Any, output: Any) -> None:
+    """What the harness counts doesn't depend on the form in which prompts are handed on."""
+    budget: dict[str, Any] = {"meta_template": meta, "tokenizer": small_tokenizer(), "max_seq_len": 54}
+    made, counted = pp.Renderer(**DIALOGUE, output=output, **budget), pp.Renderer(**DIALOGUE, **budget)
+    table = made.render(SAMPLES)
+    assert table.schema == made.output_schema(SAMPLES.schema)
+    assert table.select(["n_shots", "truncated"]) == counted.render(SAMPLES).select(["n_shots", "truncated"])
+    assert len(set(table["n_shots"].to_pylist())) > 2
+    for number, count in enumerate(table["n_shots"].to_pylist()):
+        fewer = {**DIALOGUE, "retriever": {"type": "FixKRetriever", "fix_id_list": list(range(count))}}
+        plain = pp.Renderer(**fewer, output=output, meta_template=meta).render(SAMPLES.slice(number, 1))
+        assert pp.to_pylist(table["prompt"])[number] == pp.to_pylist(plain["prompt"])[0]
+    batches = pa.Table.from_batches([made(batch) for batch in SAMPLES.to_batches()])
+    assert batches.select(table.column_names) == table
+
+
 def test_a_harness_that_leaves_nothing_out_keeps_all_examples() -> None:
     for options in ({"dialect": "aisbench"}, {"inferencer": {"type": "SWCELossInferencer"}}):
         made = pp.Renderer(**DIALOGUE, **options, output="text", tokenizer=small_tokenizer(), max_seq_len=10)
@@ -174,7 +193,7 @@ def test_the_configuration_says_how_many_tokens_there_are() -> None:
 @pytest.mark.parametrize(
     ("options", "path"),
     [
-        ({"max_seq_len": None}, "max_seq_len"),
+        ({"max_seq_len": None, "fit": "last"}, "max_seq_len"),
         ({"tokenizer": None}, "tokenizer"),
         ({"tokenizer": None, "max_seq_len": None, "fit": "last"}, "tokenizer"),
         ({"max_seq_len": -1}, "max_seq_len"),
@@ -196,8 +215,8 @@ def test_wrong_arguments_name_their_place(options: dict[str, Any], path: str) ->
 
 def test_what_has_no_tokens_is_refused(tmp_path: Path) -> None:
     budget: dict[str, Any] = {"tokenizer": small_tokenizer(), "max_seq_len": 60}
-    for options in ({"fit": "last"}, {"output": "prompt_list"}, {"output": "messages_json"}, {"output": "openai"}):
-        made = pp.Renderer(**DIALOGUE, meta_template=API, **budget, **options)
+    for output in ("messages", "prompt_list", "messages_json", "openai"):
+        made = pp.Renderer(**DIALOGUE, meta_template=API, **budget, output=output, fit="last")
         with pytest.raises(pp.TemplateError, match="chat_template= as the text that a chat model gets"):
             made.render(SAMPLES)
     replies = {"type": "ChatInferencer", "infer_mode": "every"}
@@ -252,3 +271,28 @@ def test_labels_of_a_column_are_fitted_and_explained() -> None:
     assert ordered["prompt"].to_pylist() == table["prompt"].to_pylist()
     assert pp.stats(made, SAMPLES).shots is not None
     assert made.audit(SAMPLES).num_rows > 0
+
+
+def test_the_tokenizer_of_a_renderer_is_the_default() -> None:
+    """It is that of all methods that take one, with a budget and without."""
+    tokenizer, other = small_tokenizer(), small_tokenizer(KINDS[-1])
+    plain = pp.Renderer("Q: {q}\nA: {a}", **SHOTS)
+    for budget in ({}, {"max_seq_len": 60}):
+        made = pp.Renderer("Q: {q}\nA: {a}", **SHOTS, tokenizer=tokenizer, **budget)
+        assert ("n_shots" in made.render(SAMPLES).column_names) == bool(budget)
+        tokens = made.tokenize(SAMPLES, tokenizer)
+        assert made.tokenize(SAMPLES) == tokens
+        assert pickle.loads(pickle.dumps(made)).tokenize(SAMPLES) == tokens
+        assert made.stream(SAMPLES, tokenize={}).read_all().to_pylist() == tokens.to_pylist()
+        assert made.tokenize(SAMPLES, other) != tokens
+        assert made.audit(SAMPLES) == made.audit(SAMPLES, tokenizer=tokenizer)
+        counted = pp.stats(made, SAMPLES).tokens
+        assert counted is not None
+        assert counted.sum == pp.stats(made, SAMPLES, tokenizer=tokenizer).tokens.sum  # type: ignore[union-attr]
+        assert made == pp.Renderer("Q: {q}\nA: {a}", **SHOTS, tokenizer=tokenizer, **budget)
+        assert made != pp.Renderer("Q: {q}\nA: {a}", **SHOTS, tokenizer=other, **budget)
+        assert made != plain
+        assert (made.fingerprint() == plain.fingerprint()) == (not budget)
+    for call in (plain.tokenize, pp.JinjaTemplate("{{ q }}").tokenize, lambda rows: plain.stream(rows, tokenize={})):
+        with pytest.raises(TypeError, match=r"Renderer\(tokenizer=\) has one for all calls"):
+            call(SAMPLES)

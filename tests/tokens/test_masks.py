@@ -80,8 +80,6 @@ def test_random_conversations(mask: Any, kind: str) -> None:
         spoken = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
         if last_turn:
             spoken = spoken[-1:]
-        if mask != "generation":
-            spoken = [n for n in spoken if messages[n]["content"]]
         for number, message in enumerate(messages):
             is_said = number in spoken
             pieces += [
@@ -119,11 +117,10 @@ def test_random_conversations_with_reasoning(reasoning: bool) -> None:
                     ("\n</think>", reasoning),
                     ("\n\n", reasoning and bool(content)),
                 ]
-            is_any = spoken and bool(content or (thought and reasoning))
             # Behind reasoning alone the turn's end begins with the blanks.
             if thought and reasoning and not content:
                 pieces[-1] = ("\n\n", True)
-            pieces += [(content, spoken), ("<|im_end|>", is_any), ("\n", False)]
+            pieces += [(content, spoken), ("<|im_end|>", spoken), ("\n", False)]
         return pieces
 
     for _ in range(part_of(60)):
@@ -267,21 +264,93 @@ PLAIN = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_en
 CALL = [{"type": "function", "function": {"name": "weather", "arguments": {"city": "Rome"}}}]
 
 
-@pytest.mark.parametrize("content", ["Let me see.", "", None])
-def test_calls_of_tools_have_no_mask(content: Any) -> None:
-    template = (
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}"
-        "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}<|im_end|>\n{% endfor %}"
+QWEN = (
+    "{% for m in messages %}{% if m.role == 'tool' %}<|im_start|>user\n<tool_response>{{ m.content }}</tool_response>"
+    "{% else %}<|im_start|>{{ m.role }}\n"
+    "{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n\n{% endif %}{{ m.content }}"
+    "{% if m.tool_calls %}{% for call in m.tool_calls %}{% if (loop.first and m.content) or not loop.first %}{{ '\n' }}"
+    '{% endif %}<tool_call>\n{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments|tojson }}}'
+    "\n</tool_call>{% endfor %}{% endif %}{% endif %}<|im_end|>\n{% endfor %}"
+)
+CALLED = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+CALLING = assistant("", tool_calls=CALL)
+SUNNY = {"role": "tool", "content": "sunny"}
+
+
+@pytest.mark.parametrize("mask", ["assistant", "assistant+end", "assistant+turn"])
+@pytest.mark.parametrize("content", ["Let me see.", ""])
+@pytest.mark.parametrize("count", [1, 2])
+def test_calls_of_tools_are_what_assistants_say(content: str, mask: str, count: int) -> None:
+    calls = "\n".join([content] * bool(content) + [CALLED] * count)
+    end = {"assistant": "", "assistant+end": "<|im_end|>", "assistant+turn": "<|im_end|>\n"}[mask]
+    calling = assistant(content, tool_calls=CALL * count)
+    messages = [user("q"), calling, SUNNY, assistant("It is."), user("?"), calling]
+    # A block that the template inserts by itself is none of it.
+    assert trained(QWEN, messages, mask=mask) == f"{calls}{end}~It is.{end}~{calls}{end}"
+    assert trained(QWEN, messages, mask=mask, last_turn=True) == calls + end
+    (row,) = pp.ChatTemplate(QWEN).render([{"messages": messages}])["prompt"].to_pylist()
+    assert row.count(calls) == 2
+
+
+def test_calls_go_with_reasoning() -> None:
+    template = THINKING.replace(
+        "{{ m.content | trim }}", "{{ m.content }}{% if m.tool_calls %}{{ m.tool_calls|tojson }}{% endif %}"
     )
-    messages = [
-        user("q"),
-        assistant(content, tool_calls=CALL),
-        {"role": "tool", "content": "sunny"},
-        assistant("It is."),
-    ]
-    with pytest.raises(pp.RenderError, match="message 1 calls tools"):
+    calls = json.dumps(CALL)
+    messages = [user("q"), assistant("", reasoning_content="HM", tool_calls=CALL)]
+    assert trained(template, messages) == f"{calls}<|im_end|>"
+    assert trained(template, messages, reasoning=True) == f"<think>\nHM\n</think>\n\n{calls}<|im_end|>"
+    parts = [user("q"), assistant([{"type": "text", "text": "A"}], tool_calls=CALL)]
+    template = template.replace("{{ m.content }}", "{% for p in m.content %}{{ p.text }}{% endfor %}")
+    assert trained(template, parts) == f"A{calls}<|im_end|>"
+
+
+@pytest.mark.parametrize("content", ["", " ", None, []])
+def test_a_turn_without_a_text_ends(content: Any) -> None:
+    template = PLAIN.replace("m.content", "(m.content or '')|trim")
+    messages = [user("q"), assistant(content), user("?"), assistant("b")]
+    assert trained(template, messages) == "<|im_end|>~b<|im_end|>"
+    assert trained(template, messages, mask="assistant") == "b"
+    assert trained(template, messages, mask="assistant+turn") == "<|im_end|>\n~b<|im_end|>\n"
+    left_out = template.replace("%}", " if m.content %}", 1)
+    assert trained(left_out, messages) == ("<|im_end|>~" if content else "") + "b<|im_end|>"
+
+
+@pytest.mark.parametrize(
+    ("template", "messages"),
+    [
+        # Another header, another end, and marks in the text.
+        (PLAIN.replace("{{ m.role }}", "{{ m.role }}{{ ' calls' if m.tool_calls }}"), [CALLING]),
+        (PLAIN.replace("<|im_end|>", "{{ '<|call|>' if m.tool_calls else '<|im_end|>' }}"), [CALLING]),
+        (PLAIN, [user("\ufdd0"), assistant("")]),
+        ("{% for m in messages %}{{ m.content }}{% if not m.tool_calls %}{{ 1/0 }}{% endif %}{% endfor %}", [CALLING]),
+        ("{{ messages[1].content }}{{ messages[0].tool_calls }}", [CALLING, user("")]),
+    ],
+)  # fmt: skip
+def test_turns_whose_place_is_not_known_are_refused(template: str, messages: list[Any]) -> None:
+    with pytest.raises(pp.RenderError, match=r"its place isn't known|Jinja2 rendered") as caught:
         trained(template, messages)
-    assert trained(template, [user("q"), assistant("It is.", tool_calls=[])]) == "It is.<|im_end|>"
+    assert (caught.value.code, caught.value.row) == ("unknown_origin", 0)
+
+
+def test_rows_with_calls_next_to_others() -> None:
+    """Samples keep their places and other columns, and counts of the run are those of the prompts."""
+    chat, tokenizer = pp.ChatTemplate(QWEN), small_tokenizer()
+    talks = [
+        [user("q"), assistant("a")],
+        [user("q"), assistant("", tool_calls=CALL), SUNNY, assistant("")],
+        [user("q")],
+    ]
+    rows = [{"messages": json.dumps(talks[n % 3]), "n": n} for n in range(9000)]
+    table = chat.tokenize(rows, tokenizer, mask="assistant+end", keep=["n"])
+    assert table["n"].to_pylist() == list(range(9000))
+    for number in (0, 1, 2):
+        of_kind = {tuple(mask) for mask in table["assistant_masks"][number::3].to_pylist()}
+        assert len(of_kind) == 1
+        assert sum(of_kind.pop()) == (chat.tokenize(rows[number : number + 1], tokenizer, mask="assistant+end")
+            ["assistant_masks"].to_pylist()[0].count(True))  # fmt: skip
+    assert chat.last_run is not None
+    assert chat.last_run.rows == 1
 
 
 @pytest.mark.parametrize(
@@ -302,7 +371,7 @@ def test_what_a_template_changes_is_refused(expression: str) -> None:
 
 def test_the_last_turn_is_that_of_the_last_assistant() -> None:
     assert trained(PLAIN, [user("a"), assistant("b"), user("c"), assistant("d")], last_turn=True) == "d<|im_end|>"
-    assert trained(PLAIN, [user("a"), assistant("b"), user("c"), assistant("")], last_turn=True) == ""
+    assert trained(PLAIN, [user("a"), assistant("b"), user("c"), assistant("")], last_turn=True) == "<|im_end|>"
     assert trained(PLAIN, [user("a"), assistant("b"), user("c")], last_turn=True) == "b<|im_end|>"
 
 
@@ -374,6 +443,8 @@ def test_a_mask_that_trains_nothing_warns() -> None:
     template, tokenizer = pp.ChatTemplate(PLAIN), small_tokenizer()
     rows = [{"messages": [user("q"), *others]} for others in ([assistant("a")], [], [assistant("")])]
     with pytest.warns(pp.PromptWarning, match="in 2 of 3 requests no token is trained"):
+        template.tokenize(rows, tokenizer, mask="assistant")
+    with pytest.warns(pp.PromptWarning, match="in 1 of 3 requests no token is trained"):
         template.tokenize(rows, tokenizer, mask="assistant+end")
     with pytest.warns(pp.PromptWarning, match="in 1 of 1 request no token is trained"):
         template.tokenize(rows[:1], tokenizer, mask="assistant", max_tokens=2, truncation="right")

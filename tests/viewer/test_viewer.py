@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from parts.small_tokenizers import small_tokenizer
 from promptpress import Renderer
 from promptpress._cli import main
 from promptpress._io.read.samples import Samples
@@ -223,14 +224,24 @@ SHOTS: dict[str, Any] = {
 LABELS: dict[str, Any] = {"prompt_template": {"A": "{q} a", "B": "{q} b"}, "mode": "ppl"}
 
 
+BUDGET: dict[str, Any] = {"max_seq_len": 20, "fit": "last"}
+
+
 @pytest.mark.parametrize(
-    "arguments", [{"retriever": RANDOM, **SHOTS}, {"prompt_template": {"A": "{q} a", "B": "{q} b"}, "mode": "ppl"}]
+    "arguments",
+    [
+        {"retriever": RANDOM, **SHOTS},
+        {"prompt_template": {"A": "{q} a", "B": "{q} b"}, "mode": "ppl"},
+        {"retriever": RANDOM, **SHOTS, **BUDGET},
+        {"retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1, 2]}, **SHOTS, **BUDGET},
+    ],
 )
 def test_a_window_is_what_all_rows_have_there(arguments: dict[str, Any]) -> None:
     store = stored(ODD)
     store.wait_all()
     examples = {"examples": ODD.slice(0, 50)} if "retriever" in arguments else {}
-    renderer = Renderer(**arguments, **examples)
+    tokenizer = small_tokenizer() if "fit" in arguments else None
+    renderer = Renderer(**arguments, **examples, tokenizer=tokenizer)
     source = StoredPrompts(renderer, StoredRows(store))
     whole = renderer.render(ODD)["prompt"].to_pylist()
     times = len(whole) // 1000

@@ -57,13 +57,13 @@ def audit(
     `row_number` returns the number of a row in the findings, for its number among the samples.
     """
     allowed = known_codes(allow)
-    counter = None if tokenizer is None else load_tokenizer(tokenizer)
+    engine = engine_of(renderer)
+    counter = engine.tokenizer if tokenizer is None else load_tokenizer(tokenizer)
     limits = _validate_limits(limits, has_tokenizer=counter is not None)
     _check_mask(mask, has_tokenizer=counter is not None)
     if errors not in ("raise", "skip"):
         message = f"errors: {errors!r} is not one of 'raise', 'skip'"
         raise ValueError(message)
-    engine = engine_of(renderer)
     engine.check_table()
     left_out = LeftOut() if errors == "skip" else None
     subject: Subject

@@ -93,7 +93,7 @@ def export(arguments: Namespace) -> ExitCode:
     set_threads(arguments.threads)
     with held_warnings(arguments) as held:
         texts = _prompts(arguments)
-    renderer = _tokens_of(arguments, texts) if EXPORTS[arguments.kind].writes == "tokens" else texts
+    renderer = _writer_of(arguments, texts)
     start = time.perf_counter()
     paths = [arguments.config] if isinstance(renderer, PromptColumn) else arguments.data
     samples = open_samples(arguments, paths)
@@ -111,7 +111,7 @@ def export(arguments: Namespace) -> ExitCode:
     named = dict.fromkeys([*columns, "label", SAMPLE] if has_label_rows else columns)
     keep = [*kept, *(name for name in named if name in others)]
     refuse_clash(renderer, samples.schema, keep, arguments.config)
-    form = _form(arguments, renderer, samples, outputs)
+    form = _form(arguments, renderer, samples, _prompt_field(renderer, outputs).type)
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
     _refuse_order(arguments, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(arguments, outputs)
@@ -135,7 +135,7 @@ def export(arguments: Namespace) -> ExitCode:
             return _requests(arguments, renderer, rendered(renderer, samples, progress.advance, options))
 
         try:
-            done = _write(arguments, RenderedStream(schema, batches), form, kept)
+            done = _write(arguments, RenderedStream(schema, batches), _prompt_field(renderer, outputs).name, form, kept)
         except promptpress.TemplateError as error:
             if error.path not in _ARGUMENTS:
                 raise
@@ -156,8 +156,12 @@ def _report(arguments: Namespace, texts: RendererOrTemplate | PromptColumn, faul
     report_no_rows(arguments, faults.samples)
 
 
-def _tokens_of(arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> TokenRenderer:
-    """Return a renderer of the token ids of prompts."""
+def _writer_of(arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> AnyRenderer:
+    """Return the renderer of what is exported: of prompts, or of their token ids."""
+    if EXPORTS[arguments.kind].writes != "tokens":
+        if arguments.tokenizer is not None and not engine_of(renderer).shot_fields:
+            raise UsageError("--tokenizer: counts the tokens of a budget, and there is none; --max-seq-len N gives one")
+        return renderer
     from promptpress._tokens.token_engine import TokenRenderer, token_engine  # noqa: PLC0415 - most forms have texts
 
     if isinstance(renderer, PromptColumn):
@@ -312,11 +316,16 @@ def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
     return template
 
 
-def _form(arguments: Namespace, renderer: AnyRenderer, samples: Samples, outputs: pa.Schema) -> Form | None:
+def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:
+    """Return the field of the prompts, before the columns of a budget."""
+    return outputs.field(len(outputs) - 1 - len(engine_of(renderer).shot_fields))
+
+
+def _form(arguments: Namespace, renderer: AnyRenderer, samples: Samples, data_type: pa.DataType) -> Form | None:
     """Return the form of the prompts; None: that of the column's type."""
     if arguments.output == "messages_json":
         return "messages_json"
-    if pa.types.is_nested(outputs.field(outputs.names[-1]).type):
+    if pa.types.is_nested(data_type):
         return None
     # The first prompt of a file decides; the export refuses a later one that isn't JSON.
     is_json = isinstance(renderer, PromptColumn) and (
@@ -347,10 +356,10 @@ def _make_renderer(arguments: Namespace) -> promptpress.Renderer:
         ) from error
 
 
-def _write(arguments: Namespace, stream: RenderedStream, form: Form | None, kept: list[str]) -> str:
+def _write(arguments: Namespace, stream: RenderedStream, prompt: str, form: Form | None, kept: list[str]) -> str:
     """Call the function of the export, which writes the rendered batches, and return a summary."""
     export, path = EXPORTS[arguments.kind], arguments.out
-    options: dict[str, Any] = {} if export.writes == "tokens" else {"prompt": stream.schema.names[-1], "form": form}
+    options: dict[str, Any] = {} if export.writes == "tokens" else {"prompt": prompt, "form": form}
     names = [name for name in (*export.options, "unknown") if name not in TOKEN_OPTIONS]
     options |= {_KEYWORDS.get(name, name): getattr(arguments, name) for name in names}
     # The function has defaults for all options but the model, which `body_columns` may name instead.

@@ -12,7 +12,7 @@ from pathlib import Path
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN
 from promptpress._cli.shell.messages import say
-from promptpress._cli.shell.options import first_given
+from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
 from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_sources import template_of
@@ -44,7 +44,7 @@ _CONFIGURATION_OPTIONS = (
         "mode",
         "labels",
     ),
-    *("substitution", "dialect", "strings", "examples"),
+    *("substitution", "dialect", "strings", "examples", "tokenizer", *BUDGET_OPTIONS),
 )
 """Options that decide how prompts are rendered."""
 

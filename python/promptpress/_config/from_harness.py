@@ -218,7 +218,7 @@ def _model_arguments(
 
 
 def _add_budget(arguments: dict[str, Any], model: Mapping[str, Any] | None, say: Callable[[str], object]) -> None:
-    """Add the number of tokens to which the harness fits prompts; without one, take the tokenizer away.
+    """Add the number of tokens to which the harness fits prompts, if there is one.
 
     Args:
         arguments: The arguments of `Renderer`, with a tokenizer.
@@ -235,7 +235,6 @@ def _add_budget(arguments: dict[str, Any], model: Mapping[str, Any] | None, say:
             arguments["max_seq_len"] = model.get("max_seq_len")
     has_limit = arguments.get("max_seq_len") is not None or "max_seq_len" in (arguments["inferencer"] or {})
     if not has_limit and is_harness:
-        del arguments["tokenizer"]
         return
     *_, model = _models(model)
     if not is_harness or arguments["dialect"] != "opencompass" or "type" not in model:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import AsTexts
 from promptpress._arrow.to_pylist import to_pylist
 from promptpress._core import RenderError
+from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import TemplateEngine
 from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
@@ -37,6 +39,14 @@ _DEFAULTS: dict[str, Any] = {
     "strings": "string",
     "names": {},
 }
+
+
+def _json_of(conversation: list[dict[str, Any]]) -> str | None:
+    """Return a conversation as JSON; None if it holds something that JSON has no form for."""
+    try:
+        return json.dumps(conversation, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return None
 
 
 class ChatEngine(TemplateEngine):
@@ -98,6 +108,18 @@ class ChatEngine(TemplateEngine):
             except (ValueError, TypeError, AttributeError):
                 out.append(None)
         return out
+
+    def texts_of(
+        self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
+    ) -> list[str | None]:
+        """Return the texts of some rows with other conversations, as `TableEngine.texts_of`."""
+        table = rows.take(pa.array(numbers, pa.int64()))
+        column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
+        table = table.set_column(table.column_names.index(self.column), self.column, column)
+        last_run = self.last_run
+        parts: list[Any] = list(self.begin(RenderOptions(errors="column"), None).parts(table, 0))
+        self.last_run = last_run
+        return [text for part in parts for text in part.prompts.to_pylist()]
 
     def marked(self) -> ChatEngine:
         """Make an engine whose texts have marks around the texts of `{% generation %}` blocks.

@@ -178,7 +178,7 @@ class ConfiguredEngine(TableEngine):
 
         """
         output = self.core.settings["output"]
-        if self.chat is not None or output == "text" or (output == "messages" and fit.is_harness):
+        if self.chat is not None or output == "text" or fit.is_harness:
             return
         if is_text(fields[-1].type) and not self.writes_json:
             return
@@ -410,24 +410,35 @@ class ConfiguredEngine(TableEngine):
             state["chat"] = self.chat.template
         if self.fit is not None:
             state["fit"] = self.fit
+        if self.tokenizer is not None:
+            state["tokenizer"] = self.tokenizer
         return state
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ConfiguredEngine:
         """Make an engine from a pickle; its configuration isn't compiled yet."""
         configuration, template, fit = Configuration.of_state(state), state.get("chat"), state.get("fit")
-        if template is None:
-            return cls(configuration, None, fit)
-        from promptpress._engine.chat_stage import ChatStage  # noqa: PLC0415 - it needs Jinja2
+        chat = None
+        if template is not None:
+            from promptpress._engine.chat_stage import ChatStage  # noqa: PLC0415 - it needs Jinja2
 
-        settings = configuration.settings
-        return cls(configuration, ChatStage(template, settings["strings"], settings["limits"]), fit)
+            chat = ChatStage(template, configuration.settings["strings"], configuration.settings["limits"])
+        engine = cls(configuration, chat, fit)
+        engine.tokenizer = state.get("tokenizer")
+        return engine
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConfiguredEngine):
             return NotImplemented
-        ours, theirs = (None if engine.chat is None else engine.chat.template for engine in (self, other))
-        return self.configuration == other.configuration and ours == theirs and self.fit == other.fit
+        ours, theirs = (
+            (
+                None if engine.chat is None else engine.chat.template,
+                engine.fit,
+                None if engine.tokenizer is None else engine.tokenizer.digest,
+            )
+            for engine in (self, other)
+        )
+        return self.configuration == other.configuration and ours == theirs
 
     def __hash__(self) -> int:
         return hash(self.configuration)

@@ -33,6 +33,9 @@ __all__ = ["ExampleChoices", "FittedRun", "chosen_configuration", "with_examples
 _ROWS = 4096
 """Samples that are rendered and counted together, so that memory doesn't grow with the table."""
 
+_COUNTED = ("text", "messages")
+"""The output forms whose requests a harness counts."""
+
 _KEPT_OF_RETRIEVERS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
 """The keys of a retriever that don't say which examples it chooses."""
 
@@ -162,9 +165,12 @@ class FittedRun(ConfiguredRun):
             # The type of messages may depend on whether a sample can be without examples.
             self.configuration, self._column = chosen
         self._counted: ConfiguredRun | None = None
-        if fit.is_harness and chat is not None:
-            # The harness counts what the messages say, and not the text that a chat template makes of them.
-            self._counted = ConfiguredRun(configuration, None, labels, _plain(options), first)
+        self._counts_other_requests = fit.is_harness and (
+            chat is not None or configuration.core.settings["output"] not in _COUNTED
+        )
+        if self._counts_other_requests:
+            counted = _as_counted(configuration, chat)
+            self._counted = ConfiguredRun(counted, None, labels, _plain(options), first)
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
         """Render the next samples, as `Run.parts`."""
@@ -264,8 +270,8 @@ class FittedRun(ConfiguredRun):
         try:
             parts = list(ConfiguredRun(configuration, self.chat, self.labels, self.options).parts(table, 0))
             counted = parts
-            if self._counted is not None:
-                messages = ConfiguredRun(configuration, None, self.labels, _plain(self.options))
+            if self._counts_other_requests:
+                messages = ConfiguredRun(_as_counted(configuration, self.chat), None, self.labels, _plain(self.options))
                 counted = list(messages.parts(table, 0))
         except RenderError as error:
             if error.row is None or error.code in ABOUT_THE_TABLE:
@@ -348,6 +354,17 @@ def with_examples(table: pa.Table, column: str, examples: Sequence[list[int]]) -
     if column in table.column_names:
         return table.set_column(table.column_names.index(column), column, chosen)
     return table.append_column(column, chosen)
+
+
+def _as_counted(configuration: Configuration, chat: ChatStage | None) -> Configuration:
+    """Return a configuration whose requests are those that a harness counts, whatever becomes of them later.
+
+    Args:
+        configuration: The configuration.
+        chat: The chat template after it; the harness counts what the messages say, and not the text made of them.
+
+    """
+    return configuration if chat is not None else configuration.changed(output=None, roles=None)
 
 
 def _plain(options: RenderOptions) -> RenderOptions:

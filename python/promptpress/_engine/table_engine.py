@@ -7,7 +7,7 @@ the same for configurations, Jinja templates and chat templates, and stands here
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
     from promptpress._engine.filled_values import LastRun
+    from promptpress._io.tokenizer import LoadedTokenizer
     from promptpress._jinja.run import JinjaRun
 
 __all__ = ["CHOSEN_EXAMPLES", "TableEngine"]
@@ -47,6 +48,9 @@ class TableEngine(ABC):
 
     last_run: LastRun | JinjaRun | None = None
     """The counts of the last run; None before one has ended."""
+
+    tokenizer: LoadedTokenizer | None = None
+    """The tokenizer that tokens are of, where no other is given; None: one has to be given."""
 
     def __init__(self) -> None:
         self._latest: tuple[pa.Schema, RenderOptions, pa.Schema] | None = None
@@ -263,6 +267,19 @@ class TableEngine(ABC):
 
         """
         return None
+
+    def texts_of(
+        self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
+    ) -> list[str | None]:
+        """Return the texts of some rows with other conversations; None for one that can't be rendered.
+
+        Args:
+            rows: Some samples.
+            numbers: The numbers of the rows.
+            conversations: A conversation for each of them.
+
+        """
+        raise NotImplementedError
 
     # What is the same for all of them.
 

@@ -59,7 +59,7 @@ _REQUESTS = ("model_name", "body", "body_columns", "custom_id", "max_requests")
 _LIMITED = (*_REQUESTS, "url", "max_bytes")
 _PAIRS = ("chosen", "rejected", "chosen_label")
 _SAMPLING = ("sampling_params", "sampling_columns")
-_IDS = ("tokenizer", "control_tokens", "special_tokens", "max_tokens", "truncation")
+_IDS = ("control_tokens", "special_tokens", "max_tokens", "truncation")
 _MASKS = ("mask", "reasoning", "last_turn")
 
 TOKEN_OPTIONS = (*_IDS, *_MASKS)

@@ -39,7 +39,7 @@ __all__ = [
 _IDS = "input_ids"
 _MASK = "assistant_masks"
 _LABELS = "labels"
-_NOT_HANDED_ON = ("n_tokens", "offsets", "truncated")
+_NOT_HANDED_ON = ("n_tokens", "offsets", "n_shots", "truncated")
 """Columns that `tokenize` adds and no consumer reads."""
 
 _NOT_TRAINED = -100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -194,7 +194,7 @@ class RendererSource:
     def requests(self) -> Iterator[RequestBatch]:
         """Yield all requests, as `PromptSource.requests`."""
         if self.engine.fit is not None:
-            yield from self._fitted_requests()
+            yield from self._fitted_requests(self.engine, self.rows.batches())
             return
         core, labels, position, first = self.engine.core, self.labels, StreamState(), 0
         for batch in self.rows.batches():
@@ -204,10 +204,19 @@ class RendererSource:
             yield from self._rendered(self.engine, table, labels, position, python_text, offset=offset)
             first += batch.num_rows
 
-    def _fitted_requests(self) -> Iterator[RequestBatch]:
-        """Yield all requests with the examples that fit."""
-        run, first = self.engine.begin(RenderOptions(), self.labels), 0
-        for batch in self.rows.batches():
+    def _fitted_requests(
+        self, engine: ConfiguredEngine, batches: Iterable[pa.RecordBatch], first: int = 0
+    ) -> Iterator[RequestBatch]:
+        """Yield the requests of samples, with the examples that fit.
+
+        Args:
+            engine: Renders them; if they aren't the first samples, it takes their examples from a column.
+            batches: The samples.
+            first: The number of the first sample.
+
+        """
+        run = engine.begin(RenderOptions(), self.labels, first)
+        for batch in batches:
             for part in run.parts(pa.Table.from_batches([batch]), first):
                 yield RequestBatch(sample_numbers(part, run.times), part.prompts, part.labels, part.turns, "own")
             first += batch.num_rows

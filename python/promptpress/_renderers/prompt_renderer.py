@@ -54,7 +54,7 @@ class PromptRenderer(TableRenderer[Engine]):
             spans: As in `render`.
             errors: As in `render`.
             tokenize: A tokenizer, for columns of tokens in the place of the prompts, as `tokenize` gives them; or a
-                dict of it (`"tokenizer"`) and other arguments of `tokenize`.
+                dict of it (`"tokenizer"`) and other arguments of `tokenize`; `{}` is for `Renderer(tokenizer=)`.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.
@@ -83,7 +83,7 @@ class PromptRenderer(TableRenderer[Engine]):
     def tokenize(
         self,
         samples: TableLike,
-        tokenizer: object,
+        tokenizer: object = None,
         *,
         mask: Mask | None = None,
         labels: bool = False,
@@ -107,7 +107,8 @@ class PromptRenderer(TableRenderer[Engine]):
         Args:
             samples: As in `render`.
             tokenizer: A `tokenizer.json`, a folder that holds one, the name of a model in the local Hugging Face cache,
-                a `tokenizers.Tokenizer`, or a fast tokenizer of transformers. Nothing is downloaded.
+                a `tokenizers.Tokenizer`, or a fast tokenizer of transformers. Nothing is downloaded. None: that of
+                `Renderer(tokenizer=)`.
             mask: Which tokens are trained: `"generation"`, those of the chat template's `{% generation %}` blocks;
                 `"assistant"`, what assistants say in their messages; `"assistant+end"`, and what ends the turn, up to
                 the first added token; `"assistant+turn"`, and blanks after that. The last three follow from where the

@@ -106,10 +106,11 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         output_column: The short form: the column of the answers. Examples show it; the question doesn't.
         seed: The short form: the seed by which each sample's examples are drawn, as `RandomRetriever` does. None: the
             first rows are the examples of all samples.
-        tokenizer: The model's tokenizer, as in `tokenize`, to fit prompts to `max_seq_len`. Columns `n_shots` (int32)
-            and `truncated` (bool) then say how many examples each prompt has, and whether it doesn't fit even without
-            any, so that the model cuts it.
-        max_seq_len: The most tokens of a prompt. None: that of the inferencer.
+        tokenizer: The model's tokenizer, as in `tokenize`, which takes it where no other is given, as `stream`, `audit`
+            and `stats` do.
+        max_seq_len: The most tokens of a prompt, to which `tokenizer` fits it. None: that of the inferencer, if it has
+            one. Columns `n_shots` (int32) and `truncated` (bool) then say how many examples each prompt has, and
+            whether it doesn't fit even without any, so that the model cuts it.
         fit: The examples that are left out, one after the other, until a prompt fits: `"harness"`, by the rule of the
             harness's inferencer, with its count of tokens; `"last"` and `"first"`, from that end of a sample's
             examples.
@@ -498,7 +499,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             samples: As in `render` or `stream`.
             tokenizer: The model's tokenizer, as in `stats`: its special tokens are looked for in the data, and tokens
                 that hold text of the template and of data in the prompts; tokens can be counted. Needs the extra
-                `promptpress[tokenizer]`.
+                `promptpress[tokenizer]`. None: that of `Renderer(tokenizer=)`, if there is one.
             mask: What is trained, as in `tokenize`: prompts that train nothing, and turns whose end isn't trained.
             limits: How long a prompt may be: `{"bytes": 32000, "tokens": 8192}`, both or one.
             allow: Codes of findings that are known, and left out.

@@ -17,6 +17,7 @@ from promptpress._engine.shot_fit import SHOT_COLUMNS, ShotFit, harness_limit, s
 from promptpress._errors.errors import template_error
 from promptpress._errors.remedies import of_examples
 from promptpress._io.as_table import as_table
+from promptpress._io.tokenizer import load_tokenizer
 from promptpress.typing import ChatTemplateLike, TableLike, Tokens
 
 __all__ = ["engine_of_arguments"]
@@ -42,7 +43,7 @@ def engine_of_arguments(
         examples: The examples.
         chat_template: The chat template that makes texts of the messages.
         tokens: Texts of token ids.
-        tokenizer: The tokenizer that counts the tokens of a budget; None: there is no budget.
+        tokenizer: The tokenizer that counts the tokens of a budget, and that tokens are of; None: there is no budget.
         budget: The other arguments of a budget.
 
     Raises:
@@ -84,24 +85,25 @@ def engine_of_arguments(
     engine = ConfiguredEngine(Configuration(settings, table, tokens), chat)
     if engine.core.labels is not None or engine.core.label_column is not None:
         engine.refuse_chat("ppl")
-    engine.fit = _shot_fit(engine, tokenizer, budget, shot_names)
+    engine.tokenizer = None if tokenizer is None else load_tokenizer(tokenizer)
+    engine.fit = _shot_fit(engine, budget, shot_names)
     return engine
 
 
-def _shot_fit(
-    engine: ConfiguredEngine, tokenizer: object, budget: Mapping[str, Any], names: Mapping[str, str]
-) -> ShotFit | None:
+def _shot_fit(engine: ConfiguredEngine, budget: Mapping[str, Any], names: Mapping[str, str]) -> ShotFit | None:
     """Return the budget that is asked for, or None."""
-    if tokenizer is None:
-        for name, value in budget.items():
-            if value != _NO_BUDGET[name]:
-                message = (
-                    f"{name}= counts tokens, and no tokenizer is given; give the model's tokenizer.json or its folder"
-                )
-                raise template_error("missing_key", "tokenizer", message)
+    given = [name for name, value in budget.items() if value != _NO_BUDGET[name]]
+    if engine.tokenizer is None:
+        if given:
+            message = (
+                f"{given[0]}= counts tokens, and no tokenizer is given; give the model's tokenizer.json or its folder"
+            )
+            raise template_error("missing_key", "tokenizer", message)
         return None
     most = budget["max_seq_len"]
     most = harness_limit(engine.settings) if most is None else most
+    if most is None and not given and not names:
+        return None  # the tokenizer is for tokenize alone
     if most is None:
         message = "a tokenizer fits prompts to a number of tokens, and none is given"
         raise template_error("missing_key", "max_seq_len", message)
@@ -110,7 +112,7 @@ def _shot_fit(
         raise template_error("unsupported_mode", "max_seq_len", message)
     from promptpress._tokens.encoder import Encoder  # noqa: PLC0415 - few renderers have a budget
 
-    counter = Encoder.of(tokenizer)
+    counter = Encoder.of(engine.tokenizer)
     is_ppl = engine.core.labels is not None or engine.core.label_column is not None
     arguments = {**budget, "max_seq_len": most}
     return shot_fit_of(counter, engine.settings, names=names, is_ppl=is_ppl, **arguments)

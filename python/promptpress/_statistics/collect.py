@@ -73,7 +73,8 @@ def stats(
         samples: The samples for the renderer, as in `Renderer.render` or `Renderer.stream`.
         tokenizer: Count tokens too: the file of a Hugging Face tokenizer (`tokenizer.json`), a folder that holds one,
             the name of a model in the local Hugging Face cache, or a `tokenizers.Tokenizer`. Needs the extra
-            `promptpress[tokenizer]`. Special tokens that a tokenizer would add aren't counted.
+            `promptpress[tokenizer]`. Special tokens that a tokenizer would add aren't counted. None: the tokenizer of
+            `Renderer(tokenizer=)`, if it has one.
         column: The column of requests in a rendered table; None: `prompt`.
         cache_bytes: Simulate an engine's prefix cache of this size, which forgets the blocks that weren't used for the
             longest time, and say which share of the bytes it finds. With a renderer, the samples are rendered in prefix
@@ -120,6 +121,8 @@ def collected(
     if errors not in ("raise", "skip"):
         message = f"errors: {errors!r} is not one of 'raise', 'skip'"
         raise ValueError(message)
+    if tokenizer is None and isinstance(renderer_or_rendered, TableRenderer):
+        tokenizer = engine_of(renderer_or_rendered).tokenizer
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
     caches = None if cache_bytes is None else PrefixCaches(cache_bytes, cache_block)
     left_out = RowErrors()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice, takewhile
+from itertools import islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from promptpress._jinja.chat.messages import REASONING
+from promptpress._tokens.hidden_turns import ASSISTANTS
 from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.marks import MARKS
@@ -20,10 +21,8 @@ Span = tuple[int, int]
 _OPEN, _CLOSE = MARKS
 _EITHER_MARK = re.compile(f"[{_OPEN}{_CLOSE}]")
 _CONTENT = "content"
-_CALLS = ("tool_calls", "function_call")
 _BEGIN = "role.begin"
 _KEYS = re.compile(r"[^.\[\]]+")
-_ROLES = ("assistant", "BOT")
 _TAG_BEFORE = re.compile(r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*$")
 _TAG_AFTER = re.compile(r"\s*(?:</[^<>\s]+>|\[/[^\[\]\s]+\])")
 
@@ -77,6 +76,8 @@ class _Piece(NamedTuple):
         is_said: True if an assistant says it.
         is_reasoning: True if it is an assistant's reasoning.
         is_frame: True if it is the template's own.
+        begins_turn: True if it is what a meta template writes before a role's text.
+        is_of_assistant: True if its role is an assistant's.
 
     """
 
@@ -88,7 +89,8 @@ class _Piece(NamedTuple):
     is_said: bool
     is_reasoning: bool
     is_frame: bool
-    begins_turn: bool
+    begins_turn: bool = False
+    is_of_assistant: bool = False
 
 
 class _Turn(NamedTuple):
@@ -105,6 +107,8 @@ def assistant_spans(
     settings: TokenSettings,
     added: Collection[str],
     messages: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    hidden: Mapping[int, Span] | None = None,
 ) -> list[Span]:
     """Return the stretches that assistants say, and what ends their turns where that is asked for.
 
@@ -114,15 +118,17 @@ def assistant_spans(
         settings: What is trained.
         added: The tokenizer's added tokens, as texts.
         messages: The conversation as the template sees it; None if a configuration made the prompt.
+        hidden: The stretches of messages that the origins don't show, keyed by the messages' numbers.
 
     Raises:
-        UnknownOriginError: If the origin of a stretch isn't known, or a message calls tools.
+        UnknownOriginError: If the origin of a stretch isn't known.
 
     """
-    for number, message in enumerate(messages or ()):
-        if message.get("role") in _ROLES and any(message.get(key) for key in _CALLS):
-            raise UnknownOriginError(f"message {number} calls tools, and which of the text is the call isn't known")
     pieces = [_piece(text, span, messages) for span in spans]
+    if messages is None:
+        pieces = _with_empty_turns(pieces)
+    for message, (start, end) in (hidden or {}).items():
+        pieces = _with_spoken(pieces, start, end, message)
     turns: list[_Turn] = []
     for number, piece in enumerate(pieces):
         if not piece.is_said or (piece.is_reasoning and not settings.reasoning):
@@ -137,7 +143,7 @@ def assistant_spans(
         turn.spans.append((turn.spans[-1][1] if _belongs(text, pieces, turn, number) else start, end))
         turn.numbers.append(number)
     if settings.last_turn and messages is not None:
-        last = [number for number, message in enumerate(messages) if message.get("role") in _ROLES][-1:]
+        last = [number for number, message in enumerate(messages) if message.get("role") in ASSISTANTS][-1:]
         turns = [turn for turn in turns if turn.message in last]
     elif settings.last_turn:
         turns = turns[-1:]
@@ -157,7 +163,7 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
     is_frame = source in FRAMES or path == "role"
     keys = _KEYS.findall(path or "")
     is_reasoning = any(key in REASONING for key in keys)
-    is_said = not is_frame and span.get("role") in _ROLES and (not keys or keys[0] == _CONTENT or is_reasoning)
+    is_said = not is_frame and span.get("role") in ASSISTANTS and (not keys or keys[0] == _CONTENT or is_reasoning)
     value = None
     if is_said and path is not None and messages is not None and message is not None:
         value = _value(messages[message], keys)
@@ -175,7 +181,43 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
         is_said and is_reasoning,
         is_frame,
         source == _BEGIN,
+        span.get("role") in ASSISTANTS,
     )
+
+
+def _spoken(start: int, end: int, message: int | None) -> _Piece:
+    return _Piece(start, end, message, _CONTENT, None, is_said=True, is_reasoning=False, is_frame=False)
+
+
+def _with_empty_turns(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Return the pieces of a configuration's prompt with an empty one for each role that begins and says nothing."""
+    out: list[_Piece] = []
+    for piece, after in zip_longest(pieces, pieces[1:]):
+        out.append(piece)
+        # At the end of a prompt the model is to speak.
+        if piece.begins_turn and piece.is_of_assistant and after is not None and not after.is_said:
+            out.append(_spoken(piece.end, piece.end, None))
+    return out
+
+
+def _with_spoken(pieces: Sequence[_Piece], start: int, end: int, message: int) -> list[_Piece]:
+    """Return the pieces with one for what an assistant says, in the place of what the origins know of it.
+
+    Raises:
+        UnknownOriginError: If it holds something of another message.
+
+    """
+    before: list[_Piece] = []
+    after: list[_Piece] = []
+    for piece in pieces:
+        is_outside = piece.end <= start or piece.start >= end
+        if not is_outside and not piece.is_frame and piece.message != message:
+            raise UnknownOriginError(f"text of another message stands within what message {message} says")
+        if piece.start < start:
+            before.append(piece._replace(end=min(piece.end, start)))
+        if piece.end > end:
+            after.append(piece._replace(start=max(piece.start, end)))
+    return [*before, _spoken(start, end, message), *after]
 
 
 def _value(message: Any, keys: Sequence[str]) -> str:

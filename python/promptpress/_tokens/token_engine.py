@@ -23,6 +23,7 @@ from promptpress._engine.table_renderer import TableRenderer
 from promptpress._errors.errors import PromptWarning, render_error, row_error_text, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._tokens.encoder import Encoder
+from promptpress._tokens.hidden_turns import calls_tools, hidden_turns, marked_conversation, place_of_turn
 from promptpress._tokens.masks import assistant_spans, generation_spans
 from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
@@ -31,6 +32,9 @@ from promptpress._utils.counted import counted
 from promptpress._utils.encoded_requests import EncodedRequests
 
 __all__ = ["TokenEngine", "TokenRenderer", "token_engine"]
+
+_Turns = tuple[list[dict[str, Any]] | None, dict[int, tuple[int, int]]]
+"""The messages of a request, and the places of those that its origins don't show, keyed by the messages' numbers."""
 
 _ROWS = 4096
 """Samples that are rendered and encoded together, so that memory doesn't grow with the table."""
@@ -219,9 +223,14 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
             hint = did_you_mean(str(name), names)
             message = f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}"
             raise TypeError(message)
-    if "tokenizer" not in arguments:
-        raise TypeError('tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer')
-    tokenizer = arguments.pop("tokenizer")
+    tokenizer = arguments.pop("tokenizer", None)
+    tokenizer = inner.tokenizer if tokenizer is None else tokenizer
+    if tokenizer is None:
+        message = (
+            'tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer; Renderer(tokenizer=) has '
+            "one for all calls"
+        )
+        raise TypeError(message)
     return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
 
 
@@ -296,12 +305,19 @@ class _TokenRun(Run):
             messages = self._engine.inner.conversations(rows) if has_assistants else None
             if self._marked is None:
                 for part in parts:
-                    yield self._encoded(part, None, messages and messages[part.start - first - start :])
+                    begin = part.start - first - start
+                    yield self._encoded(part, None, messages and messages[begin:], rows.slice(begin))
                 continue
             for part, marked in zip(parts, self._marked.parts(rows, first + start, single=single), strict=True):
-                yield self._encoded(part, marked.prompts.to_pylist(), None)
+                yield self._encoded(part, marked.prompts.to_pylist(), None, rows)
 
-    def _encoded(self, part: RenderedRows | Part, marked: list[str | None] | None, messages: list[Any] | None) -> Part:
+    def _encoded(
+        self,
+        part: RenderedRows | Part,
+        marked: list[str | None] | None,
+        messages: list[Any] | None,
+        samples: pa.Table,
+    ) -> Part:
         settings, encoder = self._engine.settings, self._engine.encoder
         prompts: pa.Array = part.prompts
         special = settings.add_special_tokens
@@ -320,7 +336,9 @@ class _TokenRun(Run):
         self.reason = encoded.reason or self.reason
         trained = None
         if settings.mask is not None:
-            trained = self._trained(prompts.to_pylist(), marked, spans, messages, errors)
+            texts = prompts.to_pylist()
+            turns = None if messages is None else self._turns(texts, spans or [], messages, samples, errors)
+            trained = self._trained(texts, marked, spans, turns, errors)
         columns = encoded.rows.columns(
             trained, settings.labels, settings.max_tokens, settings.truncation, sorted(errors)
         )
@@ -332,24 +350,70 @@ class _TokenRun(Run):
             raise render_error(error.code, error.message, number) from None
         self.requests += len(prompts) - columns.n_tokens.null_count
         self.untrained += columns.untrained
-        texts = {row: row_error_text(error) for row, error in errors.items()}
+        error_texts = {row: row_error_text(error) for row, error in errors.items()}
         return Part(
             part.start,
             part.rows,
             None,
-            _with_errors(part.errors, len(prompts), texts) if self._collects_errors else None,
+            _with_errors(part.errors, len(prompts), error_texts) if self._collects_errors else None,
             labels=part.labels,
             turns=part.turns,
             samples=part.samples,
             more=[*(getattr(columns, name) for name in settings.columns), *self._engine.shot_columns(part)],
         )
 
+    def _turns(
+        self,
+        texts: list[str | None],
+        spans: list[Any],
+        messages: list[Any],
+        samples: pa.Table,
+        errors: dict[int, RenderError],
+    ) -> list[_Turns]:
+        """Return the messages of each request, with the places of those that its origins don't show.
+
+        Requests of which a place isn't known get an error.
+        """
+        out: list[_Turns] = [(of_row, {}) for of_row in messages[: len(texts)]]
+        wanted = [
+            (row, number)
+            for row, (of_row, _) in enumerate(out)
+            if texts[row] is not None and of_row is not None
+            for number in hidden_turns(of_row, spans[row], self._engine.settings)
+        ]
+        unknown: dict[tuple[int, int], RenderError] = {}
+        marked = self._texts_of(samples, wanted, [marked_conversation(messages[row], n) for row, n in wanted])
+        for (row, number), text in zip(wanted, marked, strict=True):
+            try:
+                stretch = place_of_turn(texts[row] or "", text, number, messages[row][number])
+            except UnknownOriginError as error:
+                unknown[row, number] = self._without_mask(error)
+            else:
+                if stretch is not None:
+                    out[row][1][number] = stretch
+        # A message that a template leaves out, because it is empty, has no turn.
+        shorter = [[*messages[row][:number], *messages[row][number + 1 :]] for row, number in unknown]
+        for (row, number), text in zip(unknown, self._texts_of(samples, list(unknown), shorter), strict=True):
+            if text != texts[row] or calls_tools(messages[row][number]):
+                errors.setdefault(row, unknown[row, number])
+        return out
+
+    def _texts_of(
+        self, samples: pa.Table, requests: list[tuple[int, int]], conversations: list[list[dict[str, Any]]]
+    ) -> list[str | None]:
+        """Return the texts of requests with other conversations."""
+        return self._engine.inner.texts_of(samples, [row for row, _ in requests], conversations) if requests else []
+
+    def _without_mask(self, error: UnknownOriginError) -> RenderError:
+        message = f'{error}; mask="{self._engine.settings.mask}" can\'t be made'
+        return render_error("unknown_origin", message)
+
     def _trained(
         self,
         prompts: list[str | None],
         marked: list[str | None] | None,
         spans: list[Any] | None,
-        messages: list[Any] | None,
+        turns: list[_Turns] | None,
         errors: dict[int, RenderError],
     ) -> pa.Array:
         """Return the stretches of each prompt that are trained. Prompts of which that isn't known get an error."""
@@ -361,14 +425,15 @@ class _TokenRun(Run):
                     if marked is not None:
                         trained = generation_spans(marked[row] or "", text)
                     else:
-                        of_messages = None if messages is None else messages[row]
+                        of_messages, hidden = (None, None) if turns is None else turns[row]
                         of_row = spans[row] if spans else ()
-                        trained = assistant_spans(text.encode(), of_row, settings, self._engine.added, of_messages)
+                        trained = assistant_spans(
+                            text.encode(), of_row, settings, self._engine.added, of_messages, hidden=hidden
+                        )
                     starts.extend(start for start, _ in trained)
                     stops.extend(stop for _, stop in trained)
                 except UnknownOriginError as error:
-                    message = f'{error}; mask="{settings.mask}" can\'t be made'
-                    errors[row] = render_error("unknown_origin", message)
+                    errors[row] = self._without_mask(error)
             ends.append(len(starts))
         numbers = [
             pa.Array.from_buffers(pa.int64(), len(of_row), [None, pa.py_buffer(of_row)]) for of_row in (starts, stops)

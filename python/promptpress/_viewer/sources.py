@@ -85,6 +85,9 @@ class StoredPrompts(RendererSource):
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
         """Yield the requests of the samples from `start` up to `stop`."""
         table = self._with_examples(self._store.rows(start, stop), start)
+        if self.engine.fit is not None:
+            yield from self._fitted_requests(self._row_engine, table.combine_chunks().to_batches(), start)
+            return
         core_table, python_text = for_core(table)
         labels = self.labels
         try:

@@ -12,9 +12,6 @@ from promptpress._audit.subject import Subject
 
 __all__ = ["TokenBorders"]
 
-_MAX_ROWS = 1000
-"""So many rows are looked at where no mask has all of them encoded: most templates do it in many rows or in none."""
-
 
 class TokenBorders(Check):
     """Tokens across the borders of data."""
@@ -26,7 +23,6 @@ class TokenBorders(Check):
         self._tokens = tokens
         self._rows = Rows()
         self._token = ""
-        self._is_partial = False
 
     @classmethod
     def applies_to(cls, subject: Subject) -> bool:
@@ -35,13 +31,7 @@ class TokenBorders(Check):
 
     def add(self, batch: Batch) -> None:
         """Look at the tokens at the borders of data."""
-        samples = batch.samples
-        if self._subject.mask is None:
-            samples = samples.slice(0, max(_MAX_ROWS - batch.first, 0))
-            self._is_partial = self._is_partial or samples.num_rows < batch.samples.num_rows
-            if not samples.num_rows:
-                return
-        requests, _ = self._tokens.of(samples, batch.first)
+        requests, _ = self._tokens.of(batch.samples, batch.first)
         tokens: dict[int, tuple[int, int]] = {}
         for request in requests:
             if request.sample in tokens:
@@ -62,5 +52,4 @@ class TokenBorders(Check):
     def findings(self) -> Iterator[Finding]:
         if self._rows:
             message = f"a token holds text of the template and of data; in the first row {self._token!r}"
-            message += f" (of {_MAX_ROWS:,} rows; mask= looks at all)" if self._is_partial else ""
             yield finding_of("straddling_token", message, self._rows)

@@ -51,7 +51,7 @@ def _add_options(parser: ArgumentParser) -> None:
     errors = "a row that can't be rendered ends the run (raise, default), or is a finding and in no other check (skip)"
     checks.add_argument("--errors", choices=("raise", "skip"), help=errors)
     add_prompt_options(checks)
-    add_budget(parser)
+    add_budget(parser, tokenizer=None)
     add_rows(parser.add_argument_group(ROWS))
 
     out = parser.add_argument_group("output")

@@ -8,6 +8,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.shell.option_values import natural
 from promptpress._cli.shell.options import (
     OVERRIDES,
+    add_budget,
     add_data,
     add_model,
     add_prompt_options,
@@ -39,6 +40,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_model(parser)
     add_data(parser, required=False)
     add_prompt_options(parser.add_argument_group(OVERRIDES))
+    add_budget(parser)
     add_second_side(parser.add_argument_group("the same options for B; default: as for A"))
 
     display = parser.add_argument_group("display")

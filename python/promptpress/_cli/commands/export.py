@@ -12,6 +12,7 @@ from promptpress._cli.shell.options import (
     OVERRIDES,
     ROWS,
     OptionGroup,
+    add_budget,
     add_config,
     add_data,
     add_progress,
@@ -50,6 +51,10 @@ def _add_options(parser: ArgumentParser) -> None:
     prompts = parser.add_argument_group(OVERRIDES)
     add_prompt_options(prompts)
     add_shared(prompts, "--prompt-column", "--keep", "--order")
+    counting = (
+        "encode the prompts of token ids, or count tokens for the budget: a tokenizer.json, its folder, or a model"
+    )
+    add_budget(parser, tokenizer=counting)
     add_rows(parser.add_argument_group(ROWS))
 
     add = parser.add_argument_group("requests (openai-batch, vllm-batch, litellm-batch)").add_argument

@@ -8,6 +8,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.shell.options import (
     EXAMPLES,
     OVERRIDES,
+    add_budget,
     add_config,
     add_files,
     add_prompt_options,
@@ -30,6 +31,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_jinja(parser)
     add_files(parser, "--examples", help=EXAMPLES)
     add_prompt_options(parser.add_argument_group(OVERRIDES))
+    add_budget(parser)
     how = parser.add_argument_group("execution")
     add_shared(how, "--json")
     add_shared(how, "--data-format", help="the format of --examples; default: by suffix")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from promptpress._cli.commands.command import EXIT_CODES, Command
-from promptpress._cli.shell.options import add_data, add_files, add_model, add_prompt_options, add_shared
+from promptpress._cli.shell.options import add_budget, add_data, add_files, add_model, add_prompt_options, add_shared
 
 _DESCRIPTION = """\
 Join the results of batches to the rows of their requests by custom_id, in the order of the rows.
@@ -39,6 +39,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_model(parser)
     add_shared(again, "--keep", help="columns to keep (all)")
     add_prompt_options(again)
+    add_budget(parser)
     add_shared(again, "--limit")
 
     how = parser.add_argument_group("execution")

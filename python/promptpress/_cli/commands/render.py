@@ -77,7 +77,6 @@ def _add_options(parser: ArgumentParser) -> None:
     prompts.add_argument("--shared", action="store_true", default=None, help=shared)
     hashes = "add a last column, hash: the first 16 bytes of each prompt's BLAKE3"
     prompts.add_argument("--hashes", action="store_true", default=None, help=hashes)
-    add_shared(prompts, "--tokenizer", help="count tokens for the budget with a tokenizer.json, its folder, or a model")
     add_budget(parser)
     add_rows(parser.add_argument_group(ROWS), seed=False)
 

@@ -40,7 +40,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_shared(display, "--tokenizer", "--color")
 
     add_prompt_options(parser.add_argument_group(OVERRIDES))
-    add_budget(parser)
+    add_budget(parser, tokenizer=None)
     data = parser.add_argument_group("data and execution")
     add_shared(data, "--data-format", "--prompt-column", "--threads", "--quiet", "--traceback")
     parser.set_defaults(strict=False)

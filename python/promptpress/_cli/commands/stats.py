@@ -39,7 +39,7 @@ def _add_options(parser: ArgumentParser) -> None:
     block = "bytes of a block of that cache (64, which are about 16 tokens)"
     measures.add_argument("--cache-block", type=size, metavar="N", help=block)
     add_prompt_options(measures)
-    add_budget(parser)
+    add_budget(parser, tokenizer=None)
     add_rows(parser.add_argument_group(ROWS))
 
     how = parser.add_argument_group("execution")

@@ -43,7 +43,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_shared(prompts, "--keep")
     add_prompt_options(prompts)
     prompts.add_argument("--index", metavar="NAME", help="add a first column: the sample's number, from 0")
-    add_budget(parser)
+    add_budget(parser, tokenizer=None)
     add_rows(parser.add_argument_group(ROWS))
     add_execution(parser)
 

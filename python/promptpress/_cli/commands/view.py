@@ -8,6 +8,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.shell.option_values import natural, naturals
 from promptpress._cli.shell.options import (
     ROWS,
+    add_budget,
     add_data,
     add_files,
     add_prompt_options,
@@ -44,6 +45,7 @@ def _add_options(parser: ArgumentParser) -> None:
     first.add_argument("--model-abbr", metavar="NAME", help="the model's abbr")
     add_data(parser, required=False)
     add_prompt_options(parser.add_argument_group("the first prompts (these options override the configuration)"))
+    add_budget(parser)
     page = parser.add_argument_group("the page")
     page.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
     page.add_argument("--port", type=natural, default=0, metavar="N", help="default: any free port")

@@ -18,6 +18,8 @@ OVERRIDES = "prompts (these options override the configuration)"
 """The title of the group that `add_prompt_options` fills."""
 
 
+_COUNTING = "count tokens for the budget with a tokenizer.json, its folder, or a model in the local cache"
+
 BUDGET_OPTIONS = ("max_seq_len", "fit", "reserve", "fit_labels")
 """Options of `add_budget`, by their attributes, which are arguments of `Renderer` too."""
 
@@ -145,9 +147,18 @@ def add_prompt_options(parser: OptionGroup) -> None:
     add("--limits", type=limits, metavar="A=N,B=N", help="upper limits: prompt_bytes=4000000, labels=10")
 
 
-def add_budget(parser: OptionParser) -> None:
-    """Add the options of a budget of tokens; `--tokenizer` is an option of its own."""
-    add = parser.add_argument_group("a budget of tokens, which --tokenizer counts").add_argument
+def add_budget(parser: OptionParser, *, tokenizer: str | None = _COUNTING) -> None:
+    """Add the options of a budget of tokens.
+
+    Args:
+        parser: The command's parser.
+        tokenizer: The help of `--tokenizer`; None if the command has that option already.
+
+    """
+    group = parser.add_argument_group("a budget of tokens, which --tokenizer counts")
+    if tokenizer is not None:
+        add_shared(group, "--tokenizer", help=tokenizer)
+    add = group.add_argument
     most = "leave out examples until a prompt has at most N tokens; default: the configuration's max_seq_len"
     add("--max-seq-len", type=natural, metavar="N", help=most)
     rule = "the examples that are left out: by the harness's rule (harness, default), or from that end of the examples"

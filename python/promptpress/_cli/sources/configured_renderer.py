@@ -51,8 +51,6 @@ def renderer_of(
     options |= _budget(arguments)
     try:
         settings = arguments_of(selection, model, options)
-        if "tokenizer" in settings and not _is_fitted(settings):
-            del settings["tokenizer"]  # it only counts tokens
         return promptpress.Renderer(**settings)
     except promptpress.TemplateError as error:
         usage = in_options_of_template(error) if arguments.config == TEMPLATE else None
@@ -85,13 +83,6 @@ def _budget(arguments: Namespace) -> dict[str, Any]:
         return {}
     # A command without these options only counts.
     return {**options, "tokenizer": token_counter(tokenizer)} if hasattr(arguments, "max_seq_len") else {}
-
-
-def _is_fitted(settings: Mapping[str, Any]) -> bool:
-    """Return true if arguments of `Renderer` say to how many tokens prompts are fitted, or otherwise ask for that."""
-    inferencer = settings.get("inferencer")
-    of_inferencer = inferencer.get("max_seq_len") if isinstance(inferencer, Mapping) else None
-    return of_inferencer is not None or any(settings.get(name) is not None for name in BUDGET_OPTIONS)
 
 
 def configuration(

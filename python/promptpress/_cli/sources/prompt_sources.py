@@ -10,7 +10,7 @@ import pyarrow as pa
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._arrow.python_rows import AsTexts
-from promptpress._cli.shell.options import BUDGET_OPTIONS, option_name
+from promptpress._cli.shell.options import option_name
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_options import has_jinja_source
 from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
@@ -76,8 +76,9 @@ def refuse_prompts(arguments: Namespace) -> None:
 def refuse_rendering(arguments: Namespace) -> None:
     """Refuse options that decide how prompts are rendered if the file already holds prompts."""
     given = ["--data"] if arguments.data else []
-    given += [action.option_strings[-1] for action in prompt_options() if getattr(arguments, action.dest, None)]
-    given += [option_name(name) for name in BUDGET_OPTIONS if getattr(arguments, name, None) is not None]
+    # A tokenizer may count the tokens of prompts that are there already.
+    options = [action for action in prompt_options() if action.dest != "tokenizer"]
+    given += [action.option_strings[-1] for action in options if getattr(arguments, action.dest, None) is not None]
     if given:
         raise UsageError(f"{arguments.config}: holds prompts, so {given[0]} has nothing to add")
 

@@ -6,7 +6,7 @@ import argparse
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from promptpress._cli.shell.options import add_config, add_prompt_options
+from promptpress._cli.shell.options import add_budget, add_config, add_prompt_options
 from promptpress._cli.sources.jinja_options import CONFIGURATION_OPTIONS, JINJA_OPTIONS, add_jinja
 
 _SUFFIX = "-b"
@@ -36,6 +36,7 @@ def _added_options() -> list[tuple[argparse.Action, dict[str, Any]]]:
     add_config(options)
     add_jinja(options)
     add_prompt_options(options)
+    add_budget(options)
     options.add_argument("--examples", metavar="FILE", nargs="+", action="extend", help="the rows of examples")
     return options.added
 

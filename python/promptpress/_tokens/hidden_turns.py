@@ -1,0 +1,106 @@
+"""Turns of assistants that the origins of a text don't show: calls of tools, and empty contents.
+
+Such a turn is found by a second rendering, in which the message has a mark in the place of its content and calls. What
+stands before the mark and after it has to be what stands around the turn, or the place isn't known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from promptpress._tokens.origins import FRAMES, UnknownOriginError
+from promptpress._tokens.settings import TokenSettings
+from promptpress._utils.marks import MARKS
+
+__all__ = ["ASSISTANTS", "calls_tools", "hidden_turns", "marked_conversation", "place_of_turn"]
+
+ASSISTANTS = ("assistant", "BOT")
+"""The roles of assistants."""
+
+_CALLS = ("tool_calls", "function_call")
+_MARK = MARKS[0]
+_CONTENT = "content"
+
+
+def calls_tools(message: Mapping[str, Any]) -> bool:
+    """Return true if an assistant's message calls tools.
+
+    >>> calls_tools({"role": "assistant", "tool_calls": [{}]}), calls_tools({"role": "assistant", "tool_calls": []})
+    (True, False)
+
+    """
+    return message.get("role") in ASSISTANTS and any(message.get(key) for key in _CALLS)
+
+
+def hidden_turns(
+    messages: Sequence[Mapping[str, Any]], spans: Sequence[Mapping[str, Any]], settings: TokenSettings
+) -> list[int]:
+    """Return the numbers of the messages whose turns have to be found by a mark.
+
+    Args:
+        messages: The conversation as the template sees it.
+        spans: The origins of the prompt's bytes, in detail.
+        settings: What is trained. Of an empty message, only what ends its turn.
+
+    """
+    visible = {
+        span["message"]
+        for span in spans
+        if span["source"] not in FRAMES and (span["path"] or "").startswith(_CONTENT) and span["start"] < span["end"]
+    }
+    ends = settings.mask != "assistant"
+    return [
+        number
+        for number, message in enumerate(messages)
+        if calls_tools(message) or (ends and message.get("role") in ASSISTANTS and number not in visible)
+    ]
+
+
+def marked_conversation(messages: Sequence[Mapping[str, Any]], number: int) -> list[dict[str, Any]]:
+    r"""Return a conversation in which a mark is all that a message says.
+
+    Args:
+        messages: The conversation.
+        number: The number of the message.
+
+    >>> marked_conversation([{"role": "assistant", "content": "", "tool_calls": [{}]}], 0)
+    [{'role': 'assistant', 'content': '\ufdd0'}]
+
+    """
+    changed = [dict(message) for message in messages]
+    content: Any = _MARK
+    if changed[number].get(_CONTENT) and isinstance(changed[number][_CONTENT], list):
+        content = [{"type": "text", "text": _MARK}]
+    changed[number] = {key: value for key, value in changed[number].items() if key not in _CALLS} | {_CONTENT: content}
+    return changed
+
+
+def place_of_turn(text: str, marked: str | None, number: int, message: Mapping[str, Any]) -> tuple[int, int] | None:
+    r"""Return the first byte of what an assistant says, and the byte after it; None if the prompt doesn't show it.
+
+    Args:
+        text: The prompt.
+        marked: The prompt of the marked conversation; None if there is none.
+        number: The number of the message.
+        message: The message.
+
+    Raises:
+        UnknownOriginError: If the place isn't known.
+
+    >>> place_of_turn("<a>f()</a>\n", "<a>\ufdd0</a>\n", 0, {"role": "assistant", "tool_calls": [{}]})
+    (3, 6)
+
+    """
+    what = "calls tools" if calls_tools(message) else "is empty"
+    before, mark, after = (marked or "").partition(_MARK)
+    if marked is not None and not mark and what == "is empty":
+        return None
+    is_around = text.startswith(before) and text.endswith(after) and len(before) + len(after) <= len(text)
+    if not mark or _MARK in after or _MARK in text or not is_around:
+        raise UnknownOriginError(
+            f"message {number} {what}, and the template writes other text around such a message than around a plain "
+            "one, so its place isn't known"
+        )
+    start = len(before.encode())
+    return start, start + len(text[len(before) : len(text) - len(after)].encode())
