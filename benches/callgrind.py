@@ -78,11 +78,11 @@ def start(folder: Path, packages: Path, script: Path, *arguments: str) -> subpro
 
 def counts(folder: Path) -> dict[str, int]:
     """Return the numbers of a process that has ended, by the names that `Counter.count` was given."""
-    found = {}
+    totals = {}
     for file in folder.glob("dump*"):
         text = file.read_text(errors="replace")
         name = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.MULTILINE)
         total = re.search(r"^totals: (\d+)", text, re.MULTILINE)
         if name and total:
-            found[name.group(1)] = int(total.group(1))
-    return found
+            totals[name.group(1)] = int(total.group(1))
+    return totals

@@ -46,12 +46,12 @@ def circumstances(core: Path) -> dict[str, str]:
     }
 
 
-def differences(kept: dict[str, str], found: dict[str, str]) -> list[str]:
+def differences(kept: dict[str, str], current: dict[str, str]) -> list[str]:
     """Return a reason for each of the circumstances that isn't the kept one."""
     return [
-        f"{name} is {found.get(name, 'absent')}, and the kept figures are of {kept.get(name, 'none')}"
-        for name in {**kept, **found}
-        if kept.get(name) != found.get(name)
+        f"{name} is {current.get(name, 'absent')}, and the kept figures are of {kept.get(name, 'none')}"
+        for name in {**kept, **current}
+        if kept.get(name) != current.get(name)
     ]
 
 
@@ -91,19 +91,19 @@ class Comparison:
         return "\n".join([line for part in parts for line in part] + [*self.unmatched, last])
 
 
-def compare(kept: dict[str, float], found: dict[str, float]) -> Comparison:
+def compare(kept: dict[str, float], counted: dict[str, float]) -> Comparison:
     """Compare the instructions a row of workloads, by the workloads' names."""
-    ratios = {name: found[name] / kept[name] for name in kept if name in found}
+    ratios = {name: counted[name] / kept[name] for name in kept if name in counted}
 
     def lines(are: Callable[[float], bool]) -> list[str]:
         chosen = sorted((name for name in ratios if are(ratios[name])), key=lambda name: -ratios[name])
-        return [f"{name:22}{kept[name]:12,.1f}{found[name]:12,.1f}{ratios[name]:8.3f}" for name in chosen]
+        return [f"{name:22}{kept[name]:12,.1f}{counted[name]:12,.1f}{ratios[name]:8.3f}" for name in chosen]
 
     return Comparison(
         lines(lambda ratio: ratio > 1 + TOLERANCE),
         lines(lambda ratio: ratio < 1 - TOLERANCE),
-        [f"{name}: no figure is kept; --write keeps one" for name in found if name not in kept]
-        + [f"{name}: a figure is kept, and there is no such workload" for name in kept if name not in found],
+        [f"{name}: no figure is kept; --write keeps one" for name in counted if name not in kept]
+        + [f"{name}: a figure is kept, and there is no such workload" for name in kept if name not in counted],
         len(ratios),
     )
 

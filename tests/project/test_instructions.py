@@ -22,36 +22,36 @@ def kept_counts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_what_is_within_the_tolerance_passes(kept_counts: ModuleType) -> None:
-    found = kept_counts.compare(KEPT, {"zero": 102.9, "five": 1941.0})
-    assert found.passes
-    assert found.text() == "2 compared, 0 worse, 0 better"
+    comparison = kept_counts.compare(KEPT, {"zero": 102.9, "five": 1941.0})
+    assert comparison.passes
+    assert comparison.text() == "2 compared, 0 worse, 0 better"
 
 
 def test_what_takes_more_fails_with_its_figures(kept_counts: ModuleType) -> None:
-    found = kept_counts.compare(KEPT, {"zero": 103.2, "five": 2500.0})
-    assert not found.passes
-    lines = [line.split() for line in found.text().splitlines()]
+    comparison = kept_counts.compare(KEPT, {"zero": 103.2, "five": 2500.0})
+    assert not comparison.passes
+    lines = [line.split() for line in comparison.text().splitlines()]
     assert lines[1:4] == [
         ["workload", "kept", "found", "ratio"],
         ["five", "2,000.0", "2,500.0", "1.250"],
         ["zero", "100.0", "103.2", "1.032"],
     ]
-    assert found.text().endswith("2 compared, 2 worse, 0 better")
+    assert comparison.text().endswith("2 compared, 2 worse, 0 better")
 
 
 def test_what_takes_less_passes_and_is_to_be_written_again(kept_counts: ModuleType) -> None:
-    found = kept_counts.compare(KEPT, {"zero": 90.0, "five": 2000.0})
-    assert found.passes
-    assert "better; --write keeps the new figures" in found.text()
-    assert "zero" in found.text()
-    assert "five" not in found.text()
+    comparison = kept_counts.compare(KEPT, {"zero": 90.0, "five": 2000.0})
+    assert comparison.passes
+    assert "better; --write keeps the new figures" in comparison.text()
+    assert "zero" in comparison.text()
+    assert "five" not in comparison.text()
 
 
 def test_each_workload_has_a_figure_and_each_figure_a_workload(kept_counts: ModuleType) -> None:
-    found = kept_counts.compare(KEPT, {"zero": 100.0, "seven": 7.0})
-    assert not found.passes
-    assert "seven: no figure is kept" in found.text()
-    assert "five: a figure is kept, and there is no such workload" in found.text()
+    comparison = kept_counts.compare(KEPT, {"zero": 100.0, "seven": 7.0})
+    assert not comparison.passes
+    assert "seven: no figure is kept" in comparison.text()
+    assert "five: a figure is kept, and there is no such workload" in comparison.text()
 
 
 def test_other_versions_are_named(kept_counts: ModuleType) -> None:

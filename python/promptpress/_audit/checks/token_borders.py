@@ -19,6 +19,8 @@ _MAX_ROWS = 1000
 class TokenBorders(Check):
     """Tokens across the borders of data."""
 
+    codes = ("straddling_token",)
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         tokens = subject.tokens
