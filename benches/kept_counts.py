@@ -12,8 +12,8 @@ from typing import Any
 
 FILE = Path(__file__).with_name("instructions.json")
 TOLERANCE = 0.03
-WIDER = {"own-shots": 0.06, "tokens": 0.1}
-"""The tolerances of workloads whose counts differ by 2 to 5 % from process to process, by the seeds of hashes."""
+WIDER = {"hostile": 0.06, "own-shots": 0.06, "tokens": 0.1}
+"""The tolerances of workloads whose counts differ by 2 to 5 % from process to process, however many rows they have."""
 HEAD = f"{'workload':22}{'kept':>12}{'found':>12}{'ratio':>8}"
 
 
