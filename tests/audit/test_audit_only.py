@@ -16,8 +16,8 @@ RENDERERS: list[Any] = [pp.Renderer("Q: {q}"), pp.JinjaTemplate("Q: {{ q }}")]
 
 
 def codes(renderer: Any, **options: Any) -> list[str]:
-    found: list[str] = renderer.audit(SAMPLES, **options)["code"].to_pylist()
-    return found
+    listed: list[str] = renderer.audit(SAMPLES, **options)["code"].to_pylist()
+    return listed
 
 
 def test_every_code_belongs_to_one_check() -> None:
