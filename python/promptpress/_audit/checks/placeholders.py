@@ -65,7 +65,8 @@ class Placeholders(ConfiguredCheck):
             if filled:
                 rows_by_name[name] = concatenated(filled)
             for out, arrays in ((self._idle, idle), (self._unfilled, unfilled)):
-                out[name].add(batch.row_numbers(without(concatenated(arrays), changed)))
+                if arrays:
+                    out[name].add(batch.row_numbers(without(concatenated(arrays), changed)))
         if len(changed):
             self._add_changed(batch, changed, columns, rows_by_name)
 
