@@ -9,6 +9,7 @@ QUICK ?=
 INSTRUCTIONS_ARGS ?=
 INSTALL_TORCH ?= yes
 INSTALL_CHROMIUM ?= yes
+INSTALL_VALGRIND ?= yes
 # Processes that tests run in; PROCESSES=0 runs them in one, for a debugger. Each has tests that follow one another, which
 # share what they prepare, and takes some from the other when it has none left.
 PROCESSES ?= auto
@@ -177,7 +178,13 @@ bench-jinja: $(JINJA)/.built ## Jinja beside jinja2, minijinja, transformers and
 bench-long: $(BENCH)/.built ## a hundred million samples streamed; the next `make bench` puts the figure into its page
 	$(BENCH)/bin/python -m pytest benches --long --benchmark-json=target/bench-long.json
 
-instructions: $(VENV)/.built ## what a sample costs, counted by valgrind (INSTRUCTIONS_ARGS="ppl --against OLD.so" compares)
+# As root on Debian valgrind is installed where there is none.
+instructions: $(VENV)/.built ## what a row costs, counted by valgrind (INSTRUCTIONS_ARGS=--check compares with kept figures)
+	@command -v valgrind >/dev/null \
+	  || { [ -n "$(INSTALL_VALGRIND)" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	          valgrind >/dev/null; } \
+	  || echo "valgrind can't be installed here" >&2
 	$(BIN)/python benches/instructions.py $(INSTRUCTIONS_ARGS)
 
 build: wheel sdist ## both of the next two

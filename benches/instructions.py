@@ -1,34 +1,43 @@
-"""Instructions that a sample costs, counted by valgrind's callgrind on one thread.
+"""Instructions that a row costs, counted by valgrind's callgrind on one thread, for all workloads of the benches.
 
-python benches/instructions.py                                  the core that stands in python/
+python benches/instructions.py [WORKLOADS]                      the core that stands in python/
 python benches/instructions.py --core NEW.so --against OLD.so   two cores, and their ratio
+python benches/instructions.py --check                          beside the kept figures: more than 3 % worse fails
+python benches/instructions.py --write                          figures to keep, into instructions.json
 
 They hardly depend on the machine's load, which times do: a change of one percent shows. What they don't show is memory,
-page faults and how many instructions a cycle takes. Figures of different texts can't be compared; texts.py says which
-there are.
+page faults and how many instructions a cycle takes. Texts are always the generated ones of texts.py, because figures of
+different texts can't be compared.
 
-Python's start, the imports and whatever a render costs once are not counted: each workload is rendered in two
-processes, which differ in nothing but the number of rows; what the one takes more is divided by the rows it has more.
+Python's start, the imports and whatever a call costs once are not counted: after a first call, each workload is called
+with fewer and with more rows, and the difference is divided by the rows that the one has more. Half of the workloads
+are counted in each of two processes, side by side.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import pickle
-import re
+import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from workloads import Workload
+import callgrind
+import kept_counts
 
-WORKLOADS = ["zero", "five-text", "ppl", "five-messages", "turns", "chat", "mixed"]
-FEWER, MORE = 8_192, 24_576  # rows: whole chunks of the row loop, and output that is mapped, not allocated
+if TYPE_CHECKING:
+    from counted import Counted
+
+# Before the texts are made: it is where real ones would be looked for.
+os.environ["PROMPTPRESS_SHARED"] = os.devnull
+
+ROUNDS = 3  # calls of each number of rows: now and then one takes more than it has to, so the least counts
+PROCESSES = 2
 SOURCES = Path(__file__).resolve().parents[1] / "python"
 CORE = "_core.abi3.so"
 
@@ -44,106 +53,123 @@ def packages(core: Path, folder: Path) -> Path:
     return folder
 
 
-def chat() -> Workload:
-    """Return a workload that no peer runs: a chat of list columns in which every turn is a request."""
-    from workloads import CHAT_TEXT, PROBLEM_READER, Workload, conversations
+def count_all(folder: Path) -> None:
+    """The work of a counted process, whose workloads are files in the folder.
 
-    config = {
-        "reader": PROBLEM_READER,
-        "inferencer": {"type": "ChatInferencer", "infer_mode": "every_with_gt"},
-        "meta_template": CHAT_TEXT,
-        "output": "text",
-    }
-    return Workload(id="chat", about="two-turn chats of list columns", config=config, samples=conversations)
-
-
-def write_work(workload_id: str, file: Path) -> None:
-    """All that a counted process needs, so that it makes no samples of its own."""
-    from workloads import BY_ID
-
-    workloads = {**BY_ID, "chat": chat()}
-    if workload_id not in workloads:
-        sys.exit(f"there is no workload {workload_id!r}; there are {', '.join(workloads)}")
-    workload = workloads[workload_id]
-    config = {**workload.config, "examples": workload.examples and workload.examples()}
-    file.write_bytes(pickle.dumps((config, workload.samples(MORE))))
-
-
-def render(file: Path, rows: int) -> None:
-    """The work of a counted process. What only a first render does is done in either of the two."""
+    All of them are prepared and called once before the first is counted: valgrind makes its own copy of all code when
+    counting begins.
+    """
     import promptpress
+    from counted import call_of
 
     promptpress.set_threads(1)
-    config, samples = pickle.loads(file.read_bytes())
-    renderer = promptpress.Renderer(**config)
-    renderer.render(samples)
-    renderer.render(samples.slice(0, rows))
+    gc.disable()
+    calls = {}
+    for file in sorted(folder.glob("*.work")):
+        work = pickle.loads(file.read_bytes())
+        calls[file] = call_of(work)
+        calls[file](work["samples"])
+    counter = callgrind.Counter()
+    with counter.counting():
+        for file, call in calls.items():
+            work = pickle.loads(file.read_bytes())
+            for number in range(ROUNDS):
+                for rows in work["rows"]:
+                    part = work["samples"].slice(0, rows)
+                    counter.count(f"{number} {rows} {work['name']}", lambda: call(part))  # noqa: B023 - called at once
 
 
-def instructions(file: Path, rows: int, packages: Path) -> int:
-    """Return the number of instructions of a whole process."""
-    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    command = [*valgrind, sys.executable, __file__, "--render", str(file), str(rows)]
-    # One seed for the hashes of strings, and no threads of anybody else's.
-    steady = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    environment = {**os.environ, **steady, "PYTHONPATH": str(packages)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    match = re.search(r"Collected *: *(\d+)", done.stderr)
-    if done.returncode or match is None:
-        sys.exit(f"{' '.join(command)}\n{done.stderr}")
-    return int(match.group(1))
+def per_row(workloads: dict[str, Counted], core: Path) -> dict[str, float]:
+    """Return the instructions a row of each workload."""
+    with tempfile.TemporaryDirectory() as name:
+        package = packages(core, Path(name) / "packages")
+        folders = [Path(name) / str(number) for number in range(PROCESSES)]
+        for folder in folders:
+            folder.mkdir()
+        for number, (workload, counted) in enumerate(workloads.items()):
+            file = folders[number % PROCESSES] / f"{number:03}.work"
+            file.write_bytes(pickle.dumps({"name": workload, **counted.as_data()}))
+        running = [callgrind.start(folder, package, Path(__file__), "--count", str(folder)) for folder in folders]
+        for process in running:
+            output = process.communicate()[0]
+            if process.returncode:
+                sys.exit(f"a counted process ended with {process.returncode}:\n{output}")
+        counts = {name: count for folder in folders for name, count in callgrind.counts(folder).items()}
+
+    def least(workload: str, rows: int) -> int:
+        return min(counts[f"{number} {rows} {workload}"] for number in range(ROUNDS))
+
+    return {
+        workload: (least(workload, counted.rows[1]) - least(workload, counted.rows[0]))
+        / (counted.rows[1] - counted.rows[0])
+        for workload, counted in workloads.items()
+    }
 
 
-def per_row(file: Path, packages: Path, runs: int) -> tuple[float, float]:
-    """Instructions a row, and by how much the runs differ, as a part of that.
-
-    Now and then a process takes more than it has to, waiting for a thread; so the least of all runs is taken.
-    """
-    more, fewer = ([instructions(file, rows, packages) for _ in range(runs)] for rows in (MORE, FEWER))
-    least = min(more) - min(fewer)
-    return least / (MORE - FEWER), (max(more) - min(more) + max(fewer) - min(fewer)) / least
-
-
-def column(count_and_spread: tuple[float, float], runs: int) -> str:
-    spread = f"+{count_and_spread[1]:5.2%}" if runs > 1 else ""
-    return f"{count_and_spread[0]:12,.1f} {spread:7}"
+def library(core: Path) -> Path:
+    """Return the library of what is counted, which may be a folder with a whole package."""
+    return core / "promptpress" / CORE if core.is_dir() else core
 
 
 def arguments() -> Any:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("workloads", nargs="*", default=WORKLOADS, help=f"default: {' '.join(WORKLOADS)}")
+    parser.add_argument("workloads", nargs="*", help="names as the output has them; default: all")
     whose = "a built library, or a folder with a package promptpress"
     parser.add_argument("--core", type=Path, default=SOURCES / "promptpress" / CORE, help=f"what is counted: {whose}")
     parser.add_argument("--against", type=Path, help=f"what it is compared with: {whose}")
-    parser.add_argument("--runs", type=int, default=2, help="how often each is counted; the least counts")
+    parser.add_argument("--check", action="store_true", help="compare with the kept figures: exit code 1 if worse")
+    parser.add_argument("--write", action="store_true", help="keep the figures found")
     return parser.parse_args()
 
 
-def main() -> None:
-    from texts import real_texts
-
-    given = arguments()
+def why_not() -> str | None:
+    """Return the reason if nothing can be counted here."""
     if shutil.which("valgrind") is None:
-        sys.exit("valgrind isn't installed, and nothing else counts instructions here")
-    cores = {"against": given.against, "core": given.core} if given.against else {"core": given.core}
-    for name, core in cores.items():
-        if not core.exists():
-            sys.exit(f"--{name}: there is no {core}")
-        print(f"{name}: {core}")
-    print("real texts" if real_texts() else "generated texts")
-    print(f"{'instructions':18}" + "".join(f"{name:>20}" for name in cores) + ("  ratio" if len(cores) > 1 else ""))
-    with tempfile.TemporaryDirectory() as name:
-        folders = [packages(core.resolve(), Path(name) / name_of_core) for name_of_core, core in cores.items()]
-        for workload_id in given.workloads:
-            file = Path(name) / "work"
-            write_work(workload_id, file)
-            counts = [per_row(file, folder, given.runs) for folder in folders]
-            line = f"{workload_id:18}" + "".join(column(count, given.runs) for count in counts)
-            print(line + (f"  {counts[1][0] / counts[0][0]:.3f}" if len(counts) > 1 else ""), flush=True)
+        return "valgrind isn't installed (Debian: apt-get install valgrind)"
+    if platform.machine() != callgrind.PROCESSOR:
+        return f"calls are counted on {callgrind.PROCESSOR} only, and this is {platform.machine()}"
+    return None
+
+
+def main() -> None:
+    given = arguments()
+    cores = [core.resolve() for core in (given.against, given.core) if core]
+    if missing := [core for core in cores if not core.exists()]:
+        sys.exit(f"there is no {missing[0]}")
+    reason = why_not()
+    if reason is None and given.check:
+        reason = "; ".join(
+            kept_counts.differences(kept_counts.read()["counted_with"], kept_counts.circumstances(library(cores[-1])))
+        )
+    if reason:
+        print(f"not compared: {reason}" if given.check else reason)
+        sys.exit(not given.check)
+
+    from counted import counted
+
+    workloads = counted()
+    if unknown := [name for name in given.workloads if name not in workloads]:
+        sys.exit(f"there is no workload {unknown[0]!r}; there are {', '.join(workloads)}")
+    chosen = {name: workloads[name]() for name in given.workloads or workloads}
+    figures = [per_row(chosen, core) for core in cores]
+    print(f"{'instructions a row':22}" + (f"{'against':>12}{'core':>12}{'ratio':>8}" if given.against else ""))
+    for name in chosen:
+        ratio = f"{figures[1][name] / figures[0][name]:8.3f}" if given.against else ""
+        print(f"{name:22}" + "".join(f"{of_core[name]:12,.1f}" for of_core in figures) + ratio)
+    if given.write:
+        kept = kept_counts.read()["instructions_a_row"] if given.workloads else {}
+        kept_counts.write(kept_counts.circumstances(library(cores[-1])), {**kept, **figures[-1]})
+    if given.check:
+        kept = kept_counts.read()["instructions_a_row"]
+        if given.workloads:
+            kept = {name: kept[name] for name in kept if name in chosen}
+        comparison = kept_counts.compare(kept, figures[-1])
+        print(f"\n{comparison.text()}")
+        sys.exit(not comparison.passes)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--render"]:
-        render(Path(sys.argv[2]), int(sys.argv[3]))
+    if sys.argv[1:2] == ["--count"]:
+        count_all(Path(sys.argv[2]))
     else:
         main()

@@ -21,6 +21,7 @@ from parts.audit_parts import CHAT, CHATML, READER, findings_by_code, rows, shot
 from promptpress._audit.batch import TemplateBatch
 from promptpress._audit.subject import TemplateSubject
 from promptpress._audit.texts import Texts
+from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_renderer import engine_of
 from promptpress._prompts.control_tokens import FAMILIES
 
@@ -185,9 +186,9 @@ def test_checks_of_other_threads_never_see_texts_of_rows_that_do_not_show_them(m
 
     monkeypatch.setattr(Texts, "of_rows", slow)
     samples = pa.record_batch({"q": ["shown", "not shown"]})
-    subject = TemplateSubject(samples.schema, engine=engine_of(pp.JinjaTemplate("{{ q if q == 'shown' else '' }}")))
-    rendered = pp.JinjaTemplate("{{ q if q == 'shown' else '' }}").render(samples, spans="detailed")
-    batch = TemplateBatch(subject, samples, 0, *(column.chunk(0) for column in rendered.columns))
+    engine = engine_of(pp.JinjaTemplate("{{ q if q == 'shown' else '' }}"))
+    subject = TemplateSubject(samples.schema, engine=engine)
+    batch = TemplateBatch(subject, samples, 0, engine.begin(RenderOptions(spans="detailed"), None))
     first = threading.Thread(target=batch.texts, args=("q",))
     first.start()
     assert leaving_out.wait(10)

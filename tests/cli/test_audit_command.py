@@ -69,6 +69,15 @@ def test_exit_codes(allow: tuple[str, ...], level: str, code: int) -> None:
     assert run(*more, "--fail-on", level, "--quiet") == code
 
 
+def test_findings_that_are_looked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--only", f"{WARNING},null_value", "--only", "control_character", "--format", "jsonl") == 0
+    assert codes(capsys) == [WARNING, "control_character"]
+    assert run("--only", "control_character,unread_key") == 0
+    assert "1 warning in 3 rows" in capsys.readouterr().err
+    assert run("--only", ERROR, "--allow", ERROR, "--format", "jsonl") == 0
+    assert codes(capsys) == []
+
+
 def test_findings_that_the_configuration_allows(capsys: pytest.CaptureFixture[str]) -> None:
     write({**CONFIG, "audit": {"allow": [ERROR, "control_character"]}})
     assert run("--format", "jsonl") == 0
@@ -106,6 +115,7 @@ def test_what_a_configuration_allows_wrongly(capsys: pytest.CaptureFixture[str],
     ("more", "message"),
     [
         (["--allow", "nul_value"], "did you mean 'null_value'?"),
+        (["--only", "nul_value"], "--only: there is no finding 'nul_value'; did you mean 'null_value'?"),
         (["--max-tokens", "3"], "--tokenizer FILE"),
         (["--tokenizer", "gone.json", "--max-tokens", "3"], "no such file"),
         (["--fail-on", "errors"], "did you mean 'error'?"),

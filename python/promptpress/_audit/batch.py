@@ -15,6 +15,7 @@ from promptpress._audit.row_numbers import sorted_unique
 from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
 from promptpress._audit.texts import Texts, request_texts, texts_in_json, texts_within
 from promptpress._core import RenderedRows, RenderError
+from promptpress._engine.run import Run
 from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.shared_property import shared_property
@@ -162,15 +163,18 @@ class Batch(Columns):
         subject: The audited renderer.
         samples: The samples.
         first: The number of the first sample.
-        requests: The requests of the samples, in parts.
 
     """
 
-    def __init__(self, subject: Subject, samples: pa.RecordBatch, first: int, requests: Sequence[Requests]) -> None:
+    def __init__(self, subject: Subject, samples: pa.RecordBatch, first: int) -> None:
         super().__init__(samples)
         self.subject = subject
         self.first = first
-        self.requests = requests
+
+    @property
+    def requests(self) -> Sequence[Requests]:
+        """The requests of the samples, in parts; they are rendered when they are first read."""
+        raise NotImplementedError
 
     @property
     def unknown_rows(self) -> pa.Array:
@@ -248,10 +252,10 @@ class ConfiguredBatch(Batch):
         subject: The audited renderer.
         samples: The samples.
         first: The number of the first sample.
-        parts: The rendered samples.
         core_table: The samples as the core reads them.
         python_text: The function that gives the core the texts of columns that it can't print.
         position: The position of the first sample in the stream. It isn't changed.
+        rendered: The position after the last sample that was rendered, with the number of rows with filled values.
 
     """
 
@@ -260,21 +264,38 @@ class ConfiguredBatch(Batch):
         subject: ConfiguredSubject,
         samples: pa.RecordBatch,
         first: int,
-        parts: Sequence[RenderedRows],
         *,
         core_table: pa.Table,
         python_text: Callable[..., Any],
         position: _core.StreamState,
+        rendered: _core.StreamState,
     ) -> None:
-        super().__init__(subject, samples, first, [ConfiguredRequests(subject, part) for part in parts])
+        super().__init__(subject, samples, first)
         self.subject: ConfiguredSubject = subject
-        self.requests: Sequence[ConfiguredRequests]
         self.core_table, self.python_text, self._position = core_table, python_text, position
+        self._rendered = rendered
+        self._fills_values: bool | None = None
 
     @property
     def position(self) -> _core.StreamState:
         """A copy of the position of the first sample in the stream."""
         return self._position.copy()
+
+    @shared_property
+    def requests(self) -> Sequence[ConfiguredRequests]:
+        """The requests of the samples, in parts; they are rendered when they are first read."""
+        core, state = self.subject.core, self._rendered
+        core.skip(state, self.first - state.rows)
+        filled, *_ = state.filled
+        parts = core.render(self.core_table, self.subject.labels, state, False, self.python_text)
+        more, _, is_partial = state.filled
+        self._fills_values = more > filled or is_partial
+        return [ConfiguredRequests(self.subject, part) for part in parts]
+
+    @property
+    def may_fill_values(self) -> bool:
+        """True if braces in values may change requests: false is known once the requests are rendered."""
+        return self.subject.is_harness and self._fills_values is not False
 
     @shared_property
     def divergence(self) -> tuple[pa.Array, pa.Array]:
@@ -285,8 +306,7 @@ class ConfiguredBatch(Batch):
     @shared_property
     def content(self) -> RequestContent:
         """The content of these samples' requests."""
-        # Values bring in other columns only if the core looks for placeholders in them.
-        copies = not self.subject.is_harness
+        copies = not self.may_fill_values
         columns, examples, literals, plans = _core.shown_columns(
             self.subject.core, self.core_table, self.subject.labels, self.position, copies, self.python_text
         )
@@ -297,9 +317,8 @@ class ConfiguredBatch(Batch):
     @shared_property
     def spans(self) -> list[pa.Array]:
         """The detailed spans of the requests of each part."""
-        parts = self.subject.core.render(
-            self.core_table, self.subject.labels, self.position, False, self.python_text, True
-        )
+        core, labels = self.subject.core, self.subject.labels
+        parts = core.render(self.core_table, labels, self.position, False, self.python_text, True)
         return [part.spans for part in parts]
 
     def explained(self, row: int) -> list[dict[str, Any]]:
@@ -322,18 +341,25 @@ class TemplateBatch(Batch):
         subject: The audited template.
         samples: The rows.
         first: The number of the first row.
-        prompts: The texts.
-        spans: Their detailed spans.
+        run: Renders the texts, with their detailed spans where a check reads columns.
 
     """
 
-    def __init__(
-        self, subject: TemplateSubject, samples: pa.RecordBatch, first: int, prompts: pa.Array, spans: pa.Array
-    ) -> None:
-        numbers = _core.repeated_rows(first, len(prompts), 1)
-        super().__init__(subject, samples, first, [Requests(prompts, numbers)])
+    def __init__(self, subject: TemplateSubject, samples: pa.RecordBatch, first: int, run: Run) -> None:
+        super().__init__(subject, samples, first)
         self.subject: TemplateSubject = subject
-        self._spans = spans
+        self._run = run
+
+    @shared_property
+    def _part(self) -> Any:
+        (part,) = self._run.parts(pa.Table.from_batches([self.samples]), self.first, single=True)
+        return part
+
+    @shared_property
+    def requests(self) -> Sequence[Requests]:
+        """The requests of the samples, in parts; they are rendered when they are first read."""
+        prompts = self._part.prompts
+        return [Requests(prompts, _core.repeated_rows(self.first, len(prompts), 1))]
 
     def _read_texts(self, name: str) -> list[Texts]:
         as_texts = self.subject.engine.as_texts
@@ -343,7 +369,7 @@ class TemplateBatch(Batch):
     @property
     def spans(self) -> list[pa.Array]:
         """The detailed spans of the texts."""
-        return [self._spans]
+        return [self._part.spans]
 
     @shared_property
     def unknown_rows(self) -> pa.Array:
@@ -363,12 +389,13 @@ class TemplateBatch(Batch):
 
     def _rows_with(self, name: str, value: str) -> pa.Array:
         """Return the rows with a span one of whose fields has a value, ascending, maybe repeated."""
-        fields = pc.struct_field(self._spans.flatten(), name)
+        (all_spans,) = self.spans
+        fields = pc.struct_field(all_spans.flatten(), name)
         index = pc.index(fields.dictionary, pa.scalar(value, pa.string())).as_py()
         matches = pc.indices_nonzero(pc.fill_null(pc.equal(fields.indices, index), False))
-        return pc.list_parent_indices(self._spans).cast(pa.int64()).take(matches)
+        return pc.list_parent_indices(all_spans).cast(pa.int64()).take(matches)
 
     def explained(self, row: int) -> list[dict[str, Any]]:
         """Return the spans of a row's text. A row that Jinja2 rendered has none with a column."""
-        spans: list[dict[str, Any]] = self._spans[row - self.first].as_py()
+        spans: list[dict[str, Any]] = self.spans[0][row - self.first].as_py()
         return spans

@@ -8,7 +8,18 @@ from typing import Literal, NamedTuple
 
 from promptpress._errors.suggestions import did_you_mean
 
-__all__ = ["CODES", "LIMITS", "NOTES", "SEVERITIES", "Code", "Limit", "Severity", "known_codes"]
+__all__ = [
+    "ALL_CODES",
+    "CODES",
+    "LIMITS",
+    "NOTES",
+    "SEVERITIES",
+    "Code",
+    "Limit",
+    "Severity",
+    "known_codes",
+    "with_superseding",
+]
 
 Severity = Literal["error", "warning", "info"]
 
@@ -294,6 +305,9 @@ NOTES: dict[str, str] = {
 }
 """Findings about the configuration and the columns alone: the notes of `Renderer.notes`, with their severities."""
 
+ALL_CODES = frozenset({*CODES, *NOTES})
+"""The codes of all findings."""
+
 
 class Limit(NamedTuple):
     """A limit that a user may set: the code of the finding beyond it, and the help of its option.
@@ -317,8 +331,26 @@ LIMITS = {
 """The limits by the names of `limits=`, whose options are `--max-bytes` and so on."""
 
 
-def known_codes(codes: Iterable[str]) -> frozenset[str]:
-    """Check and return the codes of findings that a user allows.
+_SUPERSEDED = {
+    # This note says the same about the template.
+    "unmasked_output_column": ("answer_in_prompt",),
+    # It follows if samples are their own examples.
+    "answer_in_example": ("own_example_row", "own_example_equal", "own_example_alike"),
+}
+"""Codes of findings that others make superfluous, by the codes of these others."""
+
+
+def with_superseding(codes: frozenset[str]) -> frozenset[str]:
+    """Return the codes with those that decide whether their findings are listed."""
+    return codes.union(*(_SUPERSEDED.get(code, ()) for code in codes))
+
+
+def known_codes(codes: Iterable[str], argument: str = "allow") -> frozenset[str]:
+    """Check and return codes of findings that a user gives.
+
+    Args:
+        codes: The codes.
+        argument: The name of the argument, for errors.
 
     Raises:
         TypeError: If `codes` is one text, or holds something other than texts.
@@ -333,15 +365,15 @@ def known_codes(codes: Iterable[str]) -> frozenset[str]:
 
     """
     if isinstance(codes, str):
-        message = f"allow: expected a list of codes, found one text; write [{codes!r}]"
+        message = f"{argument}: expected a list of codes, found one text; write [{codes!r}]"
         raise TypeError(message)
     given = list(codes)
     for code in given:
         if not isinstance(code, str):
-            message = f"allow: expected codes of findings, found a {type(code).__name__}"
+            message = f"{argument}: expected codes of findings, found a {type(code).__name__}"
             raise TypeError(message)
-        if code not in CODES and code not in NOTES:
+        if code not in ALL_CODES:
             hint = did_you_mean(code, [*CODES, *NOTES]) or "; docs/audit.md lists them"
-            message = f"allow: there is no finding {code!r}{hint}"
+            message = f"{argument}: there is no finding {code!r}{hint}"
             raise ValueError(message)
     return frozenset(given)

@@ -16,7 +16,9 @@ from promptpress._audit.bad_rows import BadRows, LeftOut
 from promptpress._audit.batch import Batch, ConfiguredBatch, TemplateBatch
 from promptpress._audit.checks import CHECKS
 from promptpress._audit.checks.check import Check
-from promptpress._audit.codes import LIMITS, known_codes
+from promptpress._audit.checks.token_borders import TokenBorders
+from promptpress._audit.checks.trained_tokens import TrainedTokens
+from promptpress._audit.codes import ALL_CODES, LIMITS, known_codes, with_superseding
 from promptpress._audit.finding import table_of
 from promptpress._audit.html import findings_html
 from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
@@ -47,6 +49,7 @@ def audit(
     limits: Mapping[str, int] | None,
     allow: Any,
     *,
+    only: Any = None,
     mask: Mask | None = None,
     errors: str = "raise",
     output_column: str | None = None,
@@ -56,11 +59,14 @@ def audit(
 
     `row_number` returns the number of a row in the findings, for its number among the samples.
     """
-    allowed = known_codes(allow)
+    listed = (ALL_CODES if only is None else known_codes(only, "only")) - known_codes(allow)
+    codes = with_superseding(listed)
+    kinds = [kind for kind in CHECKS if not codes.isdisjoint(kind.codes)]
     engine = engine_of(renderer)
     counter = engine.tokenizer if tokenizer is None else load_tokenizer(tokenizer)
     limits = _validate_limits(limits, has_tokenizer=counter is not None)
     _check_mask(mask, has_tokenizer=counter is not None)
+    token_counter = None if codes.isdisjoint([*TrainedTokens.codes, *TokenBorders.codes]) else counter
     if errors not in ("raise", "skip"):
         message = f"errors: {errors!r} is not one of 'raise', 'skip'"
         raise ValueError(message)
@@ -73,19 +79,23 @@ def audit(
         reader = as_reader(samples) if table is None else table.to_reader()
         engine.output_schema(reader.schema, RenderOptions())  # raises for duplicate columns and similar mistakes
         labels = engine.core.labels if table is None else engine.labels_of_table(table)
-        subject = ConfiguredSubject(reader.schema, labels, limits, counter, mask=mask, engine=engine)
-        subject.tokens = token_batches(copy.copy(engine), reader.schema, counter, labels, mask)
-        checks = [kind(subject) for kind in CHECKS if kind.applies_to(subject)]
+        subject = ConfiguredSubject(reader.schema, labels, limits, counter, mask=mask, codes=codes, engine=engine)
+        subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, labels, mask)
+        checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
         batches = _configured_batches(subject, _good_batches(engine, labels, reader, left_out))
     else:
         reader = as_reader(samples, engine.as_texts)
         engine.output_schema(reader.schema, RenderOptions())
         _check_column(output_column, reader.schema)
-        subject = TemplateSubject(reader.schema, None, limits, counter, output_column, mask=mask, engine=engine)
-        subject.tokens = token_batches(copy.copy(engine), reader.schema, counter, None, mask)
-        kinds = [kind for kind in CHECKS if issubclass(kind, Check)]
-        checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
-        batches = _template_batches(subject, _good_batches(engine, None, reader, left_out))
+        subject = TemplateSubject(
+            reader.schema, None, limits, counter, output_column, mask=mask, codes=codes, engine=engine
+        )
+        subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, None, mask)
+        checks = [kind(subject) for kind in kinds if issubclass(kind, Check) and kind.applies_to(subject)]
+        options = RenderOptions(spans="detailed" if any(check.reads_columns for check in checks) else False)
+        batches = _template_batches(subject, _good_batches(engine, None, reader, left_out), options)
+    if any(check.reads_requests for check in checks):
+        batches = _with_requests(batches)
     subject.row_number = row_number
     # Checks share no state, and most of their time is spent outside of Python.
     with Threads(min(_core.threads(), _MAX_THREADS)) as threads:
@@ -95,11 +105,11 @@ def audit(
     findings = [] if left_out is None else list(left_out.findings())
     findings += [finding for check in checks for finding in check.findings()]
     if any(finding.code == "answer_in_prompt" for finding in findings):
-        allowed |= {"unmasked_output_column"}  # this note says the same about the template
+        listed -= {"unmasked_output_column"}  # this note says the same about the template
     examples = [(item.rows, item.first_rows) for item in findings if item.code.startswith("own_example")]
     if any(item.code == "answer_in_example" and (item.rows, item.first_rows) in examples for item in findings):
-        allowed |= {"answer_in_example"}  # which follows if samples are their own examples
-    kept = (finding for finding in findings if finding.code not in allowed)
+        listed -= {"answer_in_example"}  # which follows if samples are their own examples
+    kept = (finding for finding in findings if finding.code in listed)
     table = table_of(
         finding
         if finding.first_rows is None
@@ -132,12 +142,12 @@ def _good_batches(
         first += batch.num_rows
 
 
-def _template_batches(subject: TemplateSubject, batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[Batch]:
-    run = subject.engine.begin(RenderOptions(spans="detailed"), None)
+def _template_batches(
+    subject: TemplateSubject, batches: Iterable[tuple[int, pa.RecordBatch]], options: RenderOptions
+) -> Iterator[Batch]:
+    run = subject.engine.begin(options, None)
     for first, samples in batches:
-        parts = run.parts(pa.Table.from_batches([samples]), first, single=True)
-        (part,) = parts
-        yield TemplateBatch(subject, samples, first, part.prompts, part.spans)
+        yield TemplateBatch(subject, samples, first, run)
 
 
 def _check_column(name: str | None, schema: pa.Schema) -> None:
@@ -148,19 +158,23 @@ def _check_column(name: str | None, schema: pa.Schema) -> None:
 
 
 def _configured_batches(subject: ConfiguredSubject, batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[Batch]:
-    position = _core.StreamState()
+    position, rendered = _core.StreamState(), _core.StreamState(counts=subject.is_harness)
     for first, samples in batches:
         core_table, python_text = for_core(pa.Table.from_batches([samples]), first)
         subject.core.skip(position, first - position.rows)
-        begin = position.copy()
-        parts = subject.core.render(core_table, subject.labels, position, False, python_text)
-        yield ConfiguredBatch(
-            subject, samples, first, parts, core_table=core_table, python_text=python_text, position=begin
-        )
+        tables = {"core_table": core_table, "python_text": python_text}
+        yield ConfiguredBatch(subject, samples, first, **tables, position=position.copy(), rendered=rendered)
+
+
+def _with_requests(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield batches with their requests, which are rendered in the thread that asks for the next batch."""
+    for batch in batches:
+        batch.requests  # noqa: B018 - reading renders them
+        yield batch
 
 
 def _rendered_ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batch]:
-    """Yield batches, each rendered while the one before is checked."""
+    """Yield batches, each read and rendered while the one before is checked."""
     following = threads.submit(next, batches, None)
     while (batch := following.result()) is not None:
         following = threads.submit(next, batches, None)

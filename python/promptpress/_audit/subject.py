@@ -39,6 +39,7 @@ class Subject:
         row_number: Returns the number of a row in findings, for its number among the samples.
         mask: What is trained; None: masks aren't checked.
         tokens: Encodes the requests; None without a tokenizer, or where requests are no texts.
+        codes: The codes of the findings that are looked for.
 
     """
 
@@ -50,6 +51,7 @@ class Subject:
     row_number: Callable[[int], int] = int
     mask: Mask | None = None
     tokens: TokenBatches | None = None
+    codes: frozenset[str] = frozenset()
 
     @property
     def is_json(self) -> bool:

@@ -42,6 +42,8 @@ class TextMatches:
                 location = (matches.column(2)[0].as_py(), matches.column(3)[0].as_py())
             rows.append(texts.rows(matches.column(0)))
         out = concatenated(rows)
+        if not len(out):
+            return out
         self.rows.add(columns.row_numbers(out), *location)
         return pc.unique(out)
 

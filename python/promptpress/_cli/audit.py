@@ -58,9 +58,10 @@ def audit(arguments: Namespace) -> ExitCode:
     if arguments.mask is not None and arguments.tokenizer is None:
         raise UsageError("--mask: what is trained are tokens; --tokenizer FILE says whose")
     counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
-    allow = list(arguments.allow or ())
+    allow, only = list(arguments.allow or ()), arguments.only
     try:
         known_codes(allow)
+        known_codes(only or (), "only")
     except ValueError as error:
         raise UsageError(f"--{error}") from None
     template = template_of(arguments, ("output_column",))
@@ -77,7 +78,12 @@ def audit(arguments: Namespace) -> ExitCode:
     with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
         reader, column = samples.reader(count), None if template is None else arguments.output_column
         number = int if samples.chosen is None else samples.chosen.number
-        options = {"mask": arguments.mask, "errors": arguments.errors or "raise", "output_column": column}
+        options = {
+            "only": only,
+            "mask": arguments.mask,
+            "errors": arguments.errors or "raise",
+            "output_column": column,
+        }
         findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
     samples.close()
     findings = _in_options(findings)

@@ -488,6 +488,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         mask: Mask | None = None,
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
+        only: Sequence[str] | None = None,
         errors: Literal["raise", "skip"] = "raise",
     ) -> pa.Table:
         """Go over all samples and their prompts, and find what is wrong or odd: no model is needed.
@@ -503,6 +504,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             mask: What is trained, as in `tokenize`: prompts that train nothing, and turns whose end isn't trained.
             limits: How long a prompt may be: `{"bytes": 32000, "tokens": 8192}`, both or one.
             allow: Codes of findings that are known, and left out.
+            only: Codes of the findings to look for; None for all. Checks that find none of them don't run, and nothing
+                is rendered unless a check reads the prompts. Codes that `allow` has too are left out.
             errors: `"skip"` makes a finding of rows that can't be rendered, and leaves them out of all other checks.
 
         Returns:
@@ -522,11 +525,13 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> (found,) = Renderer("Q: {question}", substitution="harness").audit(samples).to_pylist()
         >>> found["code"], found["first_rows"], found["column"], found["start"], found["end"]
         ('placeholder_filled', [1], 'question', 6, 14)
+        >>> len(Renderer("Q: {question}", substitution="harness").audit(samples, only=["empty_prompt"]))
+        0
 
         """
         from promptpress._audit.collect import audit  # noqa: PLC0415 - whoever only renders needn't have it
 
-        return audit(self, samples, tokenizer, limits, allow, mask=mask, errors=errors)
+        return audit(self, samples, tokenizer, limits, allow, only=only, mask=mask, errors=errors)
 
     def findings(self, samples: TableLike) -> pa.Table:
         """Find what a harness renders without a word, and a user would want to know.

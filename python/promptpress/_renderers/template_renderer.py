@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -55,6 +55,7 @@ class TemplateRenderer(PromptRenderer[Engine]):
         mask: Mask | None = None,
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
+        only: Sequence[str] | None = None,
         errors: Literal["raise", "skip"] = "raise",
     ) -> pa.Table:
         """Check all rows and their texts for mistakes, without a model, as `Renderer.audit` does.
@@ -69,6 +70,7 @@ class TemplateRenderer(PromptRenderer[Engine]):
             mask: As in `Renderer.audit`.
             limits: As in `Renderer.audit`.
             allow: As in `Renderer.audit`.
+            only: As in `Renderer.audit`.
             errors: As in `Renderer.audit`.
 
         Returns:
@@ -89,7 +91,8 @@ class TemplateRenderer(PromptRenderer[Engine]):
         """
         from promptpress._audit.collect import audit  # noqa: PLC0415 - most programs only render
 
-        return audit(self, samples, tokenizer, limits, allow, mask=mask, errors=errors, output_column=output_column)
+        options: dict[str, Any] = {"only": only, "mask": mask, "errors": errors, "output_column": output_column}
+        return audit(self, samples, tokenizer, limits, allow, **options)
 
     @property
     def last_run(self) -> JinjaRun | None:

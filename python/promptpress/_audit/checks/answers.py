@@ -36,6 +36,9 @@ _MIN_SHARE_BY_DESIGN = 0.5
 _MIN_ROWS_PER_CLASS = 5
 """The average number of rows with the same answer from which on answers are names of classes."""
 
+_SEARCHED = ("answer_in_value", "answer_by_design", "answer_in_example")
+"""The codes of answers whose text is searched for."""
+
 _MAX_DISTINCT = 100_000
 _MAX_MESSAGES = 1 << 24
 """A number above that of the messages of any request."""
@@ -43,6 +46,9 @@ _MAX_MESSAGES = 1 << 24
 
 class Answers(Check):
     """Answers in their own prompts."""
+
+    codes = ("answer_in_prompt", *_SEARCHED)
+    reads_columns = True
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
@@ -66,13 +72,15 @@ class Answers(Check):
 
     def add(self, batch: Batch) -> None:
         """Search for the answers of more samples."""
-        if self._name in batch.content.columns:
+        wanted = self._subject.codes
+        if "answer_in_prompt" in wanted and self._name in batch.content.columns:
             self._add_direct(batch)
-        answers = _plain_texts(batch.column(self._name))
+        answers = None if wanted.isdisjoint(_SEARCHED) else _plain_texts(batch.column(self._name))
         if answers is None:
             return
-        long = pc.greater_equal(pc.utf8_length(answers), _MIN_CHARACTERS)
-        answers = _where(pc.fill_null(pc.and_(long, pc.match_substring_regex(answers, _WORDS)), False), answers)
+        answers = _where(pc.greater_equal(pc.utf8_length(answers), _MIN_CHARACTERS), answers)
+        if answers.null_count < len(answers):
+            answers = _where(pc.match_substring_regex(answers, _WORDS), answers)
         count = len(answers) - answers.null_count
         if not count:
             return

@@ -26,6 +26,8 @@ _MAX_NUMBERS = 5
 class Budgets(ConfiguredCheck):
     """Examples that are left out, and requests that don't fit without any."""
 
+    codes = ("examples_left_out", "prompt_truncated")
+
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)
         self._run: Run | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Generic, TypeVar
+from collections.abc import Collection, Iterable
+from typing import ClassVar, Generic, TypeVar
 
 from promptpress._audit.batch import Batch, ConfiguredBatch
 from promptpress._audit.finding import Finding
@@ -17,6 +17,13 @@ AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
 class _AnyCheck(Generic[AnySubject, AnyBatch]):
     """One concern of an audit. It is made for a subject, sees each batch in order, and then yields its findings."""
+
+    codes: ClassVar[Collection[str]]
+    """The codes of the findings that it can yield."""
+    reads_columns: ClassVar[bool] = False
+    """True if it reads the columns that requests show; for a template, spans say which these are."""
+    reads_requests: bool = False
+    """True if it reads the requests of every batch, which are then rendered ahead."""
 
     def __init__(self, subject: AnySubject) -> None:
         self._subject = subject

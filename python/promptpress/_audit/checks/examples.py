@@ -38,6 +38,9 @@ class OwnExamples(ConfiguredCheck):
     read, which takes 32 bytes for each sample.
     """
 
+    codes = tuple(_MESSAGES)
+    reads_columns = True
+
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)
         examples = subject.examples

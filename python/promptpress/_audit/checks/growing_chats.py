@@ -32,6 +32,8 @@ class GrowingChats(Check):
     A model is served the shorter conversation and trained on the longer one, so both should begin alike.
     """
 
+    codes = ("changing_prefix",)
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         assert isinstance(subject, TemplateSubject)

@@ -7,7 +7,7 @@ from typing import cast
 
 from promptpress._audit.batch import Batch
 from promptpress._audit.checks.check import Check, ConfiguredCheck
-from promptpress._audit.codes import Severity
+from promptpress._audit.codes import NOTES, Severity
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject, TemplateSubject
 from promptpress._engine.notes import find_notes
@@ -21,6 +21,8 @@ _BY_ROWS = {"same_table", "chosen_samples"}
 class Notes(ConfiguredCheck):
     """The notes of the renderer."""
 
+    codes = tuple(NOTES)
+
     def findings(self) -> Iterator[Finding]:
         for note in find_notes(self._subject.engine.configuration, self._subject.schema, None):
             if note.code not in _BY_ROWS:
@@ -30,6 +32,9 @@ class Notes(ConfiguredCheck):
 
 class UnknownOrigins(Check):
     """Rows that Jinja2 rendered, so that no check knows the columns that they show."""
+
+    codes = ("unknown_origins",)
+    reads_columns = True
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
@@ -52,6 +57,8 @@ class UnknownOrigins(Check):
 
 class UnusedColumns(ConfiguredCheck):
     """Input columns that no template shows."""
+
+    codes = ("unused_column",)
 
     def findings(self) -> Iterator[Finding]:
         subject = self._subject

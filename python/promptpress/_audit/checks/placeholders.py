@@ -30,6 +30,9 @@ _LATEX = r"(\\[A-Za-z]{2,}\*?(\[[^\[\]]*\])?|[_^])(\{[^{}]*\})+"
 class Placeholders(ConfiguredCheck):
     """Values with a placeholder."""
 
+    codes = ("placeholder_filled", "placeholder_in_value", "unfilled_value")
+    reads_columns = True
+
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)
         names = subject.schema.names
@@ -38,6 +41,8 @@ class Placeholders(ConfiguredCheck):
         self._finder = _core.TextFinder([*self._needles, *others])
         self._filled, self._idle, self._unfilled = ({name: Rows() for name in names} for _ in range(3))
         self._by_examples = Rows()
+        # If requests are rendered, most batches needn't be searched for values that are filled in.
+        self.reads_requests = subject.is_harness
         self._single_pass = subject.single_pass if subject.core.by_position and subject.is_harness else None
 
     def add(self, batch: ConfiguredBatch) -> None:
@@ -60,7 +65,8 @@ class Placeholders(ConfiguredCheck):
             if filled:
                 rows_by_name[name] = concatenated(filled)
             for out, arrays in ((self._idle, idle), (self._unfilled, unfilled)):
-                out[name].add(batch.row_numbers(without(concatenated(arrays), changed)))
+                if arrays:
+                    out[name].add(batch.row_numbers(without(concatenated(arrays), changed)))
         if len(changed):
             self._add_changed(batch, changed, columns, rows_by_name)
 
@@ -105,7 +111,7 @@ class Placeholders(ConfiguredCheck):
 
     def _changed_rows(self, batch: ConfiguredBatch) -> tuple[pa.Array, pa.Array | None]:
         """Return the rows whose prompts depend on braces in values, and the columns of each if they are known."""
-        if not self._subject.is_harness:
+        if not batch.may_fill_values:
             return pa.array([], pa.int64()), None
         if self._single_pass is None:
             return batch.divergence

@@ -28,6 +28,9 @@ _UNITS = ("bytes", "tokens")
 class EmptyPrompts(Check):
     """Requests without text."""
 
+    codes = ("empty_prompt",)
+    reads_requests = True
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._rows = Rows()
@@ -41,10 +44,11 @@ class EmptyPrompts(Check):
                 if texts.parents is None:
                     short = pc.indices_nonzero(pc.less_equal(lengths, _MAX_EMPTY_BYTES)).cast(pa.int64())
                     continue
-                # Most conversations have a long message, which rules the request out.
                 if short is None:
                     short = _core.repeated_rows(0, len(requests.prompts), 1)
-                short = without(short, pc.unique(texts.parents.filter(pc.greater(lengths, _MAX_EMPTY_BYTES))))
+                # Most conversations have a long message, which rules the request out.
+                long = _rows_with(pc.greater(lengths, _MAX_EMPTY_BYTES), texts.parents)
+                short = short.slice(0, 0) if len(long) == len(requests.prompts) else without(short, long)
             if short is not None and len(short):
                 self._add_empty(requests, short)
 
@@ -64,8 +68,28 @@ class EmptyPrompts(Check):
             yield finding_of("empty_prompt", "the prompt has no text, or white space alone", self._rows)
 
 
+def _rows_with(mask: pa.Array, rows: pa.Array) -> pa.Array:
+    """Return the rows, each once, that have a value that a mask marks; `rows` has the row of each value, ascending.
+
+    >>> _rows_with(pa.array([True, False, True, False]), pa.array([0, 0, 1, 2])).to_pylist()
+    [0, 1]
+
+    """
+    if not len(rows):
+        return rows
+    # Counts up to the last value of each row are several times as fast as looking up the rows of all values.
+    last = pc.indices_nonzero(pc.not_equal(rows[1:], rows[:-1]))
+    last = pa.concat_arrays([last, pa.array([len(rows) - 1], last.type)])
+    counts = pc.cumulative_sum(mask.cast(pa.int32())).take(last)
+    before = pa.concat_arrays([pa.array([0], counts.type), counts[:-1]])
+    return rows.take(last.filter(pc.greater(counts, before)))
+
+
 class EqualLabels(ConfiguredCheck):
     """Labels of one sample with equal prompts."""
+
+    codes = ("equal_labels",)
+    reads_requests = True
 
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)
@@ -102,6 +126,9 @@ class EqualLabels(ConfiguredCheck):
 class EqualPrompts(Check):
     """Equal prompts of different samples, for which 40 bytes of each sample are kept."""
 
+    codes = ("equal_prompts", "duplicate_samples")
+    reads_requests = True
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._tables: list[pa.Table] = []
@@ -128,39 +155,56 @@ class EqualPrompts(Check):
     def findings(self) -> Iterator[Finding]:
         if not self._tables:
             return
-        table = pa.concat_tables(self._tables)
-        counted = table.group_by("prompt").aggregate([("row", "count"), ("answer", "count_distinct")])
-        counted = counted.filter(pc.greater(counted["row_count"], 1))
-        if not len(counted):
+        table = pa.concat_tables(self._tables).combine_chunks()
+        encoded = table["prompt"].chunk(0).dictionary_encode()
+        if len(encoded.dictionary) == len(encoded):
             return
-        has_several = pc.greater(counted["answer_count_distinct"], 1)
+        prompts = encoded.indices
+        # Prompts are numbered in the order in which they first occur.
+        is_repeated = pc.greater(pc.struct_field(pc.value_counts(prompts), "counts"), 1)
+        numbers = _core.repeated_rows(0, len(is_repeated), 1).cast(prompts.type)
+        has_several = pc.is_in(numbers, value_set=_with_several(prompts, table["answer"]))
         for code, mask, answers in (
-            ("equal_prompts", has_several, "and their answers differ"),
-            ("duplicate_samples", pc.invert(has_several), "and so are their answers"),
+            ("equal_prompts", pc.and_(is_repeated, has_several), "and their answers differ"),
+            ("duplicate_samples", pc.and_not(is_repeated, has_several), "and so are their answers"),
         ):
-            prompts = counted.filter(mask)["prompt"]
-            if not len(prompts):
+            count = pc.sum(mask).as_py()
+            if not count:
                 continue
-            equal = table.filter(pc.is_in(table["prompt"], value_set=prompts.combine_chunks()))
+            equal = pc.indices_nonzero(mask.take(prompts))
             rows = Rows()
-            rows.add(equal["row"].combine_chunks())
-            first = pc.indices_nonzero(pc.equal(equal["prompt"], equal["prompt"][0])).slice(0, 2)
-            row, other = map(self._subject.row_number, equal["row"].take(first).to_pylist())
+            rows.add(table["row"].chunk(0).take(equal))
+            first = pc.indices_nonzero(pc.equal(prompts, prompts[equal[0].as_py()])).slice(0, 2)
+            row, other = map(self._subject.row_number, table["row"].take(first).to_pylist())
             if self._subject.output_column is None:
                 answers = "and no column of answers tells them apart"  # noqa: PLW2901
             message = (
-                f"{len(prompts):,} prompt{'s are' if len(prompts) > 1 else ' is'} of several samples each, {answers}; "
+                f"{count:,} prompt{'s are' if count > 1 else ' is'} of several samples each, {answers}; "
                 f"rows {row} and {other}, say"
             )
             yield finding_of(code, message, rows)
 
 
+def _with_several(prompts: pa.Array, answers: pa.ChunkedArray) -> pa.Array:
+    """Return the prompts, given by number, whose samples have several answers; nulls are no answers."""
+    if answers.null_count == len(answers):
+        return prompts.slice(0, 0)
+    pairs = pa.table({"prompt": prompts, "answer": answers.chunk(0).dictionary_encode().indices})
+    pairs = pairs.group_by(["prompt", "answer"], use_threads=False).aggregate([])
+    counted = pc.value_counts(pairs.filter(pairs["answer"].is_valid())["prompt"])
+    return pc.struct_field(counted.filter(pc.greater(pc.struct_field(counted, "counts"), 1)), "values")
+
+
 class Lengths(Check):
     """Prompts beyond a limit."""
 
+    codes = tuple(LIMITS[unit].code for unit in _UNITS)
+    reads_requests = True
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        self._limits = {unit: subject.limits[unit] for unit in _UNITS if unit in subject.limits}
+        units = [unit for unit in _UNITS if unit in subject.limits and LIMITS[unit].code in subject.codes]
+        self._limits = {unit: subject.limits[unit] for unit in units}
         self._long = {unit: Rows() for unit in self._limits}
         self._longest = dict.fromkeys(self._limits, 0)
 

@@ -26,6 +26,8 @@ _MAX_QUOTED = 40
 class Roles(ConfiguredCheck):
     """The template's turns compared with the meta template, whatever the samples are."""
 
+    codes = ("unknown_role", "lost_turn", "dropped_string", "generating_role_not_last")
+
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)
         meta, output = subject.settings["meta_template"], subject.settings["output"]
@@ -105,6 +107,9 @@ class Roles(ConfiguredCheck):
 
 class LastRole(ConfiguredCheck):
     """Messages that end with the model's own message."""
+
+    codes = ("ends_with_model",)
+    reads_requests = True
 
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)

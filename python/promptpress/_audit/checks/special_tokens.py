@@ -52,11 +52,17 @@ _KINDS = (
 class SpecialTokens(Check):
     """Values with special tokens of this model, or with control tokens of well-known models."""
 
+    codes = tuple(code for code, _, _ in _KINDS)
+    reads_columns = True
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         special = _special_tokens(subject)
         likely = [token for token in FAMILIES if token not in special]
-        self._searches = [(tokens, _core.TextFinder(tokens)) for tokens in (special, likely)]
+        self._searches = [
+            (tokens if code in subject.codes else (), _core.TextFinder(tokens))
+            for tokens, (code, _, _) in zip((special, likely), _KINDS, strict=True)
+        ]
         self._matches: dict[str, list[TextMatches]] = {}
 
     def add(self, batch: Batch) -> None:
@@ -85,11 +91,15 @@ class SpecialTokens(Check):
 class DoubleBos(Check):
     """Texts that begin with a BOS token twice, or once if the tokenizer adds it. Messages become texts elsewhere."""
 
+    codes = ("double_bos", "bos_beside_tokenizer")
+    reads_requests = True
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._added = None if subject.counter is None else _added_token(subject.counter.tokenizer)
         tokens = _bos_tokens(subject)
         self._tokens = tokens if self._added is None or self._added in tokens else [*tokens, self._added]
+        self._longest = 2 * max(len(token.encode()) for token in self._tokens)
         self._first_bytes = bytes({token.encode()[0] for token in self._tokens if token})
         self._twice = {token: Rows() for token in self._tokens}
         self._once = Rows()
@@ -108,11 +118,16 @@ class DoubleBos(Check):
                 self._add(texts.array.take(candidates), requests.samples.take(candidates))
 
     def _add(self, texts: pa.Array, samples: pa.Array) -> None:
+        kind = pa.large_binary() if pa.types.is_large_string(texts.type) else pa.binary()
+        # Each text is read from memory once, and most texts begin alike.
+        beginnings = pc.binary_slice(texts.cast(kind), 0, self._longest)
+        unique = pc.unique(beginnings)
         for token in self._tokens:
-            twice = pc.fill_null(pc.starts_with(texts, token * 2), False)
-            self._twice[token].add(pc.unique(samples.filter(twice)), 0, 2 * len(token.encode()))
-        if self._added is not None:
-            once = pc.and_not(pc.starts_with(texts, self._added), pc.starts_with(texts, self._added * 2))
+            if pc.any(pc.starts_with(unique, token * 2)).as_py():
+                twice = pc.fill_null(pc.starts_with(beginnings, token * 2), False)
+                self._twice[token].add(pc.unique(samples.filter(twice)), 0, 2 * len(token.encode()))
+        if self._added is not None and pc.any(pc.starts_with(unique, self._added)).as_py():
+            once = pc.and_not(pc.starts_with(beginnings, self._added), pc.starts_with(beginnings, self._added * 2))
             self._once.add(pc.unique(samples.filter(pc.fill_null(once, False))), 0, len(self._added.encode()))
 
     def findings(self) -> Iterator[Finding]:

@@ -26,6 +26,9 @@ _TAGS = ("<AIS_TEXT_START>", "<AIS_IMAGE_START>", "<AIS_VIDEO_START>", "<AIS_AUD
 class TemplateTokens(ConfiguredCheck):
     """Values with the `ice_token` or the `sep_token`."""
 
+    codes = ("template_token_removed", "template_token_in_value")
+    reads_columns = True
+
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)
         tokens = _template_tokens(subject)
@@ -90,6 +93,9 @@ def _changed_rows(batch: ConfiguredBatch, name: str, rows: pa.Array) -> pa.Array
 
 class MediaTags(ConfiguredCheck):
     """Values with tags of AISBench that aren't meant as tags; only for AISBench's configurations."""
+
+    codes = ("media_tag", "untagged_text", "media_tag_in_value")
+    reads_columns = True
 
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)

@@ -16,6 +16,8 @@ __all__ = ["TokenBorders"]
 class TokenBorders(Check):
     """Tokens across the borders of data."""
 
+    codes = ("straddling_token",)
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         tokens = subject.tokens

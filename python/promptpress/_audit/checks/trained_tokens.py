@@ -19,6 +19,8 @@ _MAX_BETWEEN = 8
 class TrainedTokens(Check):
     """Masks of what is trained."""
 
+    codes = ("unknown_mask", "empty_mask", "untrained_stop")
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         tokens = subject.tokens

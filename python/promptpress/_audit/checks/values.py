@@ -32,6 +32,9 @@ KINDS = (
 class Nulls(Check):
     """Null values that prompts show as a word."""
 
+    codes = ("null_value",)
+    reads_columns = True
+
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._rows = {name: Rows() for name in subject.schema.names}
@@ -82,6 +85,9 @@ def _nulls(column: pa.Array) -> pa.Array:
 
 class OddCharacters(Check):
     """Values with one of `KINDS`."""
+
+    codes = tuple(code for code, _ in KINDS)
+    reads_columns = True
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)

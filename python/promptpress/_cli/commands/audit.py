@@ -43,6 +43,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_data(parser)
     checks = parser.add_argument_group("checks")
     checks.add_argument("--allow", type=names, action="extend", metavar="CODE,CODE", help="findings to leave out")
+    checks.add_argument("--only", type=names, action="extend", metavar="CODE,CODE", help="findings to look for (all)")
     for name, limit in LIMITS.items():
         checks.add_argument(option_name(f"max_{name}"), type=natural, metavar="N", help=limit.help)
     add_shared(checks, "--tokenizer")
