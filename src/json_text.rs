@@ -1,17 +1,13 @@
 //! Strings as JSON, in the form of Python's `json.dumps(..., ensure_ascii=False)`.
 
-/// So much of a text is escaped at once: the escaping routine reserves six times as much memory and a little more.
-const MAX_PIECE_BYTES: usize = 4 << 10;
-/// With so much room after the written text, nothing has to be moved while more is written.
-pub const ROOM_BYTES: usize = 7 * MAX_PIECE_BYTES;
+use wide::u8x16;
 
-/// Return a word whose bytes all equal `byte`.
-const fn repeated(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; WORD])
-}
-
+/// So much of a text is written at once: at least the longest escapes of what is left behind the last block.
+const BUFFER: usize = 256;
 /// The number of bytes that are examined in one step.
-const WORD: usize = size_of::<u64>();
+const BLOCK: usize = 16;
+/// The number of bytes that an escape is written as, with what is too much.
+const WORD: usize = 8;
 
 /// The escapes of the bytes below the space.
 const CONTROL: [&str; 32] = [
@@ -22,24 +18,26 @@ const CONTROL: [&str; 32] = [
 
 /// Return true if a byte can't stand in a JSON string as it is.
 #[inline]
-fn is_special(byte: u8) -> bool {
+const fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// Return the index of the first byte that needs an escape, or the number of bytes if there is none.
+#[inline]
+fn first_special(block: [u8; BLOCK]) -> usize {
+    let bytes = u8x16::new(block);
+    let is_control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
+    let is_special = is_control | bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\'));
+    (is_special.to_bitmask() | 1 << BLOCK).trailing_zeros() as usize
 }
 
 /// Return the index of the first byte from `start` on that needs an escape.
 pub fn next_special(bytes: &[u8], start: usize) -> Option<usize> {
-    const HIGH: u64 = repeated(0x80);
-    let (words, rest) = bytes[start..].as_chunks::<WORD>();
-    // If `n` is subtracted, a byte below `n` gets its highest bit by a borrow. The borrow may also mark bytes above it,
-    // but never those below, so the first mark is right.
-    let below = |word: u64, n: u8| word.wrapping_sub(repeated(n)) & !word;
-    for (n, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let quote = below(word ^ repeated(b'"'), 1);
-        let backslash = below(word ^ repeated(b'\\'), 1);
-        let marks = (below(word, 0x20) | quote | backslash) & HIGH;
-        if marks != 0 {
-            return Some(start + n * WORD + marks.trailing_zeros() as usize / 8);
+    let (blocks, rest) = bytes[start..].as_chunks::<BLOCK>();
+    for (n, block) in blocks.iter().enumerate() {
+        let index = first_special(*block);
+        if index < BLOCK {
+            return Some(start + n * BLOCK + index);
         }
     }
     let offset = bytes.len() - rest.len();
@@ -47,7 +45,7 @@ pub fn next_special(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 /// Return the escape of a special byte.
-fn escape_of(special: u8) -> &'static str {
+const fn escape_of(special: u8) -> &'static str {
     match special {
         b'"' => "\\\"",
         b'\\' => "\\\\",
@@ -105,16 +103,63 @@ fn next_special_far(bytes: &[u8], start: usize) -> Option<usize> {
     next_special(bytes, close + clean * STRETCH)
 }
 
+/// The escapes of special bytes, each with its length behind it; a word of it is written, and what is too much of it is
+/// overwritten by what follows.
+static ESCAPES: [[u8; WORD]; b'\\' as usize + 1] = {
+    let mut out = [[0; WORD]; b'\\' as usize + 1];
+    let mut byte = 0;
+    while byte < out.len() {
+        if is_special(byte as u8) {
+            let escape = escape_of(byte as u8).as_bytes();
+            let mut n = 0;
+            while n < escape.len() {
+                out[byte][n] = escape[n];
+                n += 1;
+            }
+            out[byte][WORD - 1] = escape.len() as u8;
+        }
+        byte += 1;
+    }
+    out
+};
+
 /// Append the inside of a JSON string.
 pub fn inside(text: &str, out: &mut Vec<u8>) {
-    let mut rest = text;
-    while rest.len() > MAX_PIECE_BYTES {
-        let end = (0..=MAX_PIECE_BYTES).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
-        let (piece, remainder) = rest.split_at(end);
-        inside_piece(piece, out);
-        rest = remainder;
+    // Whole blocks are written, so that the length of a copy is no variable; what is too much is overwritten.
+    let mut buffer = [0; BUFFER];
+    let (bytes, mut read, mut written) = (text.as_bytes(), 0, 0);
+    while let Some(block) = bytes[read..].first_chunk::<BLOCK>() {
+        if written > BUFFER - 2 * BLOCK {
+            out.extend_from_slice(&buffer[..written]);
+            written = 0;
+        }
+        buffer[written..written + BLOCK].copy_from_slice(block);
+        let clean = first_special(*block);
+        (read, written) = (read + clean, written + clean);
+        if clean < BLOCK {
+            written += write_escape(bytes[read], &mut buffer[written..]);
+            read += 1;
+        }
     }
-    inside_piece(rest, out);
+    out.extend_from_slice(&buffer[..written]);
+    written = 0;
+    for byte in &bytes[read..] {
+        if is_special(*byte) {
+            written += write_escape(*byte, &mut buffer[written..]);
+        } else {
+            buffer[written] = *byte;
+            written += 1;
+        }
+    }
+    out.extend_from_slice(&buffer[..written]);
+}
+
+/// Write the escape of a special byte, as a whole word; return its length.
+#[inline]
+fn write_escape(special: u8, out: &mut [u8]) -> usize {
+    let escape = &ESCAPES[special as usize];
+    out[..WORD].copy_from_slice(escape);
+    escape[WORD - 1] as usize
 }
 
 /// Do the same as [`inside`] for bytes that are a text.
@@ -123,29 +168,6 @@ pub fn inside_of_bytes(text: &[u8], out: &mut Vec<u8>) {
         Ok(text) => inside(text, out),
         Err(_) => inside(&String::from_utf8_lossy(text), out),
     }
-}
-
-/// The routine examines so many bytes at once, even beyond the end of its input.
-const LOOKED_AT_BYTES: usize = 32;
-
-/// Escape a piece. The routine writes quotes too: the first one replaces the byte before the text and is undone, and
-/// the last one is removed. The routine's input ends early enough that it examines only bytes of the text, because the
-/// bytes after it may belong to another value or to nobody.
-fn inside_piece(text: &str, out: &mut Vec<u8>) {
-    let inside = (text.len() + 1).saturating_sub(LOOKED_AT_BYTES);
-    let end = (0..=inside).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    let (head, tail) = text.split_at(end);
-    if !head.is_empty()
-        && let Some(before) = out.pop()
-    {
-        let index = out.len();
-        json_escape_simd::escape_into(head, out);
-        out.pop();
-        out[index] = before;
-    } else {
-        escape(head, |piece| out.extend_from_slice(piece.as_bytes()));
-    }
-    escape(tail, |piece| out.extend_from_slice(piece.as_bytes()));
 }
 
 /// Append a JSON string.

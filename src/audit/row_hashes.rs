@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
-use foldhash::quality::FixedState;
+use foldhash::quality::{FixedState, FoldHasher};
 
 use super::normalised::normalised;
 use super::texts::readable_here;
@@ -17,6 +17,7 @@ use crate::error::{Code, Error, Result};
 use crate::python_text::{TextColumn, is_native};
 use crate::render::{MessageColumn, sound};
 use crate::statistics::{HASH_BYTES, RequestHash, unchanged, write};
+use crate::template::keys;
 use crate::threads;
 
 /// So many rows are hashed by one thread at a time.
@@ -98,6 +99,67 @@ fn update(halves: &Halves, from: &mut [u64; 2], name: u64, tag: u8, value: &[u8]
     }
 }
 
+/// Update a hash with a value of a column of lists or structs, whose texts are hashed where they lie.
+fn update_nested(
+    halves: &Halves,
+    from: &mut [u64; 2],
+    name: u64,
+    column: &MessageColumn,
+    row: usize,
+    written: &mut Vec<u8>,
+) {
+    let mut hashers = halves.each_ref().map(|state| state.build_hasher());
+    for (hasher, half) in hashers.iter_mut().zip(&*from) {
+        hasher.write_u64(*half);
+        hasher.write_u64(name);
+    }
+    add_value(column, row, &mut hashers, written);
+    *from = hashers.map(|hasher| hasher.finish());
+}
+
+/// Add what [`write`] writes of a value, each text with its length and each list and struct with the number of its items.
+fn add_value(column: &MessageColumn, row: usize, to: &mut [FoldHasher<'_>; 2], written: &mut Vec<u8>) {
+    if column.is_null(row) {
+        return add_number(b'n', 0, to);
+    }
+    match column {
+        MessageColumn::Text(texts, _) => add_text(texts.bytes(row), to),
+        MessageColumn::List(ends, items, _) => {
+            add_number(b'l', ends[row + 1] - ends[row], to);
+            (ends[row]..ends[row + 1]).for_each(|item| add_value(items, item, to, written));
+        }
+        MessageColumn::Struct(fields, _) => {
+            let mut present = fields.iter().filter(|(_, field)| !field.is_null(row));
+            // A bare string among messages is such a struct.
+            if let (Some((name, MessageColumn::Text(prompt, _))), None) = (present.next(), present.next())
+                && name == keys::PROMPT
+            {
+                return add_text(prompt.bytes(row), to);
+            }
+            for (name, field) in fields.iter().filter(|(_, field)| !field.is_null(row)) {
+                add_text(name.as_bytes(), to);
+                add_value(field, row, to, written);
+            }
+            add_number(b'd', 0, to);
+        }
+        MessageColumn::Other(_) => {
+            written.clear();
+            write(column, row, unchanged, written);
+            add_number(b'w', written.len(), to);
+            to.iter_mut().for_each(|hasher| hasher.write(written));
+        }
+    }
+}
+
+fn add_text(text: &[u8], to: &mut [FoldHasher<'_>; 2]) {
+    add_number(b's', text.len(), to);
+    to.iter_mut().for_each(|hasher| hasher.write(text));
+}
+
+fn add_number(tag: u8, number: usize, to: &mut [FoldHasher<'_>; 2]) {
+    to.iter_mut().for_each(|hasher| hasher.write_u64(number as u64 | u64::from(tag) << 56));
+}
+
 /// Return a hash of each row's content. With `normalise`, the case, punctuation and spacing of its texts don't count.
 ///
 /// # Errors
@@ -119,8 +181,15 @@ pub fn row_hashes(batch: &RecordBatch, normalise: bool) -> Result<Vec<RequestHas
         let hash = |row: usize| {
             let mut hash = [0; 2];
             for (_, name, column) in columns.iter().filter(|(_, _, column)| !column.is_null(row)) {
-                let (tag, value) = column.content(row, normalise, &mut written);
-                update(&halves, &mut hash, *name, tag, value);
+                match column {
+                    Column::Textual(of @ (MessageColumn::List(..) | MessageColumn::Struct(..))) if !normalise => {
+                        update_nested(&halves, &mut hash, *name, of, row, &mut written);
+                    }
+                    _ => {
+                        let (tag, value) = column.content(row, normalise, &mut written);
+                        update(&halves, &mut hash, *name, tag, value);
+                    }
+                }
             }
             let mut out = [0; HASH_BYTES];
             for (half, value) in out.chunks_exact_mut(HASH_BYTES / 2).zip(hash) {

@@ -140,7 +140,7 @@ pub fn write<'a>(
             offsets.push(out.len() as i64);
             if row == rows.start {
                 // The other lines are likely about as long as this one.
-                out.reserve((out.len() * rows.len()).min(MAX_RESERVED_BYTES) + json_text::ROOM_BYTES);
+                out.reserve((out.len() * rows.len()).min(MAX_RESERVED_BYTES));
             }
         }
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
