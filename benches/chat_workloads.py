@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,12 +95,12 @@ CHAT_WORKLOADS = [
     ChatWorkload("llama3", LLAMA3, 0, {"bos_token": "<|begin_of_text|>"}),
     ChatWorkload("qwen3", QWEN3, 0, {}),
     ChatWorkload("chatml-5", CHATML, SHOTS, {}),
-    ChatWorkload("llama3-5", LLAMA3, SHOTS, {"bos_token": "<|begin_of_text|>"}),
     ChatWorkload("qwen3-5", QWEN3, SHOTS, {}),
 ]
 CHATS_BY_ID = {workload.id: workload for workload in CHAT_WORKLOADS}
 
-COUNTS: Callable[[ChatWorkload], int] = lambda workload: 100_000 if workload.shots else 500_000  # noqa: E731
+ROWS = {0: 300_000, SHOTS: 60_000}
+"""Rows of a round of promptpress, by the number of shots."""
 
 
 def conversations(shots: int, count: int) -> pa.Table:
