@@ -49,7 +49,8 @@ class Scale:
 
 def chosen(runs: list[Run]) -> list[Run]:
     """All but the runs on one thread of what also ran on all of them, the fastest first."""
-    return sorted((run for run in runs if run["role"] == "peer" or not label(run).endswith(", 1 thread")), key=rows_per_second, reverse=True)
+    shown = (run for run in runs if run["role"] == "peer" or label(run) == run["way"])
+    return sorted(shown, key=rows_per_second, reverse=True)
 
 
 def panel(name: str, runs: list[Run], top: float, scale: Scale) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Options of the benches, what a figure needs to be told with it (machine, cores, versions), and the file of results."""
+"""Options of the benches, what a figure needs to be told with it (machine, versions), and the file of results."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from record import Record
 # `make bench` runs these in another environment, because their peers are of other versions than the harnesses want.
 JINJA = [f"test_{name}_rates.py" for name in ("jinja", "chat", "integration", "lm_eval", "token")]
 JINJA.append("test_compile_corpus.py")
-HERE = Path(__file__).parent
-collect_ignore = [file.name for file in HERE.glob("test_*.py") if (file.name in JINJA) != bool(find_spec("transformers"))]
-PACKAGES = ("transformers", "lm_eval", "jinja2", "minijinja", "tokenizers", "datasets", "polars", "duckdb", "trl", "gigatoken")
+FILES = [file.name for file in Path(__file__).parent.glob("test_*.py")]
+collect_ignore = [name for name in FILES if (name in JINJA) != bool(find_spec("transformers"))]
+PACKAGES = ["transformers", "lm_eval", "jinja2", "minijinja", "tokenizers", "trl", "gigatoken", "datasets", "polars"]
+PACKAGES.append("duckdb")
 RECORD = pytest.StashKey[Record]()
 
 

@@ -1,8 +1,8 @@
 """Ways of doing the same, timed in turns: what disturbs the machine disturbs all of them.
 
-Each way is given its own number of rows, so that a round of it lasts some tenths of a second: some are thousands of times
-slower than others, and rates compare. Beside the time on the clock stand the processors' seconds, of this process with all its
-threads and of the commands that it has run.
+Each way is given its own number of rows, so that a round of it lasts some tenths of a second: some are thousands of
+times slower than others, and rates compare. Beside the time on the clock stand the processors' seconds, of this
+process with all its threads and of the commands that it has run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Sizes:
 class Way:
     """One of them: `work` does `rows` rows.
 
-    `before` sets what it alone needs, and `bytes` is the memory that its output takes, where that is known: both untimed.
+    `before` sets what it alone needs, untimed; `bytes` is the memory that its output takes, where that is known.
     """
 
     name: str

@@ -1,15 +1,15 @@
 """A fixed computation on all threads, by which a run tells how busy the machine is beside it.
 
 It touches next to no memory, so its time changes with the processors alone. It is timed before, between and after the
-rounds of ways that are compared: where it takes longer than it did at the best moment of the run, or its threads waited for a
-processor, wall times of several threads say more about the machine than about what was timed.
+rounds of ways that are compared: where it takes longer than it did at the best moment of the run, or its threads
+waited for a processor, wall times of several threads say more about the machine than about what was timed
+(`Results.is_busy`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from peers import cores
@@ -17,7 +17,6 @@ from peers import cores
 BLOCK = bytes(1 << 20)
 BLOCKS = 24  # hashed by each thread: some hundredths of a second
 TRIES = 3
-DRIFT = 1.1
 
 Reading = tuple[float, float]
 """Seconds on the clock, and of a processor in each thread."""
@@ -39,8 +38,3 @@ def reading() -> Reading:
             list(pool.map(hashed, range(cores())))
             tries.append((time.perf_counter() - start, (time.process_time() - cpu) / cores()))
     return min(tries)
-
-
-def is_busy(readings: Sequence[Reading], best: float) -> bool:
-    """Return true if a reading took a tenth longer than the best of the run, or its threads waited."""
-    return any(wall > DRIFT * min(best, cpu) for wall, cpu in readings)

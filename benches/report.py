@@ -22,14 +22,15 @@ SECTIONS = {
     "spans": ("Spans and audit", "`render(spans=True)` and `audit` next to `render`."),
     "command": (
         "Command",
-        "Whole processes. *pyarrow* is a program that reads the same columns and writes the same prompts as Parquet, which it "
-        "finds finished in memory-mapped Arrow, with the same codec, row groups and encoding; *polars* writes finished prompts as "
-        "JSON lines by `write_ndjson`. promptpress syncs its files to disk, the programs don't.",
+        "Whole processes. *pyarrow* is a program that reads the same columns and writes the same prompts as Parquet, "
+        "which it finds finished in memory-mapped Arrow, with the same codec, row groups and encoding; *polars* "
+        "writes finished prompts as JSON lines by `write_ndjson`. promptpress syncs its files to disk, the programs "
+        "don't.",
     ),
     "latency": (
         "Latency",
-        "A row is a call. *ten rows*: a table of ten rows through a ready renderer, pyarrow in and out. *bare*: the same samples "
-        "and prompts, from pyarrow to pyarrow by Arrow's C data interface.",
+        "A row is a call. *ten rows*: a table of ten rows through a ready renderer, pyarrow in and out. *bare*: the "
+        "same samples and prompts, from pyarrow to pyarrow by Arrow's C data interface.",
     ),
     "jinja": ("Jinja", "Rows of tables by `JinjaTemplate`, jinja2 and minijinja-py, each template compiled once."),
     "chat": ("Chats", "Conversations by `ChatTemplate`, transformers' `render_jinja_template`, jinja2, minijinja-py."),
@@ -40,21 +41,37 @@ SECTIONS = {
     ),
     "lm_eval": (
         "lm-eval",
-        "Documents whose requests are built: `requests` makes a table, the others objects. *compile cache* is lm-eval with each "
-        "template compiled once.",
+        "Documents whose requests are built: `requests` makes a table, the others objects. *compile cache* is lm-eval "
+        "with each template compiled once.",
     ),
     "compile": (
         "Compiling",
-        "A round is one of the recorded templates: what promptpress takes for the constructor and for one shape of conversations "
-        "or the schema of a table, and what jinja2 takes to compile it.",
+        "A round is one of the recorded templates: what promptpress takes for the constructor and for one shape of "
+        "conversations or the schema of a table, and what jinja2 takes to compile it.",
     ),
     "tokens": (
         "Tokens",
-        "Conversations as token ids. *tokenize* renders, too, as do *datasets.map* with `apply_chat_template(tokenize=True)`, "
-        "batched, and *trl*, the preparation of its `SFTTrainer`. *engine* is the core's over finished texts, nothing kept; "
-        "*tokenizers* the library's `encode_batch_fast`, and *gigatoken* gives arrays of awkward; both get finished texts.",
+        "Conversations as token ids. *tokenize* renders, too, as do *datasets.map* with "
+        "`apply_chat_template(tokenize=True)`, batched, and *trl*, the preparation of its `SFTTrainer`. *engine* is "
+        "the core's over finished texts, nothing kept; *tokenizers* the library's `encode_batch_fast`, and "
+        "*gigatoken* gives arrays of awkward; both get finished texts.",
     ),
 }
+
+PREFACE = (
+    "A row is a sample; figures are medians of five rounds, in which the ways of a workload take turns, after one",
+    "that isn't counted. A round lasts some tenths of a second: slow peers get few rows. *CPU seconds* are the",
+    "processors', of the process with all its threads, or of the command. Before a peer is timed, its requests for",
+    "the first samples are compared with those of the oracle, to the byte, and promptpress's last ones too; a",
+    "difference fails the run. Every peer runs in one process, on as many threads as it says; the samples are in",
+    "memory in the form that the peer takes. GB/s are of the memory that promptpress's output takes.",
+    "",
+    "`promptpress` is `render`, whose output is fresh memory; `promptpress stream` gives batches of 65,536 samples",
+    "that are dropped as they come. The copy limit is one copy of as many bytes as `render` puts out: *fresh* into",
+    "memory newly obtained, *reused* batch after batch into memory already touched. Before each of their rounds as",
+    "much memory is obtained and given back, so that none waits for the host of a virtual machine to return what it",
+    "took while slower ones ran.",
+)
 
 
 def main() -> None:
@@ -76,8 +93,9 @@ def page(results: Results, picture: str) -> Iterator[str]:
     yield from preface(results)
     yield from ["## Targets", ""]
     yield from [
-        "By the processors' seconds, promptpress on one thread; *machine busy* says that the reference took a tenth longer than at",
-        "its best beside these rounds, or waited. [Performance](design/performance.md) says what each target means.",
+        "By the processors' seconds, promptpress on one thread; *machine busy* says that the reference took a tenth",
+        "longer than at its best beside these rounds, or waited. [Performance](design/performance.md) says what each",
+        "target means.",
         "",
     ]
     yield from ["| | found | target | |", "|---|---:|---:|---|"]
@@ -120,21 +138,7 @@ def preface(results: Results) -> Iterator[str]:
         yield f"- For Jinja, chats, lm-eval and tokens: {listed}."
     for name, reason in results.absent.items():
         yield f"- {name}: absent; {reason}."
-    yield from [
-        "",
-        "A row is a sample; figures are medians of five rounds, in which the ways of a workload take turns, after one that isn't",
-        "counted. A round lasts some tenths of a second: slow peers get few rows. *CPU seconds* are the processors', of the process",
-        "with all its threads, or of the command. Before a peer is timed, its requests for the first samples are compared with those",
-        "of the oracle, to the byte, and promptpress's last ones too; a difference fails the run. Every peer runs in one process, on",
-        "as many threads as it says; the samples are in memory in the form that the peer takes. GB/s are of the memory that",
-        "promptpress's output takes.",
-        "",
-        "`promptpress` is `render`, whose output is fresh memory; `promptpress stream` gives batches of 65,536 samples that are",
-        "dropped as they come. The copy limit is one copy of as many bytes as `render` puts out: *fresh* into memory newly obtained,",
-        "*reused* batch after batch into memory already touched. Before each of their rounds as much memory is obtained and given",
-        "back, so that none waits for the host of a virtual machine to return what it took while slower ones ran.",
-        "",
-    ]
+    yield from ["", *PREFACE, ""]
 
 
 def reference(results: Results) -> Iterator[str]:
@@ -146,8 +150,9 @@ def reference(results: Results) -> Iterator[str]:
     yield from [
         "## The reference",
         "",
-        "A fixed computation on all threads, before, between and after the rounds: milliseconds on the clock, and of a processor in",
-        f"each thread. At its best {results.best * 1e3:.1f} ms; {len(busy)} of {len(timed)} workloads were timed on a busy machine.",
+        "A fixed computation on all threads, before, between and after the rounds: milliseconds on the clock, and of a",
+        f"processor in each thread. At its best {results.best * 1e3:.1f} ms;",
+        f"{len(busy)} of {len(timed)} workloads were timed on a busy machine.",
         "",
         "| | on the clock, ms | of a processor, ms | |",
         "|---|---|---|---|",
@@ -160,8 +165,8 @@ def reference(results: Results) -> Iterator[str]:
 
 def table(runs: list[Run]) -> Iterator[str]:
     """Yield the table of a workload, with the columns that it has something for."""
-    every = [run for run in runs if run["role"] == "ours" and run["threads"] > 1] or [r for r in runs if r["role"] == "ours"]
-    ours = next((run for run in every if run["way"] == "promptpress"), every[0] if every else None)
+    every = [run for run in runs if run["role"] == "ours"]
+    ours = max(every, key=lambda run: (run["way"] == "promptpress", run["threads"]), default=None)
     columns = {
         "": "|---",
         "threads": "|---:",

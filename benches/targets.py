@@ -1,8 +1,8 @@
 """Targets, and the computation of each figure from the results.
 
-A figure is a quotient of processors' seconds, promptpress on one thread, so that a busy machine changes it little; where the
-reference (reference.py) says that the machine was busy, the line does. What several threads bring is told by the clock alone,
-and isn't judged then.
+A figure is a quotient of processors' seconds, promptpress on one thread, so that a busy machine changes it little;
+where the reference (reference.py) says that the machine was busy, the line does. What several threads bring is told
+by the clock alone, and isn't judged then.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def growth(results: Results) -> Found:
     return Found(None if run is None else run["growth"] / 1e6)
 
 
-def at_most(what: str, bound: float, kind: str, workload: str, way: str, other: str) -> Target:
+def at_most(what: str, bound: float, run: tuple[str, str], way: str, other: str) -> Target:
     """Return a target for the time of a way as a multiple of another's."""
-    return Target(what, bound, faster(kind, workload, other, way), at_least=False, unit="x")
+    return Target(what, bound, faster(*run, other, way), at_least=False, unit="x")
 
 
 FEW_SHOT = ("zero", "five-text", "five-messages")
@@ -113,15 +113,15 @@ def targets() -> Iterator[Target]:
         limit = faster("rate", workload, "promptpress", "copy limit, fresh")
         yield Target(f"{workload}: `render` to the copy of its bytes", bound, limit)
     for workload in FEW_SHOT:
-        yield at_most(f"{workload}: spans, to a render", 2, "spans", workload, "render with spans", "render")
+        yield at_most(f"{workload}: spans, to a render", 2, ("spans", workload), "render with spans", "render")
         threads = scaling("spans", workload, "render with spans")
         yield Target(f"{workload}: spans, all threads to one, by the clock", 1.6, threads, by_clock=True)
-        yield at_most(f"{workload}: `audit`, to a render", 8, "spans", workload, "audit", "render")
+        yield at_most(f"{workload}: `audit`, to a render", 8, ("spans", workload), "audit", "render")
     for workload in ("zero", "five-text"):
         what = f"{workload}: `promptpress render`, Parquet to Parquet, to the pyarrow program"
-        yield at_most(what, 1.1, "command", workload, "render to Parquet", "pyarrow")
+        yield at_most(what, 1.1, ("command", workload), "render to Parquet", "pyarrow")
     what = "chatml: `--chat-template`, Parquet to Parquet, to `--template` over the same column"
-    yield at_most(what, 1.5, "command", "chatml", "--chat-template", "--template")
+    yield at_most(what, 1.5, ("command", "chatml"), "--chat-template", "--template")
     yield Target("MMLU's template: `JinjaTemplate` to jinja2", 40, faster("jinja", "mmlu", "JinjaTemplate", "jinja2"))
     for workload, bound in (("chatml", 150), ("llama3", 150), ("qwen3-5", 60)):
         chat = faster("chat", workload, "ChatTemplate", "transformers")

@@ -1,7 +1,8 @@
 """The command, timed as whole processes, in turns, beside programs that read and write the same and render nothing.
 
-`pyarrow` writes the prompts, finished, as Parquet with the same codec, row groups and encoding; `polars` as JSON lines. Each
-file is left to the system to write, but for the command's own, which it syncs; what is left is written before the next starts.
+`pyarrow` writes the prompts, finished, as Parquet with the same codec, row groups and encoding; `polars` as JSON
+lines. Each file is left to the system to write, but for the command's own, which it syncs; what is left is written
+before the next starts.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def program(folder: Path, name: str, rows: int, line: list[str], role: str = "ou
 
 def of_prompts(workload_id: str, folder: Path, count: int) -> Iterator[Way]:
     """Write the files that the programs take."""
-    workload, (samples, finished) = BY_ID[workload_id], (str(folder / name) for name in ("samples.parquet", "finished.arrow"))
+    workload, (samples, finished) = (
+        BY_ID[workload_id],
+        (str(folder / name) for name in ("samples.parquet", "finished.arrow")),
+    )
     table = workload.samples(count)
     pq.write_table(table, samples)
     (folder / "config.json").write_text(json.dumps(workload.config), encoding="utf-8")
@@ -59,8 +63,18 @@ def of_prompts(workload_id: str, folder: Path, count: int) -> Iterator[Way]:
     yield program(folder, "render to Parquet", count, [*COMMAND, "render", *given, "--out-format", "parquet", "--out"])
     yield program(folder, "pyarrow", count, [sys.executable, parquet_program.__file__, samples, finished, like], "peer")
     if workload_id == "zero":
-        yield program(folder, "render to JSON lines", count, [*COMMAND, "render", *given, "--out-format", "jsonl", "--out"])
-        batch = ["--max-requests", "1000000000", "--max-bytes", "1000000000000", "--model-name", "m", "--out"]  # one file
+        yield program(
+            folder, "render to JSON lines", count, [*COMMAND, "render", *given, "--out-format", "jsonl", "--out"]
+        )
+        batch = [
+            "--max-requests",
+            "1000000000",
+            "--max-bytes",
+            "1000000000000",
+            "--model-name",
+            "m",
+            "--out",
+        ]  # one file
         yield program(folder, "export openai-batch", count, [*COMMAND, "export", "openai-batch", *given, *batch])
         yield program(folder, "polars", count, [sys.executable, ndjson_program.__file__, finished], "peer")
 

@@ -1,8 +1,8 @@
 """What it takes to compile real templates, where the recorded ones are at hand: a round is a template, in CPU time.
 
-*constructor*: most of it is jinja2's own parser. *compiling behind it*: what is done for one shape of conversations, or for
-the schema of a table. *both*: a template's two, and beside them what jinja2 takes to compile it.
-What jinja2 compiles for the rows that are rendered by it too, with the first of them, isn't among these.
+*constructor*: most of it is jinja2's own parser. *compiling behind it*: what is done for one shape of conversations,
+or for the schema of a table. *both*: a template's two, and beside them what jinja2 takes to compile it. What jinja2
+compiles for the rows that are rendered by it too, with the first of them, isn't among these.
 """
 
 from __future__ import annotations

@@ -53,7 +53,9 @@ def ways(workload_id: str, calls: int) -> Iterator[Way]:
 
     yield Way("ten rows", calls, again(lambda: renderer.render(samples)), role="ours")
     yield Way("bare", calls, again(lambda: bare(samples, prompts)))
-    yield Way("constructor", calls, again(lambda: promptpress.Renderer(**workload.config, examples=examples)), role="ours")
+    yield Way(
+        "constructor", calls, again(lambda: promptpress.Renderer(**workload.config, examples=examples)), role="ours"
+    )
 
 
 @pytest.mark.parametrize("workload_id", ["zero", "five-text", "five-messages"])

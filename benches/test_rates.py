@@ -62,4 +62,10 @@ def ways(workload: Workload, sizes: Sizes, record: Record) -> Iterator[Way]:
 def test_rate(name: str, sizes: Sizes, record: Record) -> None:
     samples_of.cache_clear()
     workload = BY_ID[name]
-    record("rate", name, measured(ways(workload, sizes, record)), about=workload.about, per_row=workload.requests_per_sample)
+    record(
+        "rate",
+        name,
+        measured(ways(workload, sizes, record)),
+        about=workload.about,
+        per_row=workload.requests_per_sample,
+    )

@@ -34,7 +34,9 @@ LEAST = {"datasets.map": 200, "trl": 300}
 
 FILE = SHARED / "golden_tokens" / "tokenizers" / "qwen3.json.gz"
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-EXPRESSION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+EXPRESSION = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,11 @@ def preparation() -> Callable[[datasets.Dataset, Any], datasets.Dataset]:
 
 def ways(shots: int, folder: Path, sizes: Sizes, record: Record) -> Iterator[Way]:
     count = sizes.ours(ROWS)
-    samples, chat, library = conversations(count, shots), promptpress.ChatTemplate(CHATML), load_tokenizer(folder).tokenizer
+    samples, chat, library = (
+        conversations(count, shots),
+        promptpress.ChatTemplate(CHATML),
+        load_tokenizer(folder).tokenizer,
+    )
     ids = chat.tokenize(samples, folder)["input_ids"]
     yield from ours("tokenize", count, lambda: chat.tokenize(samples, folder))
     texts = chat.render(samples)["prompt"].combine_chunks()

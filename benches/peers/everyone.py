@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from limit import CopyLimit
-
 from in_turns import THREADS
+from limit import CopyLimit
 
 from peers import Peer
 from peers.aisbench import AISBench
