@@ -49,8 +49,8 @@ class Scale:
 
 def chosen(runs: list[Run]) -> list[Run]:
     """All but the runs on one thread of what also ran on all of them, the fastest first."""
-    shown = (run for run in runs if run["role"] == "peer" or label(run) == run["way"])
-    return sorted(shown, key=rows_per_second, reverse=True)
+    kept = (run for run in runs if run["role"] == "peer" or label(run) == run["way"])
+    return sorted(kept, key=rows_per_second, reverse=True)
 
 
 def panel(name: str, runs: list[Run], top: float, scale: Scale) -> Iterator[str]:

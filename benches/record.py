@@ -1,4 +1,4 @@
-"""What the benches find, for the file of results."""
+"""Keeps what the benches find, for the file of results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from in_turns import Turns
 
 
 class Record:
-    """What the tests found: runs as dicts, and peers that aren't there with the reason."""
+    """Runs that the tests have timed as dicts, and peers that aren't there with the reason."""
 
     def __init__(self) -> None:
         self.runs: list[dict[str, Any]] = []
@@ -19,9 +19,9 @@ class Record:
     def __call__(self, kind: str, workload: str, turns: Turns, **more: Any) -> None:
         """Keep the rounds of all ways of a workload."""
         for way in turns.ways:
-            found = {"way": way.name, "role": way.role, "threads": way.threads, "rows": way.rows, "bytes": way.bytes}
+            row = {"way": way.name, "role": way.role, "threads": way.threads, "rows": way.rows, "bytes": way.bytes}
             times = {"seconds": way.seconds, "cpu": way.cpu, "readings": turns.readings}
-            self.figures(kind, workload, **found, **times, **way.more, **more)
+            self.figures(kind, workload, **row, **times, **way.more, **more)
 
     def figures(self, kind: str, workload: str, **more: Any) -> None:
         """Keep figures that aren't times of rounds."""

@@ -17,7 +17,7 @@ BUSY = "machine busy"
 
 
 @dataclass(frozen=True)
-class Found:
+class Measured:
     """A figure, and the timed runs that it comes from; without a figure the name of what isn't there."""
 
     value: float | None
@@ -29,26 +29,26 @@ class Found:
 class Target:
     what: str
     bound: float
-    figure: Callable[[Results], Found]
+    figure: Callable[[Results], Measured]
     at_least: bool = True
     unit: str = ""
     by_clock: bool = False
 
     def row(self, results: Results) -> str:
-        """A row of the table: what, found, target, verdict."""
-        found = self.figure(results)
-        value = "" if found.value is None else f"{rounded(found.value)}{self.unit}"
+        """A row of the table: what, figure, target, verdict."""
+        measured = self.figure(results)
+        value = "" if measured.value is None else f"{rounded(measured.value)}{self.unit}"
         relation = "at least" if self.at_least else "at most"
-        return f"| {self.what} | {value} | {relation} {self.bound:,g}{self.unit} | {self.verdict(found, results)} |"
+        return f"| {self.what} | {value} | {relation} {self.bound:,g}{self.unit} | {self.verdict(measured, results)} |"
 
-    def verdict(self, found: Found, results: Results) -> str:
-        if found.value is None:
-            why = results.absent.get(found.missing)
+    def verdict(self, measured: Measured, results: Results) -> str:
+        if measured.value is None:
+            why = results.absent.get(measured.missing)
             return f"absent: {why}" if why else "not measured"
-        busy = any(results.is_busy(run) for run in found.runs)
+        busy = any(results.is_busy(run) for run in measured.runs)
         if busy and self.by_clock:
             return f"not judged ({BUSY})"
-        reached = found.value >= self.bound if self.at_least else found.value <= self.bound
+        reached = measured.value >= self.bound if self.at_least else measured.value <= self.bound
         return ("reached" if reached else "missed") + (f" ({BUSY})" if busy else "")
 
 
@@ -56,45 +56,45 @@ def rounded(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def faster(kind: str, workload: str, way: str, other: str) -> Callable[[Results], Found]:
+def faster(kind: str, workload: str, way: str, other: str) -> Callable[[Results], Measured]:
     """Return how many times as many rows a processor's second a way has on one thread as another."""
 
-    def figure(results: Results) -> Found:
+    def figure(results: Results) -> Measured:
         ours, theirs = (results.run(kind, workload, way=name, threads=1) for name in (way, other))
         theirs = theirs or results.run(kind, workload, way=other)  # a peer may have threads of its own
         if ours is None or theirs is None:
-            return Found(None, missing=other if theirs is None else way)
-        return Found(rows_per_second(ours, "cpu") / rows_per_second(theirs, "cpu"), (ours, theirs))
+            return Measured(None, missing=other if theirs is None else way)
+        return Measured(rows_per_second(ours, "cpu") / rows_per_second(theirs, "cpu"), (ours, theirs))
 
     return figure
 
 
-def scaling(kind: str, workload: str, way: str) -> Callable[[Results], Found]:
+def scaling(kind: str, workload: str, way: str) -> Callable[[Results], Measured]:
     """Return the rate of all threads as a multiple of that of one, by the clock."""
 
-    def figure(results: Results) -> Found:
+    def figure(results: Results) -> Measured:
         runs = results.of(kind, workload=workload, way=way)
         if not runs:
-            return Found(None, missing=way)
-        every, one = runs[0], runs[-1]
-        return Found(rows_per_second(every) / rows_per_second(one), (every, one))
+            return Measured(None, missing=way)
+        all_threads, one_thread = runs[0], runs[-1]
+        return Measured(rows_per_second(all_threads) / rows_per_second(one_thread), (all_threads, one_thread))
 
     return figure
 
 
-def microseconds(workload: str, way: str) -> Callable[[Results], Found]:
+def microseconds(workload: str, way: str) -> Callable[[Results], Measured]:
     """Return the processor's microseconds of a call."""
 
-    def figure(results: Results) -> Found:
+    def figure(results: Results) -> Measured:
         run = results.run("latency", workload, way=way)
-        return Found(None, missing=way) if run is None else Found(median(run["cpu"]) / run["rows"] * 1e6, (run,))
+        return Measured(None, missing=way) if run is None else Measured(median(run["cpu"]) / run["rows"] * 1e6, (run,))
 
     return figure
 
 
-def growth(results: Results) -> Found:
+def growth(results: Results) -> Measured:
     run = results.run("growth", "zero")
-    return Found(None if run is None else run["growth"] / 1e6)
+    return Measured(None if run is None else run["growth"] / 1e6)
 
 
 def at_most(what: str, bound: float, run: tuple[str, str], way: str, other: str) -> Target:

@@ -90,5 +90,5 @@ def test_compile_corpus(key: str, sizes: Sizes, record: Record) -> None:
     timings = list(zip(*islice(templates, 40 if sizes.quick else None), strict=True))
     both = [constructing + compiling for constructing, compiling in zip(*timings[:2], strict=True)]
     for name, seconds in zip(("constructor", "compiling behind it", "jinja2", "both"), (*timings, both), strict=True):
-        found = {"way": name, "role": "peer" if name == "jinja2" else "ours", "threads": 1, "rows": 1, "bytes": None}
-        record.figures("compile", key, **found, seconds=seconds, cpu=seconds)
+        about = {"way": name, "role": "peer" if name == "jinja2" else "ours", "threads": 1, "rows": 1, "bytes": None}
+        record.figures("compile", key, **about, seconds=seconds, cpu=seconds)

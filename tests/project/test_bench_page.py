@@ -27,9 +27,9 @@ WAYS = {
 def timed(kind: str, workload: str, way: str, threads: int, role: str = "ours", **more: Any) -> dict[str, Any]:
     """A run of so many threads, twice as fast with two, that takes a peer a hundred times as long."""
     cpu = [(1.0 if role == "peer" else 0.01) * (1 + number / 100) for number in range(5)]
-    found = {"kind": kind, "workload": workload, "way": way, "role": role, "threads": threads, "rows": 1000}
+    about = {"kind": kind, "workload": workload, "way": way, "role": role, "threads": threads, "rows": 1000}
     times = {"seconds": [second / threads for second in cpu], "cpu": cpu, "readings": IDLE}
-    return {**found, "bytes": 346_000, **times, **more}
+    return {**about, "bytes": 346_000, **times, **more}
 
 
 def made_up() -> dict[str, Any]:
@@ -65,10 +65,10 @@ def verdicts(text: str) -> dict[str, str]:
 
 def test_a_whole_run(tmp_path: Path) -> None:
     text = page(tmp_path, made_up(), {**made_up(), "runs": [], "seconds": 60.0})
-    found = verdicts(text)
-    assert len(found) == 30
-    assert set(found.values()) == {"reached", "missed"}
-    assert found["zero: spans, all threads to one, by the clock"] == "reached"
+    judged = verdicts(text)
+    assert len(judged) == 30
+    assert set(judged.values()) == {"reached", "missed"}
+    assert judged["zero: spans, all threads to one, by the clock"] == "reached"
     assert "The run took 11.0 minutes (10.0 and 1.0)" in text
     assert "0 of 18 workloads were timed on a busy machine" in text
     assert (tmp_path / "page.svg").read_text("utf-8").startswith("<svg")
@@ -86,10 +86,10 @@ def test_a_busy_machine_and_what_is_not_there(tmp_path: Path) -> None:
     runs = [run for run in results["runs"] if run.get("way") != "Polars pl.format" and run["kind"] != "tokens"]
     busy = [{**run, "readings": BUSY} if run["kind"] == "spans" else run for run in runs]
     text = page(tmp_path, {**results, "runs": busy, "absent": {"Polars pl.format": "it isn't installed"}})
-    found = verdicts(text)
-    assert found["zero to OpenCompass"] == "missed"
-    assert found["zero to Polars `pl.format`"] == "absent: it isn't installed"
-    assert found["zero: spans, to a render"] == "reached (machine busy)"
-    assert found["zero: spans, all threads to one, by the clock"] == "not judged (machine busy)"
-    assert list(found.values()).count("not measured") == 3  # of tokens
+    judged = verdicts(text)
+    assert judged["zero to OpenCompass"] == "missed"
+    assert judged["zero to Polars `pl.format`"] == "absent: it isn't installed"
+    assert judged["zero: spans, to a render"] == "reached (machine busy)"
+    assert judged["zero: spans, all threads to one, by the clock"] == "not judged (machine busy)"
+    assert list(judged.values()).count("not measured") == 3  # of tokens
     assert "- Polars pl.format: absent; it isn't installed." in text
