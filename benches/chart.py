@@ -49,7 +49,7 @@ class Scale:
 
 def chosen(runs: list[Run]) -> list[Run]:
     """All but the runs on one thread of what also ran on all of them, the fastest first."""
-    kept = (run for run in runs if run["role"] == "peer" or label(run) == run["way"])
+    kept = (run for run in runs if label(run, runs) == run["way"])
     return sorted(kept, key=rows_per_second, reverse=True)
 
 

@@ -185,7 +185,7 @@ def table(runs: list[Run]) -> Iterator[str]:
         times = rows_per_second(ours) / rows_per_second(run) if ours and run["role"] == "peer" else None
         rows.append(
             [
-                label(run),
+                label(run, runs),
                 f"{run['threads']}",
                 f"{run['rows']:,}",
                 seconds(run["seconds"]),

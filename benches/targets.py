@@ -60,8 +60,10 @@ def faster(kind: str, workload: str, way: str, other: str) -> Callable[[Results]
     """Return how many times as many rows a processor's second a way has on one thread as another."""
 
     def figure(results: Results) -> Measured:
-        ours, theirs = (results.run(kind, workload, way=name, threads=1) for name in (way, other))
-        theirs = theirs or results.run(kind, workload, way=other)  # a peer may have threads of its own
+        ours, theirs = (
+            results.run(kind, workload, way=name, threads=1) or results.run(kind, workload, way=name)  # all, as it runs
+            for name in (way, other)
+        )
         if ours is None or theirs is None:
             return Measured(None, missing=other if theirs is None else way)
         return Measured(rows_per_second(ours, "cpu") / rows_per_second(theirs, "cpu"), (ours, theirs))

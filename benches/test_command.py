@@ -22,6 +22,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 from chat_workloads import CHATML, conversations
 from in_turns import Sizes, Way, measured
+from peers import cores
 from peers.promptpress_peer import renderer_of
 from record import Record
 from workloads import BY_ID
@@ -40,7 +41,7 @@ def program(folder: Path, name: str, rows: int, line: list[str], role: str = "ou
         (folder / name).unlink(missing_ok=True)
 
     work = lambda: subprocess.run([*line, str(folder / name)], check=True)  # noqa: E731
-    return Way(name, rows, work, role=role, bytes=MEMORY_LIMIT_BYTES, before=clean)
+    return Way(name, rows, work, cores(), role, MEMORY_LIMIT_BYTES, clean)
 
 
 def of_prompts(workload_id: str, folder: Path, count: int) -> Iterator[Way]:
