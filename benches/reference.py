@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from peers import cores
 
 BLOCK = bytes(1 << 20)
-BLOCKS = 24  # hashed by each thread: some hundredths of a second
+BLOCKS = 64  # hashed by each thread: some hundredths of a second
 TRIES = 3
 
 Reading = tuple[float, float]

@@ -68,9 +68,9 @@ PREFACE = (
     "",
     "`promptpress` is `render`, whose output is fresh memory; `promptpress stream` gives batches of 65,536 samples",
     "that are dropped as they come. The copy limit is one copy of as many bytes as `render` puts out: *fresh* into",
-    "memory newly obtained, *reused* batch after batch into memory already touched. Before each of their rounds as",
-    "much memory is obtained and given back, so that none waits for the host of a virtual machine to return what it",
-    "took while slower ones ran.",
+    "memory newly obtained, *reused* batch after batch into memory already touched. Before each round as much",
+    "memory is obtained and given back as it needs, so that none waits for the host of a virtual machine to return what",
+    "it took while slower ones ran.",
 )
 
 
@@ -181,7 +181,7 @@ def table(runs: list[Run]) -> Iterator[str]:
     }
     rows = []
     for run in runs:
-        volume = run["bytes"] and run["kind"] == "rate" and run["bytes"] / median(run["seconds"]) / 1e9
+        is_volume = run["kind"] == "rate" and run["role"] != "peer"
         times = rows_per_second(ours) / rows_per_second(run) if ours and run["role"] == "peer" else None
         rows.append(
             [
@@ -192,7 +192,7 @@ def table(runs: list[Run]) -> Iterator[str]:
                 f"{median(run['cpu']):.3f}",
                 f"{rows_per_second(run):,.0f}",
                 f"{rows_per_second(run, 'cpu'):,.0f}",
-                f"{volume:.2f}" if volume else "",
+                f"{run['bytes'] / median(run['seconds']) / 1e9:.2f}" if is_volume else "",
                 f"{times:,.1f}" if times else "",
                 equal(run),
             ]

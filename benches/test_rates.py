@@ -55,7 +55,7 @@ def ways(workload: Workload, sizes: Sizes, record: Record) -> Iterator[Way]:
             continue
         prepare = lambda rows, peer=peer: peer.prepare(workload, samples.slice(0, rows))  # noqa: E731
         rows = sizes.theirs(prepare, count)
-        yield Way(peer.name, rows, prepare(rows), peer.threads, "peer", before=peer.before_round, more=more)
+        yield Way(peer.name, rows, prepare(rows), peer.threads, "peer", size * rows // count, peer.before_round, more)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
