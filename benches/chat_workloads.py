@@ -95,6 +95,7 @@ CHAT_WORKLOADS = [
     ChatWorkload("llama3", LLAMA3, 0, {"bos_token": "<|begin_of_text|>"}),
     ChatWorkload("qwen3", QWEN3, 0, {}),
     ChatWorkload("chatml-5", CHATML, SHOTS, {}),
+    ChatWorkload("llama3-5", LLAMA3, SHOTS, {"bos_token": "<|begin_of_text|>"}),
     ChatWorkload("qwen3-5", QWEN3, SHOTS, {}),
 ]
 CHATS_BY_ID = {workload.id: workload for workload in CHAT_WORKLOADS}

@@ -113,7 +113,7 @@ def page(results: Results, picture: str) -> Iterator[str]:
         if grouped:
             yield from [f"## {title}", "", about, ""]
         for workload, runs in grouped.items():
-            yield from [f"### {title}: {workload}", ""]
+            yield from [f"### {title}: {workload}", "", *([runs[0]["about"], ""] if "about" in runs[0] else [])]
             yield from table(runs)
     yield from memory(results)
 
