@@ -68,9 +68,9 @@ PREFACE = (
     "",
     "`promptpress` is `render`, whose output is fresh memory; `promptpress stream` gives batches of 65,536 samples",
     "that are dropped as they come. The copy limit is one copy of as many bytes as `render` puts out: *fresh* into",
-    "memory newly obtained, *reused* batch after batch into memory already touched. Before each round as much",
-    "memory is obtained and given back as it needs, so that none waits for the host of a virtual machine to return",
-    "what it took while slower ones ran.",
+    "memory newly obtained, *reused* batch after batch into memory already touched. Before a round that",
+    "needs more memory than the one before gave back, as much is obtained and given back, so that none waits for the",
+    "host of a virtual machine to return what it took while slower ones ran.",
 )
 
 
