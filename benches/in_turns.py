@@ -42,9 +42,9 @@ class Sizes:
         prepare(count)()  # the first time may hold what is done but once
         while True:
             work = prepare(count)
-            start = time.perf_counter()
+            start = processor_seconds()
             work()
-            times = self.round / (time.perf_counter() - start)
+            times = self.round / max(processor_seconds() - start, 1e-6)
             rows = min(most, max(least, int(count * min(times, 10))))
             if times < 3 or count == most:
                 break
