@@ -58,6 +58,9 @@ SECTIONS = {
     ),
 }
 
+SEVERAL = ("command", "latency", "compile")
+"""Kinds of work in which promptpress does several things."""
+
 PREFACE = (
     "A row is a sample; figures are medians of five rounds, in which the ways of a workload take turns, after one",
     "that isn't counted. A round lasts some tenths of a second: slow peers get few rows. *CPU seconds* are the",
@@ -165,7 +168,7 @@ def reference(results: Results) -> Iterator[str]:
 
 def table(runs: list[Run]) -> Iterator[str]:
     """Yield the table of a workload, with the columns that it has something for."""
-    every = [run for run in runs if run["role"] == "ours"]
+    every = [run for run in runs if run["role"] == "ours" and run["kind"] not in SEVERAL]
     ours = max(every, key=lambda run: (run["way"] == "promptpress", run["threads"]), default=None)
     columns = {
         "": "|---",
