@@ -123,7 +123,7 @@ def targets() -> Iterator[Target]:
         what = f"{workload}: `promptpress render`, Parquet to Parquet, to the pyarrow program"
         yield at_most(what, 1.1, ("command", workload), "render to Parquet", "pyarrow")
     what = "chatml: `--chat-template`, Parquet to Parquet, to `--template` over the same column"
-    yield at_most(what, 1.5, ("command", "chatml"), "--chat-template", "--template")
+    yield at_most(what, 1.3, ("command", "chatml"), "--chat-template", "--template")
     yield Target("MMLU's template: `JinjaTemplate` to jinja2", 40, faster("jinja", "mmlu", "JinjaTemplate", "jinja2"))
     for workload, bound in (("chatml", 150), ("llama3", 150), ("qwen3-5", 60)):
         chat = faster("chat", workload, "ChatTemplate", "transformers")
