@@ -37,10 +37,6 @@ ADVISORIES := .venv-advisories
 WHEEL := .venv-wheel
 WHEELS := target/wheels
 
-# Benches whose peers are of other versions than the harnesses are.
-JINJA_BENCHES := benches/test_jinja_rates.py benches/test_chat_rates.py benches/test_integration_rates.py benches/test_lm_eval_rates.py \
-                 benches/test_compile_corpus.py
-
 # A wheel for Linux is linked by zig against an old C library, and maturin refuses one that needs a newer one. What is
 # linked against this machine's own may need the newest.
 ifeq ($(shell uname -s),Linux)
@@ -81,7 +77,7 @@ export PYO3_PYTHON = $(abspath $(BIN)/python)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-dask test-exports test-harness test-jinja test-view fuzz fuzz-core fuzz-differential fuzz-valgrind reliability advisories lint house docs conformance bench bench-jinja bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
+.PHONY: help demo test test-full test-engines test-dask test-exports test-harness test-jinja test-view fuzz fuzz-core fuzz-differential fuzz-valgrind reliability advisories lint house docs conformance bench instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -162,21 +158,13 @@ house: $(VENV)/.requirements ## who uses whom in src/: no circle between folders
 docs: $(DOCS)/.requirements $(VENV)/.built ## the documentation as a site in target/site/html: warnings and dead links are errors
 	PYTHONPATH=$(abspath python) $(DOCS)/bin/python tools/docs_site
 
-bench: $(BENCH)/.built ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
-	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
-ifeq ($(BENCH_ARGS),)
-	$(BENCH)/bin/python benches/report.py target/bench.json $(wildcard target/bench-long.json target/bench-jinja.json) --out docs/benchmarks.md
-	$(BENCH)/bin/python tools/readme_figures.py
-else
-	$(BENCH)/bin/python benches/report.py target/bench.json
-endif
-
-bench-jinja: $(JINJA)/.built ## Jinja beside jinja2, minijinja, transformers and lm-eval; the next `make bench` has the figures
-	$(JINJA)/bin/python -m pytest $(JINJA_BENCHES) -c benches/pytest.ini --rootdir=. \
-	  --benchmark-json=target/bench-jinja.json $(BENCH_ARGS)
-
-bench-long: $(BENCH)/.built ## a hundred million samples streamed; the next `make bench` puts the figure into its page
-	$(BENCH)/bin/python -m pytest benches --long --benchmark-json=target/bench-long.json
+# In two environments, because the harnesses want other versions of packages than transformers and lm-eval: conftest.py has
+# which file runs in which.
+bench: $(BENCH)/.built $(JINJA)/.built $(JINJA)/.peers ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
+	$(BENCH)/bin/python -m pytest benches --out=target/bench.json $(BENCH_ARGS)
+	$(JINJA)/bin/python -m pytest benches --out=target/bench-jinja.json $(BENCH_ARGS)
+	$(BENCH)/bin/python benches/report.py target/bench.json target/bench-jinja.json $(if $(BENCH_ARGS),,--out docs/benchmarks.md)
+	$(if $(BENCH_ARGS),,$(BENCH)/bin/python tools/readme_figures.py)
 
 # As root on Debian valgrind is installed where there is none.
 instructions: $(VENV)/.built ## what a row costs, counted by valgrind (INSTRUCTIONS_ARGS=--check compares with kept figures)
@@ -210,7 +198,7 @@ test-wheel-sample: $(VENV)/.built
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(ADVISORIES) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(ADVISORIES) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -276,6 +264,10 @@ $(HARNESS)/.requirements: requirements/harness.txt requirements/harness-tests.tx
 $(JINJA)/.requirements: requirements/jinja.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/jinja.txt
+	@touch $@
+
+$(JINJA)/.peers: requirements/bench-tokens.txt $(JINJA)/.requirements
+	$(call INSTALL_ALONE,bench-tokens)
 	@touch $@
 
 # Where it can't be had, the tests that need it are reported as skipped.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from html import escape
 
-from results import Results, Run, rows_per_second
+from results import Results, Run, label, rows_per_second
 
 WIDTH, LABELS, VALUES = 860, 200, 110  # of the whole, of the names, of the figures behind the bars
 BAR, GAP, HEAD, MARGIN = 16, 4, 50, 16
@@ -16,7 +16,7 @@ LEGEND = {"ours": "promptpress", "limit": "copy limit", "peer": "others"}
 
 def chart(results: Results) -> str:
     """The whole picture."""
-    panels = [(name, chosen(runs)) for name, runs in results.workloads().items()]
+    panels = [(name, chosen(runs)) for name, runs in results.workloads("rate").items()]
     rates = [rows_per_second(run) for _, runs in panels for run in runs] or [1.0]
     low, high = math.floor(math.log10(min(rates))), math.ceil(math.log10(max(rates)))
     scale = Scale(low, max(high, low + 1))
@@ -49,7 +49,8 @@ class Scale:
 
 def chosen(runs: list[Run]) -> list[Run]:
     """All but the runs on one thread of what also ran on all of them, the fastest first."""
-    return sorted((run for run in runs if not run["peer"].endswith("-1")), key=rows_per_second, reverse=True)
+    kept = (run for run in runs if label(run, runs) == run["way"])
+    return sorted(kept, key=rows_per_second, reverse=True)
 
 
 def panel(name: str, runs: list[Run], top: float, scale: Scale) -> Iterator[str]:
@@ -63,7 +64,7 @@ def panel(name: str, runs: list[Run], top: float, scale: Scale) -> Iterator[str]
         y = start + number * (BAR + GAP) + GAP / 2
         x = scale.x_of(rows_per_second(run))
         width = max(x - LABELS, 1)
-        yield text(LABELS - 8, y + BAR - 4, run["name"], anchor="end")
+        yield text(LABELS - 8, y + BAR - 4, run["way"], anchor="end")
         yield f'<rect x="{LABELS}" y="{y:.1f}" width="{width:.1f}" height="{BAR}" fill="{COLOURS[run["role"]]}"/>'
         yield text(x + 6, y + BAR - 4, f"{rows_per_second(run):,.0f}")
 

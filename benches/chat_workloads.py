@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +100,8 @@ CHAT_WORKLOADS = [
 ]
 CHATS_BY_ID = {workload.id: workload for workload in CHAT_WORKLOADS}
 
-COUNTS: Callable[[ChatWorkload], int] = lambda workload: 100_000 if workload.shots else 500_000  # noqa: E731
+ROWS = {0: 300_000, SHOTS: 60_000}
+"""Rows of a round of promptpress, by the number of shots."""
 
 
 def conversations(shots: int, count: int) -> pa.Table:

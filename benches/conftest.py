@@ -1,68 +1,92 @@
-"""Options of the benches, and what a figure needs to be told with it: machine, cores, versions."""
+"""Options of the benches, what a figure needs to be told with it (machine, versions), and the file of results."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
+from in_turns import Sizes
+from record import Record
 
-# `make bench-jinja` runs these: their peers are of other versions than the harnesses want.
-collect_ignore = (
-    []
-    if find_spec("transformers")
-    else ["test_jinja_rates.py", "test_chat_rates.py", "test_integration_rates.py", "test_lm_eval_rates.py"]
-)
+# `make bench` runs these in another environment, because their peers are of other versions than the harnesses want.
+JINJA = [f"test_{name}_rates.py" for name in ("jinja", "chat", "integration", "lm_eval", "token")]
+JINJA.append("test_compile_corpus.py")
+FILES = [file.name for file in Path(__file__).parent.glob("test_*.py")]
+collect_ignore = [name for name in FILES if (name in JINJA) != bool(find_spec("transformers"))]
+PACKAGES = ["transformers", "lm_eval", "jinja2", "minijinja", "tokenizers", "trl", "gigatoken", "datasets", "polars"]
+PACKAGES.append("duckdb")
+RECORD = pytest.StashKey[Record]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="little data, in a few minutes")
-    parser.addoption("--long", action="store_true", help="what takes long, and nothing else")
-    parser.addoption("--without-ours", action="store_true", help="time the peers alone, without promptpress")
+    parser.addoption("--out", type=Path, help="the file of results, JSON, for report.py")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--quick"):
-        long = config.getoption("--long")
-        items[:] = [item for item in items if (item.get_closest_marker("long") is not None) == long]
-    if config.getoption("--without-ours"):
-        items[:] = [item for item in items if role(item) == "peer"]
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[RECORD] = Record()
 
 
-def role(item: pytest.Item) -> str:
-    from peers.everyone import LIMITS, OURS
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # with -k the other environment may have them all
+        session.exitstatus = pytest.ExitCode.OK
+    out, record = session.config.getoption("--out"), session.config.stash[RECORD]
+    if out is not None:
+        about = {"machine": machine(), "quick": session.config.getoption("--quick")}
+        results = {**about, "absent": record.absent, "seconds": record.lasted(), "runs": record.runs}
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(results), encoding="utf-8")
 
-    peer = getattr(item, "callspec", None) and item.callspec.params.get("peer")
-    return "limit" if peer in LIMITS else "peer" if peer and peer not in OURS else "ours"
 
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     terminalreporter.section("figures, by the median of the rounds")
-    for report in terminalreporter.getreports("passed"):
-        for name, line in report.user_properties:
-            if name == "figure":
-                terminalreporter.write_line(line)
+    for run in config.stash[RECORD].runs:
+        name = f"{run['kind']:8} {run['workload']:18} "
+        if "seconds" not in run:
+            terminalreporter.write_line(f"{name}{run}")
+            continue
+        wall, cpu = (run["rows"] / median(run[clock]) for clock in ("seconds", "cpu"))
+        name += f"{run['way']:30} {run['threads']}"
+        terminalreporter.write_line(f"{name} {wall:14,.0f} rows/s {cpu:14,.0f} a CPU second, {run['rows']:,} rows")
 
 
 @pytest.fixture(scope="session")
-def quick(request: pytest.FixtureRequest) -> bool:
-    return request.config.getoption("--quick")
+def record(request: pytest.FixtureRequest) -> Record:
+    return request.config.stash[RECORD]
 
 
-def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
+@pytest.fixture(scope="session")
+def sizes(request: pytest.FixtureRequest) -> Sizes:
+    return Sizes(request.config.getoption("--quick"))
+
+
+def machine() -> dict[str, Any]:
     from peers import cores
-    from peers.everyone import OTHERS
     from texts import real_texts
 
-    machine_info.pop("node", None)  # the host's name is nobody's business
-    machine_info["cores"] = {"machine": os.cpu_count(), "process": cores()}
-    machine_info["cpu_model"] = cpu_model() or machine_info.get("cpu", {}).get("brand_raw") or platform.processor()
-    machine_info["texts"] = "real" if real_texts() else "generated"
-    machine_info["huge_pages"] = huge_pages()
-    machine_info["absent"] = {peer.name: why for peer in OTHERS if (why := peer.missing())}
-    machine_info["quick"] = config.getoption("--quick")
+    return {
+        "cores": {"machine": os.cpu_count(), "process": cores()},
+        "cpu_model": cpu_model() or platform.processor(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "texts": "real" if real_texts() else "generated",
+        "huge_pages": huge_pages(),
+        "versions": {package: its for package in PACKAGES if (its := version_of(package))},
+    }
+
+
+def version_of(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def cpu_model() -> str | None:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from peers import Peer, cores
+from peers import Peer
 
 SOURCE_BYTES = 1 << 30  # bytes; far beyond any cache. Longer copies start again at its beginning.
 
@@ -32,9 +32,7 @@ class CopyLimit(Peer):
     def __init__(self, setting: str, threads: int) -> None:
         self.setting = setting
         self.threads = threads
-        suffix = "" if threads == cores() else f"-{threads}"
-        self.id = f"limit-{setting}{suffix}"
-        self.name = f"copy limit, {setting}" + (f", {threads} thread" if suffix else "")
+        self.id, self.name = f"limit-{setting}", f"copy limit, {setting}"
 
     def prepare(self, *_: Any) -> Callable[[], Any]:
         raise NotImplementedError("what is copied is a number of bytes: prepare_bytes")

@@ -122,16 +122,26 @@ if not COMPILES_ONCE:
 WAYS["backend"] = promptpress_lm_eval.backend
 
 
-def rate(way: str, config: dict[str, Any], splits: dict[str, Any], limit: int) -> tuple[tuple[float, float], list[Any]]:
+def task_of(config: dict[str, Any], splits: dict[str, Any]) -> Any:
+    """A task of the harness; it keeps its requests, so each build needs one of its own."""
     make = getattr(ConfigurableTask, "from_config", ConfigurableTask)
     task = make(config={**copy.deepcopy(config), "custom_dataset": lambda **_: dict(splits)})
     task.set_fewshot_seed(1234)
+    return task
+
+
+def build(way: str, task: Any, limit: int) -> list[Any]:
     with WAYS[way]():
-        gc.collect()
-        start, worked = time.perf_counter(), time.process_time()
         task.build_all_requests(limit=limit)
-        seconds, work = time.perf_counter() - start, time.process_time() - worked
-    return (limit / seconds, limit / work), task.instances
+    return task.instances
+
+
+def rate(way: str, config: dict[str, Any], splits: dict[str, Any], limit: int) -> tuple[tuple[float, float], list[Any]]:
+    task = task_of(config, splits)
+    gc.collect()
+    start, worked = time.perf_counter(), time.process_time()
+    made = build(way, task, limit)
+    return (limit / (time.perf_counter() - start), limit / (time.process_time() - worked)), made
 
 
 def main() -> None:

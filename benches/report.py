@@ -1,4 +1,4 @@
-"""The results of runs (pytest-benchmark's JSON) as a Markdown page with a chart next to it.
+"""The results of `make bench` as a Markdown page with a chart next to it.
 
 python benches/report.py RESULTS.json... [--out docs/benchmarks.md]
 
@@ -11,11 +11,70 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from chart import chart
-from results import Results, Run, bytes_per_second, median, rows_per_second
+from results import Results, Run, label, read, rows_per_second
 from targets import targets
+
+SECTIONS = {
+    "spans": ("Spans and audit", "`render(spans=True)` and `audit` next to `render`."),
+    "command": (
+        "Command",
+        "Whole processes. *pyarrow* is a program that reads the same columns and writes the same prompts as Parquet, "
+        "which it finds finished in memory-mapped Arrow, with the same codec, row groups and encoding; *polars* "
+        "writes finished prompts as JSON lines by `write_ndjson`. promptpress syncs its files to disk, the programs "
+        "don't.",
+    ),
+    "latency": (
+        "Latency",
+        "A row is a call. *ten rows*: a table of ten rows through a ready renderer, pyarrow in and out. *bare*: the "
+        "same samples and prompts, from pyarrow to pyarrow by Arrow's C data interface.",
+    ),
+    "jinja": ("Jinja", "Rows of tables by `JinjaTemplate`, jinja2 and minijinja-py, each template compiled once."),
+    "chat": ("Chats", "Conversations by `ChatTemplate`, transformers' `render_jinja_template`, jinja2, minijinja-py."),
+    "where": (
+        "Where people work",
+        "Conversations in Polars, DuckDB and datasets by `ChatTemplate`, with all threads; one at a time and as a "
+        "batch by the drop-in for `apply_chat_template`; transformers, and DuckDB's minijinja extension.",
+    ),
+    "lm_eval": (
+        "lm-eval",
+        "Documents whose requests are built: `requests` makes a table, the others objects. *compile cache* is lm-eval "
+        "with each template compiled once.",
+    ),
+    "compile": (
+        "Compiling",
+        "A round is one of the recorded templates: what promptpress takes for the constructor and for one shape of "
+        "conversations or the schema of a table, and what jinja2 takes to compile it.",
+    ),
+    "tokens": (
+        "Tokens",
+        "Conversations as token ids. *tokenize* renders, too, as do *datasets.map* with "
+        "`apply_chat_template(tokenize=True)`, batched, and *trl*, the preparation of its `SFTTrainer`. *engine* is "
+        "the core's over finished texts, nothing kept; *tokenizers* the library's `encode_batch_fast`, and "
+        "*gigatoken* gives arrays of awkward; both get finished texts.",
+    ),
+}
+
+SEVERAL = ("command", "latency", "compile")
+"""Kinds of work in which promptpress does several things."""
+
+PREFACE = (
+    "A row is a sample; figures are medians of five rounds, in which the ways of a workload take turns, after one",
+    "that isn't counted. A round lasts some tenths of a second: slow peers get few rows. *CPU seconds* are the",
+    "processors', of the process with all its threads, or of the command. Before a peer is timed, its requests for",
+    "the first samples are compared with those of the oracle, to the byte, and promptpress's last ones too; a",
+    "difference fails the run. Every peer runs in one process, on as many threads as it says; the samples are in",
+    "memory in the form that the peer takes. GB/s are of the memory that promptpress's output takes.",
+    "",
+    "`promptpress` is `render`, whose output is fresh memory; `promptpress stream` gives batches of 65,536 samples",
+    "that are dropped as they come. The copy limit is one copy of as many bytes as `render` puts out: *fresh* into",
+    "memory newly obtained, *reused* batch after batch into memory already touched. Before a round that",
+    "needs more memory than the one before gave back, as much is obtained and given back, so that none waits for the",
+    "host of a virtual machine to return what it took while slower ones ran.",
+)
 
 
 def main() -> None:
@@ -23,137 +82,142 @@ def main() -> None:
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    results = Results(arguments.results)
+    results = read(arguments.results)
     picture = "benchmarks.svg" if arguments.out is None else arguments.out.with_suffix(".svg").name
     text = "\n".join(page(results, picture)) + "\n"
-    drawn = chart(results)
     if arguments.out is None:
         sys.stdout.write(text)
         return
-    arguments.out.with_suffix(".svg").write_text(drawn, encoding="utf-8")
+    arguments.out.with_suffix(".svg").write_text(chart(results), encoding="utf-8")
     arguments.out.write_text(text, encoding="utf-8")
 
 
 def page(results: Results, picture: str) -> Iterator[str]:
     yield from preface(results)
     yield from ["## Targets", ""]
+    yield from [
+        "By the processors' seconds, promptpress on one thread; *machine busy* says that the reference took a tenth",
+        "longer than at its best beside these rounds, or waited. [Performance](design/performance.md) says what each",
+        "target means.",
+        "",
+    ]
     yield from ["| | found | target | |", "|---|---:|---:|---|"]
     yield from (target.row(results) for target in targets())
     yield ""
+    yield from reference(results)
     yield from ["## Rates", "", f"![Rows a second by workload and peer]({picture})", ""]
-    for workload, runs in results.workloads().items():
-        yield from rates(workload, runs)
-    yield from fields(results)
-    yield from latencies(results)
+    for workload, runs in results.workloads("rate").items():
+        first = runs[0]
+        requests = f"; {first['per_row']} requests a row" if first["per_row"] > 1 else ""
+        yield from [f"### {workload}", "", f"{first['about'][0].upper()}{first['about'][1:]}{requests}.", ""]
+        yield from table(sorted(runs, key=rows_per_second, reverse=True))
+    for kind, (title, about) in SECTIONS.items():
+        grouped = results.workloads(kind)
+        if grouped:
+            yield from [f"## {title}", "", about, ""]
+        for workload, runs in grouped.items():
+            yield from [f"### {title}: {workload}", "", *([runs[0]["about"], ""] if "about" in runs[0] else [])]
+            yield from table(runs)
     yield from memory(results)
-    yield from streaming(results)
-    yield from commands(results)
-    yield from json_lines(results)
-    yield from jinja(results)
 
 
 def preface(results: Results) -> Iterator[str]:
     machine = results.machine
     cores = machine["cores"]
     yield from ["# Benchmarks", "", "Generated by `make bench`; not to be edited.", ""]
-    python = f"{machine['python_implementation']} {machine['python_version']}"
     yield f"- Machine: {machine['cpu_model']}, {cores['machine']} cores, {cores['process']} of them for this process;"
-    yield f"  {machine['system']} {machine['release']}, huge pages: {machine['huge_pages']}; {python}."
-    if machine["quick"]:
+    yield f"  {machine['system']}, huge pages: {machine['huge_pages']}; {machine['python']}."
+    minutes = [file["seconds"] / 60 for file in results.files]
+    parts = f" ({' and '.join(f'{part:.1f}' for part in minutes)})" if len(minutes) > 1 else ""
+    yield f"- The run took {sum(minutes):.1f} minutes{parts}, without setting up the environments."
+    if results.quick:
         yield "- A quick run: few samples, so that fixed costs weigh more than they do in a full one."
     yield f"- Text: {machine['texts']}{'' if machine['texts'] == 'real' else ', in the shape of real data sets'}."
-    versions = {run["name"]: run["version"] for run in results.of("rate") if not run["peer"].endswith("-1")}
+    versions = {run["way"]: run["version"] for run in results.of("rate") if "version" in run}
     for version in dict.fromkeys(versions.values()):
-        names = "; ".join(name for name, its in versions.items() if its == version)
-        yield f"- {names}: {version}."
-    for name, reason in machine["absent"].items():
+        yield f"- {'; '.join(name for name, its in versions.items() if its == version)}: {version}."
+    for file in results.files[1:]:
+        listed = ", ".join(f"{name} {version}" for name, version in file["machine"]["versions"].items())
+        yield f"- For Jinja, chats, lm-eval and tokens: {listed}."
+    for name, reason in results.absent.items():
         yield f"- {name}: absent; {reason}."
+    yield from ["", *PREFACE, ""]
+
+
+def reference(results: Results) -> Iterator[str]:
+    """Yield the section with the readings of the reference."""
+    timed = {f"{run['kind']}: {run['workload']}": run for run in results.runs if "readings" in run}
+    if not timed:
+        return
+    busy = {name for name, run in timed.items() if results.is_busy(run)}
     yield from [
+        "## The reference",
         "",
-        "A row is a sample; a rate is that of the median of three rounds, in which the peers of a workload take",
-        "turns. Before a peer is timed, its requests for the first samples are compared with those of the oracle, to",
-        "the byte, and promptpress's last ones later; a difference fails the run. A peer below 100,000 rows/s is timed",
-        "on fewer samples. Every peer runs in one process, on as many threads as it says; the samples are in memory in",
-        "the form that the peer takes. GB/s are of the memory that promptpress's output takes.",
+        "A fixed computation on all threads, before, between and after the rounds: milliseconds on the clock, and of a",
+        f"processor in each thread. At its best {results.best * 1e3:.1f} ms;",
+        f"{len(busy)} of {len(timed)} workloads were timed on a busy machine.",
         "",
-        "`promptpress` is `render`, whose output is fresh memory; `promptpress stream` gives batches of 65,536 samples",
-        "that are dropped as they come. The copy limit is one copy of as many bytes as `render` puts out: *fresh* into",
-        "memory newly obtained, *reused* batch after batch into memory already touched. Before a round of a peer that",
-        "is timed on all samples, as much memory is obtained and given back, so that no peer waits for the host of a",
-        "virtual machine to return what it took while slower ones ran.",
-        "",
+        "| | on the clock, ms | of a processor, ms | |",
+        "|---|---|---|---|",
     ]
-
-
-def rates(workload: str, runs: list[Run]) -> Iterator[str]:
-    first = runs[0]
-    per_sample = first["requests"] // first["samples"]
-    ours = next((run for run in runs if run["peer"] == "promptpress"), None)
-    requests = f"; {per_sample} requests a row" if per_sample > 1 else ""
-    yield from [f"### {workload}", "", f"{first['about'][0].upper()}{first['about'][1:]}{requests}.", ""]
-    heads = ["", "threads", "rows timed", "seconds: median (least to most)", "rows/s", "GB/s"]
-    yield f"| {' | '.join([*heads, 'promptpress: times as fast', 'equal to, on rows'])} |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---|"
-    names = {run["peer"]: run["name"] for run in runs}
-    for run in sorted(runs, key=rows_per_second, reverse=True):
-        volume = f"{bytes_per_second(run) / 1e9:.2f}" if run["bytes"] else ""
-        times = f"{rows_per_second(ours) / rows_per_second(run):,.1f}" if ours and run["role"] == "peer" else ""
-        yield (
-            f"| {run['name']} | {run['threads']} | {run['samples']:,} | {seconds(run)} "
-            f"| {rows_per_second(run):,.0f} | {volume} | {times} | {equal(run, names)} |"
-        )
+    for name, run in timed.items():
+        clock, cpu = (", ".join(f"{reading[part] * 1e3:.1f}" for reading in run["readings"]) for part in (0, 1))
+        yield f"| {name} | {clock} | {cpu} | {'busy' if name in busy else ''} |"
     yield ""
 
 
-def equal(run: Run, names: dict[str, str]) -> str:
-    if run["role"] == "limit":
+def table(runs: list[Run]) -> Iterator[str]:
+    """Yield the table of a workload, with the columns that it has something for."""
+    every = [run for run in runs if run["role"] == "ours" and run["kind"] not in SEVERAL]
+    ours = max(every, key=lambda run: (run["way"] == "promptpress", run["threads"]), default=None)
+    columns = {
+        "": "|---",
+        "threads": "|---:",
+        "rows timed": "|---:",
+        "seconds: median (least to most)": "|---:",
+        "CPU seconds": "|---:",
+        "rows/s": "|---:",
+        "rows a CPU second": "|---:",
+        "GB/s": "|---:",
+        "promptpress: times as fast": "|---:",
+        "equal to, on rows": "|---",
+    }
+    rows = []
+    for run in runs:
+        is_volume = run["kind"] == "rate" and run["role"] != "peer"
+        times = rows_per_second(ours) / rows_per_second(run) if ours and run["role"] == "peer" else None
+        rows.append(
+            [
+                label(run, runs),
+                f"{run['threads']}",
+                f"{run['rows']:,}",
+                seconds(run["seconds"]),
+                f"{median(run['cpu']):.3f}",
+                f"{rows_per_second(run):,.0f}",
+                f"{rows_per_second(run, 'cpu'):,.0f}",
+                f"{run['bytes'] / median(run['seconds']) / 1e9:.2f}" if is_volume else "",
+                f"{times:,.1f}" if times else "",
+                equal(run),
+            ]
+        )
+    kept = [number for number in range(len(columns)) if number < 4 or any(row[number] for row in rows)]
+    yield f"| {' | '.join(name for number, name in enumerate(columns) if number in kept)} |"
+    yield "".join(line for number, line in enumerate(columns.values()) if number in kept) + "|"
+    yield from (f"| {' | '.join(row[number] for number in kept)} |" for row in rows)
+    yield ""
+
+
+def seconds(times: list[float]) -> str:
+    digits = 3 if median(times) > 0.01 else 6
+    return f"{median(times):.{digits}f} ({min(times):.{digits}f} to {max(times):.{digits}f})"
+
+
+def equal(run: Run) -> str:
+    if "equal_to" not in run:
         return ""
-    if run["equal_to"] == run["peer"]:
-        return "oracle"
     if run["equal_to"] is None:
         return "nothing: no oracle is installed"
-    return f"{names.get(run['equal_to'], run['equal_to'])}, {run['compared']:,}"
-
-
-def latencies(results: Results) -> Iterator[str]:
-    runs = [run for kind in ("small", "bare", "compile") for run in results.of(kind)]
-    if not runs:
-        return
-    yield from ["## Latency", ""]
-    yield from [
-        "*small*: a table of ten rows through a ready renderer, pyarrow in and out. *bare*, in turns with it: the same "
-        "samples and prompts, from pyarrow to pyarrow by Arrow's C data interface. *compile*: the constructor."
-    ]
-    yield from [
-        "",
-        "| | workload | calls | median, µs | least, µs | rate of calls, 1/s |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    for run in runs:
-        stats = run["stats"]
-        yield (
-            f"| {run['kind']} | {run['workload']} | {stats['rounds']:,} | {stats['median'] * 1e6:,.1f} "
-            f"| {stats['min'] * 1e6:,.1f} | {1 / stats['median']:,.0f} |"
-        )
-    yield ""
-
-
-def fields(results: Results) -> Iterator[str]:
-    runs = results.of("field")
-    if not runs:
-        return
-    yield from [
-        "## Fields",
-        "",
-        "What a field costs beyond the same template without it: one thread, processor time of a stream, "
-        f"{runs[0]['samples']:,} samples.",
-        "",
-        "| column | | ns |",
-        "|---|---|---:|",
-    ]
-    for run in runs:
-        yield f"| {run['workload']} | {run['about']} | {run['nanoseconds']:,.1f} |"
-    yield ""
+    return "oracle" if run["equal_to"] == run["way"] else f"{run['equal_to']}, {run['compared']:,}"
 
 
 def memory(results: Results) -> Iterator[str]:
@@ -176,99 +240,8 @@ def memory(results: Results) -> Iterator[str]:
     yield from ["", "An output's own memory: all distinct buffers that it holds and the tables given don't.", ""]
 
 
-def streaming(results: Results) -> Iterator[str]:
-    runs = results.of("streaming")
-    if not runs:
-        return
-    yield from [
-        "## Streaming",
-        "",
-        f"Batches of {runs[0]['batch']:,} samples, generated on the fly; {runs[0]['workload']}.",
-    ]
-    yield from ["", "| samples | seconds: median (least to most) | GB/s | ps a byte |", "|---:|---:|---:|---:|"]
-    for run in runs:
-        cost = median(run) / run["bytes"] * 1e12
-        yield f"| {run['samples']:,} | {seconds(run)} | {bytes_per_second(run) / 1e9:.2f} | {cost:,.1f} |"
-    yield ""
-
-
-def commands(results: Results) -> Iterator[str]:
-    runs = results.of("command")
-    if not runs:
-        return
-    yield from ["## Command", ""]
-    yield "`promptpress render`, Parquet to Parquet, next to a pyarrow program that reads the same columns and writes"
-    yield "the same output, which it finds finished in memory-mapped Arrow, with the same codec, row groups and"
-    yield "encoding. Whole processes; promptpress syncs its file to disk, the program doesn't."
-    yield from ["", "| workload | | samples | seconds: median (least to most) |", "|---|---|---:|---:|"]
-    for run in runs:
-        name = {"command": "promptpress render", "pyarrow": "pyarrow program"}[run["program"]]
-        yield f"| {run['workload']} | {name} | {run['samples']:,} | {seconds(run)} |"
-    yield ""
-
-
-def json_lines(results: Results) -> Iterator[str]:
-    runs = results.of("json_lines")
-    if not runs:
-        return
-    yield from ["## JSON lines", ""]
-    yield "The same prompts as Parquet, as JSON lines and as a file of OpenAI's Batch API, each by one command from"
-    yield "Parquet; and Polars' `write_ndjson` of finished prompts, or of the batch file's finished requests, in"
-    yield "memory-mapped Arrow. Whole processes, in turns; promptpress syncs its files to disk, Polars doesn't unless"
-    yield "that is said."
-    yield from ["", "| workload | | samples | seconds: median (least to most) |", "|---|---|---:|---:|"]
-    names = {
-        "parquet": "`promptpress render`, Parquet",
-        "jsonl": "`promptpress render`, JSON lines",
-        "batch": "`promptpress export openai-batch`",
-        "polars": "Polars `write_ndjson`",
-        "polars-synced": "the same and `fsync`, as the command does",
-        "polars-batch": "Polars `write_ndjson` of the batch file's requests",
-        "polars-batch-synced": "the same and `fsync`",
-    }
-    for run in runs:
-        yield f"| {run['workload']} | {names[run['program']]} | {run['samples']:,} | {seconds(run)} |"
-    yield ""
-
-
 def size(run: dict[str, Any], key: str) -> str:
     return f"{run[key] / 1e6:,.1f} MB"
-
-
-def seconds(run: Run) -> str:
-    stats = run["stats"]
-    return f"{stats['median']:.3f} ({stats['min']:.3f} to {stats['max']:.3f})"
-
-
-def jinja(results: Results) -> Iterator[str]:
-    """Yield the section with the results of `make bench-jinja`."""
-    about = {
-        "spans": ("Spans", "`render(spans=True)` next to `render`, with all threads and with one."),
-        "jinja": ("Jinja", "Rows of tables by `JinjaTemplate`, jinja2 and minijinja-py, each template compiled once."),
-        "chat": (
-            "Chats",
-            "Conversations by `ChatTemplate`, transformers' `render_jinja_template`, jinja2, minijinja-py.",
-        ),
-        "where": (
-            "Where people work",
-            "Conversations in Polars, DuckDB and datasets by `ChatTemplate`, with all threads; one at a time and as a "
-            "batch by the drop-in for `apply_chat_template`; transformers, jinja2 and DuckDB's minijinja extension.",
-        ),
-        "lm_eval": ("lm-eval", "Documents whose requests are built: `requests` makes a table, the others objects."),
-    }
-    for kind, (title, about_kind) in about.items():
-        runs = results.of(kind)
-        if not runs:
-            continue
-        yield from [f"## {title}", "", f"{about_kind} In turns; those that are slow do fewer rows.", ""]
-        yield from ["| workload | | threads | rows timed | seconds: median (least to most) | rows/s |"]
-        yield "|---|---|---:|---:|---:|---:|"
-        for run in runs:
-            yield (
-                f"| {run['workload']} | {run['way'].removesuffix('-1')} | {run['threads']} | {run['samples']:,} "
-                f"| {seconds(run)} | {rows_per_second(run):,.0f} |"
-            )
-        yield ""
 
 
 if __name__ == "__main__":

@@ -2,73 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import minijinja
 import promptpress
 import pytest
-from chat_workloads import CHAT_WORKLOADS, CHATS_BY_ID, COUNTS, ChatWorkload, conversations
-from in_turns import Way, measured, names_of, ours, replayed
-from rounds import Replay
-
-chat_template_utils = pytest.importorskip("transformers.utils.chat_template_utils")
-minijinja = pytest.importorskip("minijinja")
-
-CASES = [
-    (workload.id, name, Replay())
-    for workload in CHAT_WORKLOADS
-    for name in names_of(["template"], ["transformers", "jinja2", "minijinja"])
-]
-ways_of: dict[str, dict[str, Way]] = {}
+from chat_workloads import CHATS_BY_ID, ROWS, ChatWorkload, conversations
+from in_turns import Sizes, Way, measured, ours
+from record import Record
+from transformers.utils import chat_template_utils
 
 
-def ways(workload: ChatWorkload, count: int, few: int) -> Iterator[Way]:
+def ways(workload: ChatWorkload, sizes: Sizes) -> Iterator[Way]:
+    count = sizes.ours(ROWS[workload.shots])
     samples = conversations(workload.shots, count)
     template = promptpress.ChatTemplate(workload.source, add_generation_prompt=True, **workload.variables)
-    yield from ours("template", count, lambda: template.render(samples))
-    rows = samples["messages"].slice(0, few).to_pylist()
+    prompts = template.render(samples)["prompt"]
+    yield from ours("ChatTemplate", count, lambda: template.render(samples), bytes=prompts.nbytes)
     given = {"add_generation_prompt": True, **workload.variables}
-
-    def by_transformers() -> list[str]:
-        render = chat_template_utils.render_jinja_template
-        return [render([row], chat_template=workload.source, **given)[0][0] for row in rows]
-
+    render = chat_template_utils.render_jinja_template
     compiled = chat_template_utils._compile_jinja_template(workload.source)
     environment = minijinja.Environment(templates={"prompt": workload.source}, trim_blocks=True, lstrip_blocks=True)
+    peers: dict[str, Callable[[Any], str]] = {
+        "transformers": lambda row: render([row], chat_template=workload.source, **given)[0][0],
+        "jinja2": lambda row: compiled.render(messages=row, **given),
+        "minijinja": lambda row: environment.render_template("prompt", messages=row, **given),
+    }
+    for name, by_peer in peers.items():
 
-    def by_jinja2() -> list[str]:
-        return [compiled.render(messages=row, **given) for row in rows]
+        def prepare(few: int, by_peer: Callable[[Any], str] = by_peer) -> Callable[[], list[str]]:
+            rows = samples["messages"].slice(0, few).to_pylist()
+            return lambda: [by_peer(row) for row in rows]
 
-    def by_minijinja() -> list[str]:
-        return [environment.render_template("prompt", messages=row, **given) for row in rows]
-
-    yield Way("transformers", few, by_transformers)
-    yield Way("jinja2", few, by_jinja2)
-    yield Way("minijinja", few, by_minijinja)
-    texts = template.render(samples)["prompt"].slice(0, few).to_pylist()
-    assert texts == by_transformers() == by_jinja2() == by_minijinja()
+        assert prepare(sizes.compared)() == prompts.slice(0, sizes.compared).to_pylist()
+        rows = sizes.theirs(prepare, count)
+        yield Way(name, rows, prepare(rows))
     run = template.last_run
     assert run is not None
     assert run.jinja2 <= 1, "what is timed is compiled, but for the first conversation of all"
 
 
-@pytest.mark.parametrize(
-    ("workload_id", "name", "replay"),
-    [
-        pytest.param(*case, id="-".join(case[:2]), marks=pytest.mark.benchmark(group=f"chat-{case[0]}", timer=case[2]))
-        for case in CASES
-    ],
-)
-def test_chat_rate(  # noqa: PLR0917 - fixtures
-    workload_id: str, name: str, replay: Replay, quick: bool, benchmark: Any, record_property: Any
-) -> None:
-    if workload_id not in ways_of:
-        workload = CHATS_BY_ID[workload_id]
-        few = 1_000 if workload.shots else 5_000
-        sizes = (20_000, 1_000) if quick else (COUNTS(workload), few)
-        ways_of[workload_id] = measured(list(ways(workload, *sizes)))
-    rate = replayed(ways_of[workload_id][name], replay, benchmark, kind="chat", workload=workload_id)
-    per_cpu = ways_of[workload_id][name].rows / benchmark.extra_info["cpu_seconds"]
-    record_property(
-        "figure", f"{workload_id:18} {'chat: ' + name:20} {rate:14,.0f} rows/s {per_cpu:14,.0f} a CPU second"
-    )
+@pytest.mark.parametrize("workload_id", ["chatml", "llama3", "qwen3", "chatml-5", "qwen3-5"])
+def test_chat_rate(workload_id: str, sizes: Sizes, record: Record) -> None:
+    record("chat", workload_id, measured(ways(CHATS_BY_ID[workload_id], sizes)))

@@ -1,30 +1,30 @@
 """What it takes to compile real templates, where the recorded ones are at hand: a round is a template, in CPU time.
 
-*construct*: the constructor, most of which is jinja2's own parser. *compile*: what is done behind it for one shape of
-conversations, or for the schema of a table. *both*: a template's two, and beside them what jinja2 takes to compile it.
-What jinja2 compiles for the rows that are rendered by it too, with the first of them, isn't among these.
+*constructor*: most of it is jinja2's own parser. *compiling behind it*: what is done for one shape of conversations,
+or for the schema of a table. *both*: a template's two, and beside them what jinja2 takes to compile it. What jinja2
+compiles for the rows that are rendered by it too, with the first of them, isn't among these.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
+import jinja2
 import promptpress
 import pyarrow as pa
 import pytest
+from in_turns import Sizes
+from jinja2 import nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
 from promptpress._engine.table_renderer import engine_of
-from rounds import Replay
+from record import Record
 from texts import SHARED
-
-jinja2 = pytest.importorskip("jinja2")
-from jinja2 import nodes  # noqa: E402 - skipped without it
-from jinja2.ext import Extension  # noqa: E402
-from jinja2.parser import Parser  # noqa: E402
 
 SKELETON = json.dumps([{"role": f"={role}", "content": "?"} for role in ("system", "user", "assistant", "user")])
 FILES = {"chats": "chat_templates/templates.jsonl.gz", "lm_eval": "golden_lm_eval/jinja.jsonl.gz"}
@@ -81,37 +81,14 @@ def lm_eval() -> Iterator[tuple[float, float, float]]:
         yield made - start, time.process_time() - made, seconds_of_jinja2
 
 
-STEPS: dict[str, Callable[[float, float], float]] = {
-    "construct": lambda constructing, _: constructing,
-    "compile": lambda _, compiling: compiling,
-    "both": lambda constructing, compiling: constructing + compiling,
-}
-CASES = [(key, step, Replay()) for key in FILES for step in STEPS]
-timings: dict[str, list[tuple[float, float, float]]] = {}
-
-
-@pytest.mark.parametrize(
-    ("key", "step", "replay"),
-    [
-        pytest.param(*case, id="-".join(case[:2]), marks=pytest.mark.benchmark(group="compile", timer=case[2]))
-        for case in CASES
-    ],
-)
-def test_compile_corpus(key: str, step: str, replay: Replay, benchmark: Any, record_property: Any) -> None:
+@pytest.mark.parametrize("key", FILES)
+def test_compile_corpus(key: str, sizes: Sizes, record: Record) -> None:
     if not (SHARED / FILES[key]).is_file():
-        pytest.skip("the recorded templates aren't at hand (PROMPTPRESS_SHARED)")
-    if key not in timings:
-        timings[key] = list({"chats": chats, "lm_eval": lm_eval}[key]())
-    replay.seconds = [STEPS[step](constructing, compiling) for constructing, compiling, _ in timings[key]]
-    count = len(replay.seconds)
-    benchmark.pedantic(replay.play, rounds=count)
-    stats = benchmark.stats.stats
-    benchmark.extra_info.update({"kind": "compile_corpus", "workload": key, "step": step, "samples": count})
-    figure = (
-        f"{stats.median * 1e3:.2f} ms, at most {stats.max * 1e3:.1f}, mean {stats.mean * 1e3:.2f}: {count} templates"
-    )
-    if step == "both":
-        by_jinja2 = statistics.median(of_jinja2 for *_, of_jinja2 in timings[key])
-        benchmark.extra_info["jinja2"] = by_jinja2
-        figure += f", {stats.median / by_jinja2:.2f} of what jinja2 takes ({by_jinja2 * 1e3:.2f} ms)"
-    record_property("figure", f"{key + ', ' + step:39} {figure}")
+        record.absent[f"recorded templates, {key}"] = "they aren't at hand (PROMPTPRESS_SHARED)"
+        pytest.skip(record.absent[f"recorded templates, {key}"])
+    templates = {"chats": chats, "lm_eval": lm_eval}[key]()
+    timings = list(zip(*islice(templates, 40 if sizes.quick else None), strict=True))
+    both = [constructing + compiling for constructing, compiling in zip(*timings[:2], strict=True)]
+    for name, seconds in zip(("constructor", "compiling behind it", "jinja2", "both"), (*timings, both), strict=True):
+        about = {"way": name, "role": "peer" if name == "jinja2" else "ours", "threads": 1, "rows": 1, "bytes": None}
+        record.figures("compile", key, **about, seconds=seconds, cpu=seconds)

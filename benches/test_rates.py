@@ -5,85 +5,67 @@ Nothing here asserts a time: ratios and targets are the report's (report.py, tar
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from limit import CopyLimit
-from peers import Peer
-from peers.everyone import LIMITS, OURS, peers_of
-from rounds import ROUNDS, Measured, Replay, Sizes, measure
-from workloads import WORKLOADS, Workload
+from equal_output import assert_equal, assert_tail_equal
+from in_turns import Sizes, Way, measured
+from memory import held
+from peers import samples_of
+from peers.everyone import LIMITS, OTHERS, OURS
+from peers.promptpress_peer import BATCH_ROWS, renderer_of
+from record import Record
+from workloads import BY_ID, Workload
+
+WORKLOADS = ("zero", "five-text", "five-messages", "five-messages-view", "own-shots", "ppl", "latex", "mixed", "turns")
+MOST = 1_000_000  # rows of a round
 
 
-def pairs() -> list[Any]:
-    return [
-        pytest.param(
-            workload,
-            peer,
-            replay,
-            id=f"{workload.id}-{peer.id}",
-            marks=pytest.mark.benchmark(group=workload.id, timer=replay),
-        )
-        for workload in WORKLOADS
-        for peer, replay in ((peer, Replay()) for peer in peers_of(workload.id))
-    ]
+def output_bytes(workload: Workload, count: int) -> int:
+    """Return the number of bytes that only the prompts hold."""
+    samples = samples_of(workload.id, count)
+    return held(renderer_of(workload).render(samples).select(["prompt"]), [samples])
 
 
-measured: dict[str, dict[str, Measured]] = {}  # of the workload that is under way
+def rows_of(workload: Workload, sizes: Sizes) -> int:
+    """As many rows as fill the memory of a round, to two digits."""
+    few = 3_018
+    rows = min(MOST, sizes.output * few // output_bytes(workload, few))
+    digits = 10 ** max(0, len(str(rows)) - 2)
+    return rows // digits * digits
 
 
-def rounds_of(workload: Workload, peer: Peer, request: pytest.FixtureRequest, sizes: Sizes) -> Measured:
-    """The peer's rounds; the first test of a workload runs those of all its peers that this session has tests for."""
-    if workload.id not in measured:
-        measured.clear()
-        chosen = [
-            item.callspec.params["peer"]
-            for item in request.session.items
-            if getattr(item, "callspec", None) and item.callspec.params.get("workload") is workload
-        ]
-        measured[workload.id] = measure(workload, [peer for peer in chosen if peer.missing() is None], sizes)
-    return measured[workload.id][peer.id]
+def ways(workload: Workload, sizes: Sizes, record: Record) -> Iterator[Way]:
+    count = rows_of(workload, sizes)
+    samples, size = samples_of(workload.id, count), output_bytes(workload, count)
+    for limit in LIMITS:
+        work = limit.prepare_bytes(size, -(-size * BATCH_ROWS // count))
+        yield Way(limit.name, count, work, limit.threads, "limit", size)
+    for peer in [*OURS, *(peer for peer in OTHERS if peer.id in workload.peers)]:
+        why_not = peer.missing()
+        if why_not and peer not in OURS:
+            record.absent[peer.name] = why_not
+            continue
+        equal_to = assert_equal(peer, workload, sizes.compared)
+        more = {"version": peer.version(), "equal_to": equal_to, "compared": sizes.compared}
+        if peer in OURS:
+            assert_tail_equal(peer, workload, count)
+            work = peer.prepare(workload, samples)
+            yield Way(peer.name, count, work, peer.threads, "ours", size, peer.before_round, more)
+            continue
+        prepare = lambda rows, peer=peer: peer.prepare(workload, samples.slice(0, rows))  # noqa: E731
+        rows = sizes.theirs(prepare, count)
+        yield Way(peer.name, rows, prepare(rows), peer.threads, "peer", size * rows // count, peer.before_round, more)
 
 
-@pytest.mark.parametrize(("workload", "peer", "replay"), pairs())
-def test_rate(  # noqa: PLR0917 - fixtures
-    workload: Workload,
-    peer: Peer,
-    replay: Replay,
-    quick: bool,
-    benchmark: Any,
-    record_property: Any,
-    request: pytest.FixtureRequest,
-) -> None:
-    why_not = peer.missing()
-    if why_not and peer in OURS:
-        pytest.fail(why_not)
-    if why_not:
-        pytest.skip(why_not)
-    sizes = Sizes(quick)
-    result = rounds_of(workload, peer, request, sizes)
-    if result.error is not None:
-        raise result.error
-    replay.seconds = list(result.seconds)
-    benchmark.pedantic(replay.play, rounds=ROUNDS)
-    benchmark.extra_info.update(
-        {
-            "kind": "rate",
-            "workload": workload.id,
-            "about": workload.about,
-            "peer": peer.id,
-            "name": peer.name,
-            "role": "ours" if peer in OURS else "limit" if peer in LIMITS else "peer",
-            "version": peer.version(),
-            "threads": peer.threads,
-            "samples": result.samples,
-            "requests": result.samples * workload.requests_per_sample,
-            "bytes": result.bytes,
-            "equal_to": result.equal_to,
-            "compared": None if isinstance(peer, CopyLimit) else sizes.compared,
-        }
-    )
-    seconds, count = benchmark.stats.stats.median, result.samples
-    record_property(
-        "figure", f"{workload.id:18} {peer.id:20} {count / seconds:14,.0f} rows/s  ({count:,} in {seconds:.3f} s)"
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_rate(name: str, sizes: Sizes, record: Record) -> None:
+    samples_of.cache_clear()
+    workload = BY_ID[name]
+    record(
+        "rate",
+        name,
+        measured(ways(workload, sizes, record)),
+        about=workload.about,
+        per_row=workload.requests_per_sample,
     )

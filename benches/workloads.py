@@ -23,8 +23,8 @@ from texts import (
 # the plain-Python model know. A string template without any of these is everybody's; of values that aren't strings,
 # some print other texts than Python does.
 HARNESSES = ("opencompass", "aisbench", "plain_python")
-PYTHON_TEXTS = ("str_format", "jinja2", "lm_eval", "lm_eval_cached", "hf_map")
-STRING_TEMPLATES = (*PYTHON_TEXTS, "minijinja", "duckdb", "pyarrow", "polars")
+PYTHON_TEXTS = ("str_format", "hf_map")
+STRING_TEMPLATES = (*PYTHON_TEXTS, "duckdb", "pyarrow", "polars")
 
 
 @dataclass(frozen=True)

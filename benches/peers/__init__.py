@@ -23,30 +23,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-SIZES = 4  # of one workload that are at work together: to compare, to find out how fast a peer is, slow, fast
-
-
-@lru_cache(maxsize=SIZES)
+@lru_cache(maxsize=3)
 def samples_of(workload_id: str, count: int) -> pa.Table:
+    """Return samples of a workload: those to compare, to tell a size by, and to time are at work together."""
     return BY_ID[workload_id].samples(count)
-
-
-_converted: list[tuple[pa.Table, list[dict[str, Any]]]] = []
-
-
-def rows_of(samples: pa.Table) -> list[dict[str, Any]]:
-    """The samples as dicts; those of the last tables are kept, so that the peers of a workload share them."""
-    rows = next((rows for table, rows in _converted if table is samples), None)
-    if rows is None:
-        rows = samples.to_pylist()
-        _converted[:] = [*_converted[1 - SIZES :], (samples, rows)]
-    return rows
-
-
-def forget() -> None:
-    """Drop the samples of the workload before."""
-    samples_of.cache_clear()
-    _converted.clear()
 
 
 class Peer(ABC):

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from workloads import Workload
 
-from peers import Peer, rows_of
+from peers import Peer
 
 
 class PlainPython(Peer):
@@ -21,7 +21,7 @@ class PlainPython(Peer):
     name = "plain Python"
 
     def missing(self) -> str | None:
-        return None if importlib.util.find_spec("plain_model") else "tests/models/plain_model.py isn't there"
+        return None if importlib.util.find_spec("models.plain_model") else "tests/models/plain_model.py isn't there"
 
     def version(self) -> str:
         return f"{platform.python_implementation()} {platform.python_version()}"
@@ -29,7 +29,7 @@ class PlainPython(Peer):
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         from models.plain_model import render
 
-        rows = rows_of(samples)
+        rows = samples.to_pylist()
         if workload.config["prompt_template"]["type"] == "MultiTurnPromptTemplate":
             return lambda: with_true_answers(workload.config, rows)
         train = workload.examples().to_pylist() if workload.examples else []

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from workloads import Workload
 
-from peers import Peer, cores
+from peers import Peer
 
 BATCH_ROWS = 65_536
 
@@ -22,12 +22,11 @@ def renderer_of(workload: Workload) -> Any:
 
 
 class Promptpress(Peer):
+    id = name = "promptpress"
     distribution = "promptpress"
     package = "promptpress"
 
     def __init__(self, threads: int) -> None:
-        self.id = "promptpress" if threads == cores() else f"promptpress-{threads}"
-        self.name = "promptpress" if threads == cores() else f"promptpress, {threads} thread"
         self.threads = threads
 
     def missing(self) -> str | None:
@@ -66,10 +65,7 @@ class Streamed:
 
 
 class PromptpressStream(Promptpress):
-    def __init__(self, threads: int) -> None:
-        super().__init__(threads)
-        self.id = self.id.replace("promptpress", "promptpress-stream")
-        self.name = self.name.replace("promptpress", "promptpress stream")
+    id, name = "promptpress-stream", "promptpress stream"
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         renderer = renderer_of(workload)

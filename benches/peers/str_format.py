@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from workloads import Workload
 
-from peers import Peer, rows_of
+from peers import Peer
 from peers.string_template import format_template
 
 
@@ -25,7 +25,7 @@ class StrFormat(Peer):
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         template = format_template(workload)
-        rows = rows_of(samples)
+        rows = samples.to_pylist()
         return lambda: [template.format(**row) for row in rows]
 
     def requests(self, workload: Workload, answer: Any) -> list[Any]:  # noqa: ARG002

@@ -32,12 +32,3 @@ def format_template(workload: Workload) -> str:
         "{" + part.text + "}" if part.is_field else part.text.replace("{", "{{").replace("}", "}}")
         for part in parts_of(workload)
     )
-
-
-def jinja_template(workload: Workload) -> str:
-    """For Jinja; a literal that could open one of its tags is refused."""
-    parts = parts_of(workload)
-    for part in parts:
-        if not part.is_field and re.search(r"{[{%#]", part.text):
-            raise ValueError(f"{part.text!r} would have to be escaped in Jinja")
-    return "".join("{{ " + part.text + " }}" if part.is_field else part.text for part in parts)

@@ -1,0 +1,95 @@
+"""The page of `make bench`, of results that are made up."""
+
+import json
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[2]
+IDLE, BUSY = [[0.05, 0.05]] * 3, [[0.05, 0.05], [0.08, 0.05], [0.05, 0.05]]
+RATED = ("zero", "five-text", "five-messages", "five-messages-view", "ppl")
+RATES = (("promptpress", "ours"), ("copy limit, fresh", "limit"), ("OpenCompass", "peer"), ("Polars pl.format", "peer"))
+LM_EVAL = "MMLU-like, first five of five"
+WAYS = {
+    **{("spans", name): ("render", "render with spans", "audit") for name in RATED[:3]},
+    **{("command", name): ("render to Parquet", "pyarrow") for name in RATED[:2]},
+    ("command", "chatml"): ("--chat-template", "--template"),
+    ("jinja", "mmlu"): ("JinjaTemplate", "jinja2"),
+    **{("chat", name): ("ChatTemplate", "transformers") for name in ("chatml", "llama3", "qwen3-5")},
+    ("lm_eval", LM_EVAL): ("compile cache", "backend", "requests"),
+    ("tokens", "5 shots"): ("tokenize", "engine", "datasets.map"),
+    ("latency", "five-text"): ("constructor", "ten rows"),
+}
+
+
+def timed(kind: str, workload: str, way: str, threads: int, role: str = "ours", **more: Any) -> dict[str, Any]:
+    """A run of so many threads, twice as fast with two, that takes a peer a hundred times as long."""
+    cpu = [(1.0 if role == "peer" else 0.01) * (1 + number / 100) for number in range(5)]
+    about = {"kind": kind, "workload": workload, "way": way, "role": role, "threads": threads, "rows": 1000}
+    times = {"seconds": [second / threads for second in cpu], "cpu": cpu, "readings": IDLE}
+    return {**about, "bytes": 346_000, **times, **more}
+
+
+def made_up() -> dict[str, Any]:
+    runs = []
+    for workload in RATED:
+        about = {"about": "some job", "per_row": 1, "equal_to": "OpenCompass", "compared": 1000, "version": "1.0"}
+        for way, role in RATES:
+            threads = (1,) if role == "peer" else (2, 1)
+            runs += [timed("rate", workload, way, number, role, **about) for number in threads]
+    for (kind, workload), ways in WAYS.items():
+        runs += [timed(kind, workload, way, number) for way in ways for number in (2, 1)]
+    runs.append({"kind": "growth", "workload": "zero", "samples": 20, "output": 10**9, "growth": 10**7})
+    machine = {"cores": {"machine": 2, "process": 2}, "cpu_model": "a processor", "system": "Linux 6", "texts": "real"}
+    machine |= {"python": "CPython 3.13", "huge_pages": "madvise", "versions": {}}
+    return {"machine": machine, "quick": False, "absent": {}, "seconds": 600.0, "runs": runs}
+
+
+def page(folder: Path, *results: dict[str, Any]) -> str:
+    files = []
+    for number, result in enumerate(results):
+        files.append(folder / f"{number}.json")
+        files[-1].write_text(json.dumps(result), "utf-8")
+    command = [sys.executable, PROJECT / "benches" / "report.py", *files, "--out", folder / "page.md"]
+    subprocess.run(command, check=True)
+    return (folder / "page.md").read_text("utf-8")
+
+
+def verdicts(text: str) -> dict[str, str]:
+    lines = text.partition("## Targets")[2].partition("## The reference")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return {what: verdict for what, _, _, verdict in rows[1:]}
+
+
+def test_a_whole_run(tmp_path: Path) -> None:
+    text = page(tmp_path, made_up(), {**made_up(), "runs": [], "seconds": 60.0})
+    judged = verdicts(text)
+    assert len(judged) == 30
+    assert set(judged.values()) == {"reached", "missed"}
+    assert judged["zero: spans, all threads to one, by the clock"] == "reached"
+    assert "The run took 11.0 minutes (10.0 and 1.0)" in text
+    assert "0 of 18 workloads were timed on a busy machine" in text
+    assert (tmp_path / "page.svg").read_text("utf-8").startswith("<svg")
+    spec = spec_from_file_location("readme_figures", PROJECT / "tools" / "readme_figures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    figures = module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    for words in figures.WORDS.values():
+        assert "| 196,078 | 980 | 200.0 |" in figures.written(text, words)
+
+
+def test_a_busy_machine_and_what_is_not_there(tmp_path: Path) -> None:
+    results = made_up()
+    runs = [run for run in results["runs"] if run.get("way") != "Polars pl.format" and run["kind"] != "tokens"]
+    busy = [{**run, "readings": BUSY} if run["kind"] == "spans" else run for run in runs]
+    text = page(tmp_path, {**results, "runs": busy, "absent": {"Polars pl.format": "it isn't installed"}})
+    judged = verdicts(text)
+    assert judged["zero to OpenCompass"] == "missed"
+    assert judged["zero to Polars `pl.format`"] == "absent: it isn't installed"
+    assert judged["zero: spans, to a render"] == "reached (machine busy)"
+    assert judged["zero: spans, all threads to one, by the clock"] == "not judged (machine busy)"
+    assert list(judged.values()).count("not measured") == 3  # of tokens
+    assert "- Polars pl.format: absent; it isn't installed." in text
