@@ -2,7 +2,7 @@
 
 use wide::u8x16;
 
-/// So much of a text is written at once: at least the longest escapes of what is left behind the last block.
+/// So much of a text is written at once: at least the longest escapes of what is left after the last block.
 const BUFFER: usize = 256;
 /// The number of bytes that are examined in one step.
 const BLOCK: usize = 16;
@@ -103,7 +103,7 @@ fn next_special_far(bytes: &[u8], start: usize) -> Option<usize> {
     next_special(bytes, close + clean * STRETCH)
 }
 
-/// The escapes of special bytes, each with its length behind it; a word of it is written, and what is too much of it is
+/// The escapes of special bytes, each with its length after it; a word of it is written, and what is too much of it is
 /// overwritten by what follows.
 static ESCAPES: [[u8; WORD]; b'\\' as usize + 1] = {
     let mut out = [[0; WORD]; b'\\' as usize + 1];

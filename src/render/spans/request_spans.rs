@@ -267,7 +267,7 @@ impl BoundConfig<'_> {
     }
 }
 
-/// How the spans of a request are written.
+/// The way in which the spans of a request are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// They are those that were traced.
