@@ -161,8 +161,8 @@ docs: $(DOCS)/.requirements $(VENV)/.built ## the documentation as a site in tar
 # In two environments, because the harnesses want other versions of packages than transformers and lm-eval: conftest.py has
 # which file runs in which.
 bench: $(BENCH)/.built $(JINJA)/.built $(JINJA)/.peers ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
-	$(BENCH)/bin/python -m pytest benches --out=target/bench.json $(BENCH_ARGS)
-	$(JINJA)/bin/python -m pytest benches --out=target/bench-jinja.json $(BENCH_ARGS)
+	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
+	$(JINJA)/bin/python -m pytest benches --benchmark-json=target/bench-jinja.json $(BENCH_ARGS)
 	$(BENCH)/bin/python benches/report.py target/bench.json target/bench-jinja.json $(if $(BENCH_ARGS),,--out docs/benchmarks.md)
 	$(if $(BENCH_ARGS),,$(BENCH)/bin/python tools/readme_figures.py)
 
@@ -198,7 +198,7 @@ test-wheel-sample: $(VENV)/.built
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(ADVISORIES) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(ADVISORIES) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 

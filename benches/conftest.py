@@ -1,8 +1,7 @@
-"""Options of the benches, what a figure needs to be told with it (machine, versions), and the file of results."""
+"""Options of the benches, and what the file of results has beside pytest-benchmark's own: machine, versions, all ways."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 from in_turns import Sizes
-from record import Record
+from record import REPLAY, Record
 
 # `make bench` runs these in another environment, because their peers are of other versions than the harnesses want.
 JINJA = [f"test_{name}_rates.py" for name in ("jinja", "chat", "integration", "lm_eval", "token")]
@@ -27,22 +26,28 @@ RECORD = pytest.StashKey[Record]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="little data, in a few minutes")
-    parser.addoption("--out", type=Path, help="the file of results, JSON, for report.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[RECORD] = Record()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.benchmark(timer=REPLAY))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # with -k the other environment may have them all
         session.exitstatus = pytest.ExitCode.OK
-    out, record = session.config.getoption("--out"), session.config.stash[RECORD]
-    if out is not None:
-        about = {"machine": machine(), "quick": session.config.getoption("--quick")}
-        results = {**about, "absent": record.absent, "seconds": record.lasted(), "runs": record.runs}
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(results), encoding="utf-8")
+
+
+def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:
+    """Add what report.py reads."""
+    record = config.stash[RECORD]
+    about = {"machine": machine(), "quick": config.getoption("--quick")}
+    results = {**about, "absent": record.absent, "seconds": record.lasted(), "runs": record.runs}
+    output_json["results"] = results
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -57,9 +62,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"{name} {wall:14,.0f} rows/s {cpu:14,.0f} a CPU second, {run['rows']:,} rows")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def record(request: pytest.FixtureRequest) -> Record:
-    return request.config.stash[RECORD]
+    record = request.config.stash[RECORD]
+    record.request = request
+    return record
 
 
 @pytest.fixture(scope="session")

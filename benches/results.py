@@ -47,7 +47,7 @@ class Results:
 
 
 def read(files: Iterable[Path]) -> Results:
-    return Results(json.loads(file.read_text(encoding="utf-8")) for file in files)
+    return Results(json.loads(file.read_text(encoding="utf-8"))["results"] for file in files)
 
 
 def rows_per_second(run: Run, clock: str = "seconds") -> float:

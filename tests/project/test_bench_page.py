@@ -51,7 +51,7 @@ def page(folder: Path, *results: dict[str, Any]) -> str:
     files = []
     for number, result in enumerate(results):
         files.append(folder / f"{number}.json")
-        files[-1].write_text(json.dumps(result), "utf-8")
+        files[-1].write_text(json.dumps({"results": result}), "utf-8")
     command = [sys.executable, PROJECT / "benches" / "report.py", *files, "--out", folder / "page.md"]
     subprocess.run(command, check=True)
     return (folder / "page.md").read_text("utf-8")
