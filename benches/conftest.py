@@ -1,4 +1,4 @@
-"""Options of the benches, and what the file of results has beside pytest-benchmark's own: machine, versions, all ways."""
+"""Options of the benches, and what the file of results has beside the times of pytest-benchmark: machine, all ways."""
 
 from __future__ import annotations
 

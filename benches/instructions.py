@@ -38,6 +38,7 @@ os.environ["PROMPTPRESS_SHARED"] = os.devnull
 
 ROUNDS = 3  # calls of each number of rows: now and then one takes more than it has to, so the least counts
 PROCESSES = 2
+TRIES = 3  # processes in which a workload takes more than its kept figure before that counts
 SOURCES = Path(__file__).resolve().parents[1] / "python"
 CORE = "_core.abi3.so"
 
@@ -163,7 +164,14 @@ def main() -> None:
         kept = kept_counts.read()["instructions_a_row"]
         if given.workloads:
             kept = {name: kept[name] for name in kept if name in chosen}
-        comparison = kept_counts.compare(kept, figures[-1])
+        found = figures[-1]
+        for _ in range(TRIES - 1):
+            # A process may take more than it has to, and the next one doesn't; a regression stays.
+            again = {name: chosen[name] for name in kept_counts.differing(kept, found, 1)}
+            if again:
+                counts = per_row(again, cores[-1])
+                found = {name: min(count, counts.get(name, count)) for name, count in found.items()}
+        comparison = kept_counts.compare(kept, found)
         print(f"\n{comparison.text()}")
         sys.exit(not comparison.passes)
 

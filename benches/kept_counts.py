@@ -92,12 +92,18 @@ class Comparison:
         return "\n".join([line for part in parts for line in part] + [*self.unmatched, last])
 
 
+def differing(kept: dict[str, float], counted: dict[str, float], sign: int) -> list[str]:
+    """Return the workloads that take more instructions than the tolerance allows (`sign` 1), or as much less (-1)."""
+    ratios = {name: counted[name] / kept[name] for name in kept if name in counted}
+    return [name for name in ratios if sign * (ratios[name] - 1) > WIDER.get(name, TOLERANCE)]
+
+
 def compare(kept: dict[str, float], counted: dict[str, float]) -> Comparison:
     """Compare the instructions a row of workloads, by the workloads' names."""
     ratios = {name: counted[name] / kept[name] for name in kept if name in counted}
 
     def lines(sign: int) -> list[str]:
-        chosen = [name for name in ratios if sign * (ratios[name] - 1) > WIDER.get(name, TOLERANCE)]
+        chosen = differing(kept, counted, sign)
         chosen.sort(key=lambda name: -ratios[name])
         return [f"{name:22}{kept[name]:12,.1f}{counted[name]:12,.1f}{ratios[name]:8.3f}" for name in chosen]
 
