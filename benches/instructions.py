@@ -164,14 +164,14 @@ def main() -> None:
         kept = kept_counts.read()["instructions_a_row"]
         if given.workloads:
             kept = {name: kept[name] for name in kept if name in chosen}
-        found = figures[-1]
+        counts = figures[-1]
         for _ in range(TRIES - 1):
             # A process may take more than it has to, and the next one doesn't; a regression stays.
-            again = {name: chosen[name] for name in kept_counts.differing(kept, found, 1)}
+            again = {name: chosen[name] for name in kept_counts.differing(kept, counts, 1)}
             if again:
-                counts = per_row(again, cores[-1])
-                found = {name: min(count, counts.get(name, count)) for name, count in found.items()}
-        comparison = kept_counts.compare(kept, found)
+                second = per_row(again, cores[-1])
+                counts = {name: min(count, second.get(name, count)) for name, count in counts.items()}
+        comparison = kept_counts.compare(kept, counts)
         print(f"\n{comparison.text()}")
         sys.exit(not comparison.passes)
 
