@@ -221,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_between_characters() {
+    fn long_texts_are_written_a_buffer_at_a_time() {
         for before in 0..5 {
-            let text = "x".repeat(before) + &"é\n\u{1F600}\"".repeat(MAX_PIECE_BYTES);
+            let text = "x".repeat(before) + &"é\n\u{1F600}\"".repeat(BUFFER);
             let (mut json_of_text, mut appended) = (Vec::new(), b"a".to_vec());
             inside(&text, &mut json_of_text);
             inside(&text, &mut appended);

@@ -146,18 +146,24 @@ fn add_value(column: &MessageColumn, row: usize, to: &mut [FoldHasher<'_>; 2], w
             written.clear();
             write(column, row, unchanged, written);
             add_number(b'w', written.len(), to);
-            to.iter_mut().for_each(|hasher| hasher.write(written));
+            for hasher in to {
+                hasher.write(written);
+            }
         }
     }
 }
 
 fn add_text(text: &[u8], to: &mut [FoldHasher<'_>; 2]) {
     add_number(b's', text.len(), to);
-    to.iter_mut().for_each(|hasher| hasher.write(text));
+    for hasher in to {
+        hasher.write(text);
+    }
 }
 
 fn add_number(tag: u8, number: usize, to: &mut [FoldHasher<'_>; 2]) {
-    to.iter_mut().for_each(|hasher| hasher.write_u64(number as u64 | u64::from(tag) << 56));
+    for hasher in to {
+        hasher.write_u64(number as u64 | u64::from(tag) << 56);
+    }
 }
 
 /// Return a hash of each row's content. With `normalise`, the case, punctuation and spacing of its texts don't count.

@@ -6,10 +6,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, UInt64Array};
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, FieldRef};
 
 use super::location::Location;
-use super::reading::Reading;
+use super::reading::{Reading, add_key};
 use crate::error::Result;
 use crate::python_text::{TextColumn, float_text};
 use crate::render::{cast, is_list, is_text, large_lists, lists_in_bounds, sound};
@@ -23,9 +23,17 @@ pub enum Values {
     Unsigned(UInt64Array),
     Float(Float64Array),
     List(Lists),
-    Struct(Vec<(String, Values)>, Option<NullBuffer>),
+    Struct(Vec<Member>, Option<NullBuffer>),
     /// Values without a form here; their nulls are kept.
     Other(Option<NullBuffer>),
+}
+
+/// A field of structs.
+pub struct Member {
+    name: String,
+    /// The name as a key in JSON, after a comma unless it is the first.
+    key: String,
+    values: Values,
 }
 
 /// Lists whose items begin with those of the first list.
@@ -143,11 +151,12 @@ impl Values {
             data_type if is_list(data_type) => Self::List(Lists::new(array)?.opened()?),
             T::Struct(fields) => {
                 let columns = fields.iter().zip(array.as_struct().columns());
-                let open = |(field, column): (_, &ArrayRef)| {
-                    let field: &std::sync::Arc<arrow_schema::Field> = field;
-                    Ok((field.name().clone(), Self::new(column)?))
+                let open = |(n, (field, column)): (usize, (&FieldRef, &ArrayRef))| {
+                    let (name, mut key) = (field.name().clone(), String::from(if n > 0 { "," } else { "" }));
+                    add_key(&name, &mut key);
+                    Ok(Member { name, key, values: Self::new(column)? })
                 };
-                Self::Struct(columns.map(open).collect::<Result<_>>()?, nulls())
+                Self::Struct(columns.enumerate().map(open).collect::<Result<_>>()?, nulls())
             }
             T::Dictionary(_, values) => {
                 sound(array)?;
@@ -181,8 +190,8 @@ impl Values {
             Self::List(lists) => lists.write(row, location.item(), reading)?,
             Self::Struct(fields, _) => {
                 reading.json("{");
-                for (n, (name, values)) in fields.iter().enumerate() {
-                    reading.key(name, n == 0);
+                for Member { name, key, values } in fields {
+                    reading.json(key);
                     values.write(row, location.under(name.as_bytes()), reading)?;
                 }
                 reading.json("}");

@@ -3,10 +3,13 @@
 //! The slots of such a conversation are the contents of its messages, so the offsets of the lists apply to the
 //! contents. A row's roles are compared with those of rows before it, so a shape is seldom looked up.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait, StructArray};
 use arrow_schema::DataType;
+use foldhash::fast::FixedState;
 
 use super::reading::Reading;
 use super::shapes::NO_SHAPE;
@@ -14,9 +17,17 @@ use crate::error::Result;
 use crate::python_text::{Offsets, TextColumn};
 
 /// So many rows of different shapes are kept for comparison.
-const COMPARED: usize = 8;
+const COMPARED: usize = 4096;
 /// So many rows are compared with the last shape at once.
 const BLOCK_ROWS: usize = 256;
+
+/// The messages of rows that were read before, with the numbers of their shapes.
+#[derive(Default)]
+struct Recent {
+    last: Option<(Range<usize>, u32)>,
+    /// A row of each shape, by the hash of its roles.
+    by_hash: HashMap<u64, (Range<usize>, u32), FixedState>,
+}
 
 /// The messages of a column of such conversations.
 pub struct Plain {
@@ -72,7 +83,7 @@ impl Plain {
 
     /// Read conversations, given the range of messages of each; None stands for a missing one.
     pub fn read(&self, rows: impl Iterator<Item = Option<Range<usize>>>, reading: &mut Reading) {
-        let mut recent: Vec<(Range<usize>, u32)> = Vec::with_capacity(COMPARED);
+        let mut recent = Recent::default();
         let mut rows = rows;
         let mut block: Vec<Option<Range<usize>>> = Vec::with_capacity(BLOCK_ROWS);
         loop {
@@ -81,27 +92,31 @@ impl Plain {
             if block.is_empty() {
                 return;
             }
-            match recent.first() {
+            match &recent.last {
                 Some((last, id)) if self.all_same(last, &block) => reading.repeat(*id, block.len()),
                 _ => self.read_block(block.drain(..), &mut recent, reading),
             }
         }
     }
 
-    fn read_block(
-        &self,
-        rows: impl Iterator<Item = Option<Range<usize>>>,
-        recent: &mut Vec<(Range<usize>, u32)>,
-        reading: &mut Reading,
-    ) {
+    fn read_block(&self, rows: impl Iterator<Item = Option<Range<usize>>>, recent: &mut Recent, reading: &mut Reading) {
         for messages in rows {
             let Some(messages) = messages else {
                 reading.push(NO_SHAPE);
                 continue;
             };
-            if let Some(index) = recent.iter().position(|(other, _)| self.same(other, &messages)) {
-                reading.push(recent[index].1);
-                recent[..=index].rotate_right(1);
+            if let Some((last, id)) = &recent.last
+                && self.same(last, &messages)
+            {
+                reading.push(*id);
+                continue;
+            }
+            let hash = self.hash(&messages);
+            if let Some((other, id)) = recent.by_hash.get(&hash)
+                && self.same(other, &messages)
+            {
+                reading.push(*id);
+                recent.last = Some((other.clone(), *id));
                 continue;
             }
             reading.row(|reading| {
@@ -110,8 +125,10 @@ impl Plain {
             });
             let id = reading.ids.last().copied().unwrap_or(NO_SHAPE);
             if id != NO_SHAPE {
-                recent.truncate(COMPARED - 1);
-                recent.insert(0, (messages, id));
+                if recent.by_hash.len() < COMPARED {
+                    recent.by_hash.insert(hash, (messages.clone(), id));
+                }
+                recent.last = Some((messages, id));
             }
         }
     }
@@ -134,6 +151,17 @@ impl Plain {
             Some((Offsets::Wide(offsets), data)) => repeats(&offsets[first.start..=end], data, model.len()),
             None => false,
         }
+    }
+
+    /// Return a hash of the roles of some messages.
+    fn hash(&self, messages: &Range<usize>) -> u64 {
+        let mut hasher = FixedState::default().build_hasher();
+        for message in messages.clone() {
+            let role = self.roles.bytes(message);
+            hasher.write_usize(role.len());
+            hasher.write(role);
+        }
+        hasher.finish()
     }
 
     #[inline]

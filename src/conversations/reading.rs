@@ -77,9 +77,8 @@ impl<'s> Reading<'s> {
 
     /// Write a key and its colon, after a comma unless it is the first of its object.
     pub fn key(&mut self, key: &str, is_first: bool) {
-        self.skeleton.push_str(if is_first { "\"" } else { ",\"" });
-        json_text::escape(key, |piece| self.skeleton.push_str(piece));
-        self.skeleton.push_str("\":");
+        self.skeleton.push_str(if is_first { "" } else { "," });
+        add_key(key, &mut self.skeleton);
     }
 
     /// Write a string that belongs to the shape.
@@ -110,4 +109,11 @@ impl<'s> Reading<'s> {
     pub fn take_back(&mut self, length: usize) {
         self.skeleton.truncate(length);
     }
+}
+
+/// Append a key as JSON, and its colon.
+pub fn add_key(key: &str, out: &mut String) {
+    out.push('"');
+    json_text::escape(key, |piece| out.push_str(piece));
+    out.push_str("\":");
 }

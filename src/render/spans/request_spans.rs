@@ -22,7 +22,8 @@ use crate::render::rendered::Rows;
 use crate::render::rows::BoundProgram;
 use crate::render::substitution::InvolvedColumns;
 use crate::render::traces::{
-    NO_PART, Span, SpanBlock, SpanColumns, SpanSlots, SpanType, Spans, Stretches, origin_in_slot, traced_pieces,
+    NO_PART, PositionType, Span, SpanBlock, SpanColumns, SpanSlots, SpanType, Spans, Stretches, origin_in_slot,
+    traced_pieces,
 };
 use crate::template::{FragmentRef, FragmentSet, Origin, Template};
 use crate::threads;
@@ -45,8 +46,11 @@ impl BoundConfig<'_> {
         };
         let is_media = matches!(self.compiled.config.main(), Template::Media(_));
         let parts = messages.as_ref().is_some_and(|of| self.compiled.config.output.json || is_media || holds_parts(of));
-        let large = self.compiled.config.layout == Layout::LargeString;
-        Ok(Some(SpanType { messages: messages.is_some(), parts, detailed: spans == Spans::Detailed, large }))
+        let positions = match self.compiled.config.layout {
+            Layout::String | Layout::StringView => PositionType::Narrow,
+            Layout::LargeString => PositionType::Wide,
+        };
+        Ok(Some(SpanType { messages: messages.is_some(), parts, detailed: spans == Spans::Detailed, positions }))
     }
 
     /// Return a function that finds the spans of rows' requests, if spans are wanted; `span_type` is their type.

@@ -10,6 +10,6 @@ mod traced_request;
 pub(in crate::render) use fragment_traces::{AllTraces, FragmentTraces, OriginNumbers, PartTrace, origin_in_slot};
 pub use span_arrays::Spans;
 pub(in crate::render) use span_arrays::{
-    NO_PART, Span, SpanBlock, SpanColumns, SpanRun, SpanSlots, SpanType, Stretches, TextPosition,
+    NO_PART, PositionType, Span, SpanBlock, SpanColumns, SpanRun, SpanSlots, SpanType, Stretches, TextPosition,
 };
 pub(in crate::render) use traced_request::{TracedMessage, constant_parts, traced_pieces};

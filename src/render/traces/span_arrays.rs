@@ -36,8 +36,16 @@ pub(in crate::render) struct SpanType {
     pub(in crate::render) parts: bool,
     /// Column, example and role.
     pub(in crate::render) detailed: bool,
-    /// Positions of 64 bits: the type of prompts can hold one of 2 GiB or more.
-    pub(in crate::render) large: bool,
+    pub(in crate::render) positions: PositionType,
+}
+
+/// The type of positions in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::render) enum PositionType {
+    /// 32 bits.
+    Narrow,
+    /// 64 bits: a text may have 2 GiB or more.
+    Wide,
 }
 
 impl SpanType {
@@ -55,7 +63,10 @@ impl SpanType {
         if self.parts {
             fields.push(Field::new("part", DataType::Int32, true));
         }
-        let position = if self.large { DataType::Int64 } else { DataType::Int32 };
+        let position = match self.positions {
+            PositionType::Narrow => DataType::Int32,
+            PositionType::Wide => DataType::Int64,
+        };
         fields.push(Field::new("start", position.clone(), true));
         fields.push(Field::new("end", position, true));
         fields.push(Field::new("source", text(DataType::Int8), true));
@@ -256,8 +267,11 @@ enum Positions<'s> {
 }
 
 impl<'s> Positions<'s> {
-    fn new(bytes: &'s mut Bytes, large: bool) -> Self {
-        if large { Self::Wide(bytes.as_chunks_mut().0) } else { Self::Narrow(bytes.as_chunks_mut().0) }
+    fn new(bytes: &'s mut Bytes, of: PositionType) -> Self {
+        match of {
+            PositionType::Narrow => Self::Narrow(bytes.as_chunks_mut().0),
+            PositionType::Wide => Self::Wide(bytes.as_chunks_mut().0),
+        }
     }
 
     fn first(&mut self, count: usize) -> Self {
@@ -309,7 +323,10 @@ impl SpanColumns {
             offset += *count as i32;
             offsets.push(offset);
         }
-        let positions = || Bytes::new(spans * if of.large { 8 } else { 4 });
+        let positions = || match of.positions {
+            PositionType::Narrow => Bytes::new(spans * size_of::<i32>()),
+            PositionType::Wide => Bytes::new(spans * size_of::<i64>()),
+        };
         let numbers = |wanted: bool| if wanted { Bytes::new(spans * 4) } else { Ok(Bytes::default()) };
         Ok(Self {
             starts: positions()?,
@@ -331,8 +348,8 @@ impl SpanColumns {
         sources: &'s [i8],
     ) -> Vec<SpanSlots<'s>> {
         let mut rest = SpanSlots {
-            starts: Positions::new(&mut self.starts, self.of.large),
-            ends: Positions::new(&mut self.ends, self.of.large),
+            starts: Positions::new(&mut self.starts, self.of.positions),
+            ends: Positions::new(&mut self.ends, self.of.positions),
             sources: self.sources.as_chunks_mut().0,
             origins: self.origins.as_chunks_mut().0,
             messages: self.messages.as_chunks_mut().0,
@@ -370,9 +387,9 @@ impl SpanColumns {
             columns.push(Arc::new(Int32Array::new(parts, nulls(is_part))));
         }
         for numbers in [self.starts, self.ends] {
-            columns.push(match self.of.large {
-                true => Arc::new(Int64Array::new(aligned(numbers, self.spans), None)),
-                false => Arc::new(Int32Array::new(aligned(numbers, self.spans), None)),
+            columns.push(match self.of.positions {
+                PositionType::Narrow => Arc::new(Int32Array::new(aligned(numbers, self.spans), None)),
+                PositionType::Wide => Arc::new(Int64Array::new(aligned(numbers, self.spans), None)),
             });
         }
         let names = Arc::new(SOURCES.iter().map(|source| Some(source.name())).collect::<StringArray>());
