@@ -46,10 +46,8 @@ def program(folder: Path, name: str, rows: int, line: list[str], role: str = "ou
 
 def of_prompts(workload_id: str, folder: Path, count: int) -> Iterator[Way]:
     """Write the files that the programs take."""
-    workload, (samples, finished) = (
-        BY_ID[workload_id],
-        (str(folder / name) for name in ("samples.parquet", "finished.arrow")),
-    )
+    workload = BY_ID[workload_id]
+    samples, finished = (str(folder / name) for name in ("samples.parquet", "finished.arrow"))
     table = workload.samples(count)
     pq.write_table(table, samples)
     (folder / "config.json").write_text(json.dumps(workload.config), encoding="utf-8")
@@ -64,19 +62,11 @@ def of_prompts(workload_id: str, folder: Path, count: int) -> Iterator[Way]:
     yield program(folder, "render to Parquet", count, [*COMMAND, "render", *given, "--out-format", "parquet", "--out"])
     yield program(folder, "pyarrow", count, [sys.executable, parquet_program.__file__, samples, finished, like], "peer")
     if workload_id == "zero":
-        yield program(
-            folder, "render to JSON lines", count, [*COMMAND, "render", *given, "--out-format", "jsonl", "--out"]
-        )
-        batch = [
-            "--max-requests",
-            "1000000000",
-            "--max-bytes",
-            "1000000000000",
-            "--model-name",
-            "m",
-            "--out",
-        ]  # one file
-        yield program(folder, "export openai-batch", count, [*COMMAND, "export", "openai-batch", *given, *batch])
+        to_lines = [*COMMAND, "render", *given, "--out-format", "jsonl", "--out"]
+        yield program(folder, "render to JSON lines", count, to_lines)
+        one_file = ["--max-requests", "1000000000", "--max-bytes", "1000000000000"]
+        to_batch = [*COMMAND, "export", "openai-batch", *given, *one_file, "--model-name", "m", "--out"]
+        yield program(folder, "export openai-batch", count, to_batch)
         yield program(folder, "polars", count, [sys.executable, ndjson_program.__file__, finished], "peer")
 
 
