@@ -1,4 +1,4 @@
-"""What each check of an audit costs by itself, in times of a render of the same samples, on one thread.
+"""The cost of each check of an audit by itself, in times of a render of the same samples, on one thread.
 
 python benches/audit_costs.py [ROWS] [--rounds N]
 
@@ -22,7 +22,7 @@ from workloads import BY_ID
 
 WORKLOADS = ("zero", "five-text", "five-messages")
 NOTHING = 0.1
-"""What an audit without checks takes at most, in times of a render: such checks aren't listed."""
+"""The most that an audit without checks takes, in times of a render: such checks aren't listed."""
 
 
 def seconds(call: Any) -> float:

@@ -24,7 +24,7 @@ THREADS = sorted({cores(), 1}, reverse=True)
 
 
 class Sizes:
-    """How much is compared and timed."""
+    """The amounts that are compared and timed."""
 
     def __init__(self, quick: bool) -> None:
         self.quick = quick

@@ -66,7 +66,7 @@ def equal_bytes(a: bytes, b: bytes) -> int:
 
 
 class Model:
-    """What the core copies of each text, and what it encodes.
+    """The parts of each text that the core copies, and those that it encodes.
 
     Args:
         marks: The added tokens at which texts are cut.

@@ -93,25 +93,30 @@ def test_masks_of_generation_blocks(name: str) -> None:
     assert compared or name == "llava_next"  # whose contents are lists
 
 
-@pytest.mark.parametrize("name", sorted({*SAME} & {*names()}))
-def test_masks_of_templates_that_are_served(name: str) -> None:
+def assert_masks_of_served(name: str, conversations: list[list[dict[str, Any]]], mask: Any) -> int:
+    """Compare masks of the served template with those of TRL's; return how many compared conversations call tools."""
     training, served = ((folder() / f"{name}{end}").read_text(encoding="utf-8") for end in (TRAINING, ".jinja"))
     tokenizer = tokenizer_of(training, served)
-    chat, compared = pp.ChatTemplate(served, **VARIABLES), 0
-    for talk in talks(name):
+    chat, compared, with_calls = pp.ChatTemplate(served, **VARIABLES), 0, 0
+    for talk in conversations:
         wanted = traced(tokenizer, training, talk)
         if wanted is None:
             continue
-        row = chat.tokenize([{"messages": talk}], tokenizer, mask=SAME[name]).to_pylist()[0]
+        row = chat.tokenize([{"messages": talk}], tokenizer, mask=mask).to_pylist()[0]
         if row["input_ids"] == wanted[0]:
             compared += 1
+            with_calls += any("tool_calls" in message for message in talk)
             assert row["assistant_masks"] == wanted[1]
     assert compared >= 8
+    return with_calls
 
 
-CALLS = {
-    **dict.fromkeys(("lfm2_v2", "qwen3_instruct_2507", "qwen3_vl"), "assistant+turn"),
-}
+@pytest.mark.parametrize("name", sorted({*SAME} & {*names()}))
+def test_masks_of_templates_that_are_served(name: str) -> None:
+    assert_masks_of_served(name, talks(name), SAME[name])
+
+
+CALLS = dict.fromkeys(("lfm2_v2", "qwen3_instruct_2507", "qwen3_vl"), "assistant+turn")
 """The masks that train what TRL trains of conversations with calls of tools."""
 
 
@@ -140,15 +145,4 @@ def talks_with_calls(seed: str) -> list[list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", sorted({*CALLS} & {*names()}))
 def test_masks_of_calls_of_tools(name: str) -> None:
-    training, served = ((folder() / f"{name}{end}").read_text(encoding="utf-8") for end in (TRAINING, ".jinja"))
-    tokenizer = tokenizer_of(training, served)
-    chat, compared = pp.ChatTemplate(served, **VARIABLES), 0
-    for talk in talks_with_calls(name):
-        wanted = traced(tokenizer, training, talk)
-        if wanted is None:
-            continue
-        row = chat.tokenize([{"messages": talk}], tokenizer, mask=CALLS[name]).to_pylist()[0]
-        if row["input_ids"] == wanted[0]:
-            compared += any("tool_calls" in message for message in talk)
-            assert row["assistant_masks"] == wanted[1]
-    assert compared >= 8
+    assert assert_masks_of_served(name, talks_with_calls(name), CALLS[name]) >= 8

@@ -141,7 +141,7 @@ def test_messages_are_counted_as_the_harness_prints_them() -> None:
 @pytest.mark.parametrize("meta", [API, None])
 @pytest.mark.parametrize("output", ["openai", "messages_json", "prompt_list"])
 def test_other_forms_of_messages_have_the_examples_that_the_harness_leaves(meta: Any, output: Any) -> None:
-    """What the harness counts doesn't depend on the form in which prompts are handed on."""
+    """The harness counts the same in whichever form prompts are handed on."""
     budget: dict[str, Any] = {"meta_template": meta, "tokenizer": small_tokenizer(), "max_seq_len": 54}
     made, counted = pp.Renderer(**DIALOGUE, output=output, **budget), pp.Renderer(**DIALOGUE, **budget)
     table = made.render(SAMPLES)
