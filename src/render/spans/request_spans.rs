@@ -22,8 +22,8 @@ use crate::render::rendered::Rows;
 use crate::render::rows::BoundProgram;
 use crate::render::substitution::InvolvedColumns;
 use crate::render::traces::{
-    NO_PART, PositionType, Span, SpanBlock, SpanColumns, SpanSlots, SpanType, Spans, Stretches, origin_in_slot,
-    traced_pieces,
+    NO_PART, OriginCodes, PositionType, Span, SpanBlock, SpanColumns, SpanSlots, SpanType, Spans, Stretches,
+    origin_in_slot, traced_pieces,
 };
 use crate::template::{FragmentRef, FragmentSet, Origin, Template};
 use crate::threads;
@@ -204,11 +204,11 @@ impl BoundConfig<'_> {
         };
         let counted = threads::try_map(threads::chunks(requests, CHUNK_REQUESTS), count)?;
         let origins = origins.lock().unwrap_or_else(PoisonError::into_inner).all.clone();
-        let sources: Vec<i8> = origins.iter().map(|origin| origin.source as i8).collect();
+        let codes = OriginCodes::new(&origins);
         let mut columns = SpanColumns::new(counted.iter().map(|chunk| &chunk.counts[..]), of)?;
         let totals = counted.iter().map(|chunk| chunk.counts.iter().map(|count| *count as usize).sum());
-        let slots = columns.slots(totals, &sources);
-        let blocks: Vec<Option<SpanBlock>> = span_plans.iter().map(|plan| plan.block(&sources)).collect();
+        let slots = columns.slots(totals, &codes);
+        let blocks: Vec<Option<SpanBlock>> = span_plans.iter().map(|plan| plan.block(&codes)).collect();
         let write = |(chunk, mut slots): (&Counted, SpanSlots)| -> Result<()> {
             let (mut of_traced, mut lengths) = (chunk.spans.iter(), Vec::new());
             for Group { how, plan, requests, spans } in &chunk.groups {
@@ -230,7 +230,7 @@ impl BoundConfig<'_> {
             Ok(())
         };
         threads::try_map(counted.iter().zip(slots).collect(), write)?;
-        columns.array(&origins)
+        columns.array(&codes)
     }
 
     /// Return the retriever's choice for all samples up to these rows, if `explain` would draw it again for each of

@@ -9,7 +9,7 @@ use crate::python_text::TextColumn;
 use crate::render::rendered::Rows;
 use crate::render::rows::BoundProgram;
 use crate::render::traces::{
-    NO_PART, OriginNumbers, PartTrace, Span, SpanBlock, SpanRun, Stretches, TextPosition, constant_parts,
+    NO_PART, OriginCodes, OriginNumbers, PartTrace, Span, SpanBlock, SpanRun, Stretches, TextPosition, constant_parts,
 };
 use crate::role::{Element, Join, Message, Piece, Request, Slot};
 use crate::template::{Atom, FragmentRef, FragmentSet, Origin, Source};
@@ -53,9 +53,9 @@ impl PlanSpans<'_> {
         }
     }
 
-    /// Return the usual spans as a block; `sources` are those of origins, by number.
-    pub(in crate::render) fn block(&self, sources: &[i8]) -> Option<SpanBlock<'_>> {
-        self.usual().map(|usual| SpanBlock::new(&usual.spans, &usual.runs, sources))
+    /// Return the usual spans as a block.
+    pub(in crate::render) fn block(&self, codes: &OriginCodes) -> Option<SpanBlock<'_>> {
+        self.usual().map(|usual| SpanBlock::new(&usual.spans, &usual.runs, codes))
     }
 }
 

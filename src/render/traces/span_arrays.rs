@@ -8,12 +8,14 @@ use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListArray, StringArray, StructArray,
 };
-use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
+use super::nullable::{NULL, aligned, nullable};
+use super::origin_codes::OriginCodes;
 use crate::error::{Code, Error, Result};
 use crate::render::memory::{Bytes, reserved};
-use crate::template::{Origin, SOURCES};
+use crate::template::SOURCES;
 
 /// The detail of each span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +82,7 @@ impl SpanType {
 }
 
 /// Marks a message without parts.
-pub(in crate::render) const NO_PART: i32 = -1;
+pub(in crate::render) const NO_PART: i32 = NULL;
 
 /// The text of a request that a span lies in: the number of the message, and of its part.
 pub(in crate::render) type TextPosition = (i32, i32);
@@ -164,22 +166,25 @@ pub(in crate::render) struct SpanBlock<'b> {
     starts: Vec<i64>,
     ends: Vec<i64>,
     sources: Vec<[u8; 1]>,
-    origins: Vec<[u8; 4]>,
-    messages: Vec<[u8; 4]>,
-    parts: Vec<[u8; 4]>,
+    numbers: [Vec<[u8; 4]>; NUMBERS],
 }
 
 impl<'b> SpanBlock<'b> {
-    /// Make a block of spans and their runs; `sources` are those of origins, by number.
-    pub(in crate::render) fn new(spans: &[Span], runs: &'b [SpanRun], sources: &[i8]) -> Self {
+    /// Make a block of spans and their runs.
+    pub(in crate::render) fn new(spans: &[Span], runs: &'b [SpanRun], codes: &OriginCodes) -> Self {
+        let of_origins = |codes: &[i32]| spans.iter().map(|span| codes[span.origin as usize].to_ne_bytes()).collect();
         Self {
             runs,
             starts: spans.iter().map(|span| span.start).collect(),
             ends: spans.iter().map(|span| span.end).collect(),
-            sources: spans.iter().map(|span| sources[span.origin as usize].to_ne_bytes()).collect(),
-            origins: spans.iter().map(|span| span.origin.to_ne_bytes()).collect(),
-            messages: spans.iter().map(|span| span.text.0.to_ne_bytes()).collect(),
-            parts: spans.iter().map(|span| span.text.1.to_ne_bytes()).collect(),
+            sources: spans.iter().map(|span| codes.sources[span.origin as usize].to_ne_bytes()).collect(),
+            numbers: [
+                spans.iter().map(|span| span.text.0.to_ne_bytes()).collect(),
+                spans.iter().map(|span| span.text.1.to_ne_bytes()).collect(),
+                of_origins(&codes.columns),
+                of_origins(&codes.examples),
+                of_origins(&codes.roles),
+            ],
         }
     }
 
@@ -247,6 +252,9 @@ fn add_shifts<const N: usize>(
     }
 }
 
+/// The number of columns of 32 bits beside the positions: message, part, column, example and role.
+const NUMBERS: usize = 5;
+
 /// The columns of all spans, to be written.
 pub(in crate::render) struct SpanColumns {
     of: SpanType,
@@ -255,9 +263,8 @@ pub(in crate::render) struct SpanColumns {
     starts: Bytes,
     ends: Bytes,
     sources: Bytes,
-    origins: Bytes,
-    messages: Bytes,
-    parts: Bytes,
+    /// Those that aren't wanted are empty.
+    numbers: [Bytes; NUMBERS],
 }
 
 /// The slots of positions.
@@ -295,11 +302,8 @@ pub(in crate::render) struct SpanSlots<'s> {
     starts: Positions<'s>,
     ends: Positions<'s>,
     sources: &'s mut [[u8; 1]],
-    origins: &'s mut [[u8; 4]],
-    messages: &'s mut [[u8; 4]],
-    parts: &'s mut [[u8; 4]],
-    /// The sources of origins, by their numbers.
-    of_origins: &'s [i8],
+    numbers: [&'s mut [[u8; 4]]; NUMBERS],
+    codes: &'s OriginCodes<'s>,
     position: usize,
 }
 
@@ -332,29 +336,31 @@ impl SpanColumns {
             starts: positions()?,
             ends: positions()?,
             sources: Bytes::new(spans)?,
-            origins: numbers(of.detailed)?,
-            messages: numbers(of.messages)?,
-            parts: numbers(of.parts)?,
+            numbers: [
+                numbers(of.messages)?,
+                numbers(of.parts)?,
+                numbers(of.detailed)?,
+                numbers(of.detailed)?,
+                numbers(of.detailed)?,
+            ],
             of,
             spans,
             offsets,
         })
     }
 
-    /// Split the room into slots for these numbers of spans; `sources` are those of origins, by number.
+    /// Split the room into slots for these numbers of spans.
     pub(in crate::render) fn slots<'s>(
         &'s mut self,
         counts: impl Iterator<Item = usize>,
-        sources: &'s [i8],
+        codes: &'s OriginCodes,
     ) -> Vec<SpanSlots<'s>> {
         let mut rest = SpanSlots {
             starts: Positions::new(&mut self.starts, self.of.positions),
             ends: Positions::new(&mut self.ends, self.of.positions),
             sources: self.sources.as_chunks_mut().0,
-            origins: self.origins.as_chunks_mut().0,
-            messages: self.messages.as_chunks_mut().0,
-            parts: self.parts.as_chunks_mut().0,
-            of_origins: sources,
+            numbers: self.numbers.each_mut().map(|bytes| bytes.as_chunks_mut().0),
+            codes,
             position: 0,
         };
         counts
@@ -362,29 +368,26 @@ impl SpanColumns {
                 starts: rest.starts.first(count),
                 ends: rest.ends.first(count),
                 sources: first(&mut rest.sources, count),
-                origins: first(&mut rest.origins, count),
-                messages: first(&mut rest.messages, count),
-                parts: first(&mut rest.parts, count),
-                of_origins: sources,
+                numbers: rest.numbers.each_mut().map(|slots| first(slots, count)),
+                codes,
                 position: 0,
             })
             .collect()
     }
 
-    /// Return the array of spans; `origins` are the origins, ordered by number.
+    /// Return the array of spans.
     ///
     /// # Errors
     ///
-    /// `RenderError` if the spans are inconsistent, which is a bug.
-    pub(in crate::render) fn array(self, origins: &[Origin]) -> Result<ArrayRef> {
+    /// `RenderError` if the memory can't be allocated, or if the spans are inconsistent, which is a bug.
+    pub(in crate::render) fn array(self, codes: &OriginCodes) -> Result<ArrayRef> {
+        let [messages, parts, columns_of_table, examples, roles] = self.numbers;
         let mut columns: Vec<ArrayRef> = Vec::new();
         if self.of.messages {
-            columns.push(Arc::new(Int32Array::new(aligned(self.messages, self.spans), None)));
+            columns.push(Arc::new(Int32Array::new(aligned(messages, self.spans), None)));
         }
         if self.of.parts {
-            let parts: ScalarBuffer<i32> = aligned(self.parts, self.spans);
-            let is_part = BooleanBuffer::collect_bool(parts.len(), |span| parts[span] != NO_PART);
-            columns.push(Arc::new(Int32Array::new(parts, nulls(is_part))));
+            columns.push(Arc::new(nullable(parts)?));
         }
         for numbers in [self.starts, self.ends] {
             columns.push(match self.of.positions {
@@ -397,11 +400,9 @@ impl SpanColumns {
         let sources = DictionaryArray::<Int8Type>::try_new(sources, names);
         columns.push(Arc::new(sources.map_err(|e| internal(&e))?));
         if self.of.detailed {
-            let spans: ScalarBuffer<u32> = aligned(self.origins, self.spans);
-            columns.push(texts(origins, &spans, |origin| origin.column.as_deref())?);
-            let examples: Vec<_> = origins.iter().map(|o| o.example.map(|example| example as i32)).collect();
-            columns.push(Arc::new(by_origin(&examples, &spans)));
-            columns.push(texts(origins, &spans, |origin| origin.role.as_deref())?);
+            columns.push(texts(columns_of_table, &codes.column_names)?);
+            columns.push(Arc::new(nullable(examples)?));
+            columns.push(texts(roles, &codes.role_names)?);
         }
         let spans = StructArray::try_new(self.of.fields(), columns, None).map_err(|e| internal(&e))?;
         let field = Arc::new(Field::new_list_field(spans.data_type().clone(), true));
@@ -417,15 +418,14 @@ impl SpanSlots<'_> {
         let position = self.position;
         self.starts.set(position, span.start);
         self.ends.set(position, span.end);
-        self.sources[position] = self.of_origins[span.origin as usize].to_ne_bytes();
-        if let Some(origin) = self.origins.get_mut(position) {
-            *origin = span.origin.to_ne_bytes();
-        }
-        if let Some(message) = self.messages.get_mut(position) {
-            *message = span.text.0.to_ne_bytes();
-        }
-        if let Some(part) = self.parts.get_mut(position) {
-            *part = span.text.1.to_ne_bytes();
+        let (codes, origin) = (self.codes, span.origin as usize);
+        self.sources[position] = codes.sources[origin].to_ne_bytes();
+        let (message, part) = span.text;
+        let numbers = [message, part, codes.columns[origin], codes.examples[origin], codes.roles[origin]];
+        for (column, number) in self.numbers.iter_mut().zip(numbers) {
+            if let Some(slot) = column.get_mut(position) {
+                *slot = number.to_ne_bytes();
+            }
         }
         self.position = position + 1;
     }
@@ -439,11 +439,7 @@ impl SpanSlots<'_> {
             return;
         }
         repeat(&block.sources, &mut self.sources[spans.clone()]);
-        for (pattern, column) in [
-            (&block.origins, &mut self.origins),
-            (&block.messages, &mut self.messages),
-            (&block.parts, &mut self.parts),
-        ] {
+        for (pattern, column) in block.numbers.iter().zip(&mut self.numbers) {
             if let Some(out) = column.get_mut(spans.clone()) {
                 repeat(pattern, out);
             }
@@ -481,42 +477,10 @@ fn first<'s, T>(rest: &mut &'s mut [T], count: usize) -> &'s mut [T] {
     rest.split_off_mut(..count).unwrap_or_default()
 }
 
-/// Convert bytes to numbers; small blocks may lack the alignment, so they are copied.
-fn aligned<T: ArrowNativeType>(bytes: Bytes, count: usize) -> ScalarBuffer<T> {
-    let buffer = bytes.into_buffer();
-    let is_aligned = buffer.as_ptr().align_offset(align_of::<T>()) == 0;
-    ScalarBuffer::new(if is_aligned { buffer } else { Buffer::from_slice_ref(&*buffer) }, 0, count)
-}
-
-/// Return the nulls of values, or none if all are valid.
-fn nulls(is_valid: BooleanBuffer) -> Option<NullBuffer> {
-    Some(NullBuffer::new(is_valid)).filter(|nulls| nulls.null_count() > 0)
-}
-
-/// Return each span's number, which its origin has.
-fn by_origin(numbers: &[Option<i32>], spans: &[u32]) -> Int32Array {
-    let values: Vec<i32> = numbers.iter().map(|number| number.unwrap_or(0)).collect();
-    let values: Vec<i32> = spans.iter().map(|origin| values[*origin as usize]).collect();
-    let is_valid = BooleanBuffer::collect_bool(spans.len(), |span| numbers[spans[span] as usize].is_some());
-    Int32Array::new(values.into(), nulls(is_valid))
-}
-
-/// Return a text of each span's origin.
-fn texts(origins: &[Origin], spans: &[u32], of: fn(&Origin) -> Option<&str>) -> Result<ArrayRef> {
-    let mut names: Vec<&str> = Vec::new();
-    let numbers: Vec<Option<i32>> = origins
-        .iter()
-        .map(|origin| {
-            let text = of(origin)?;
-            Some(names.iter().position(|name| *name == text).unwrap_or_else(|| {
-                names.push(text);
-                names.len() - 1
-            }) as i32)
-        })
-        .collect();
-    let keys = by_origin(&numbers, spans);
-    let names = Arc::new(names.into_iter().map(Some).collect::<StringArray>());
-    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names).map_err(|e| internal(&e))?))
+/// Return the texts that codes stand for.
+fn texts(codes: Bytes, names: &[&str]) -> Result<ArrayRef> {
+    let names = Arc::new(names.iter().map(Some).collect::<StringArray>());
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(nullable(codes)?, names).map_err(|e| internal(&e))?))
 }
 
 fn internal(error: &arrow_schema::ArrowError) -> Error {
