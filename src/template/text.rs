@@ -313,7 +313,8 @@ impl<'a> Cuts<'a> {
         Self { rest: run, offset: 0 }
     }
 
-    /// Append bytes `start..end`, with their origins. They have to come after all bytes that were cut before.
+    /// Append bytes `start..end`, with their origins, and the values without bytes among them. They have to come after all
+    /// bytes that were cut before.
     pub fn cut(&mut self, start: usize, end: usize, out: &mut Vec<Atom>) {
         while let Some((atom, rest)) = self.rest.split_first() {
             let Atom::Lit(s, origin) = atom else {
@@ -321,7 +322,9 @@ impl<'a> Cuts<'a> {
                 continue;
             };
             let (from, to) = (start.max(self.offset), end.min(self.offset + s.len()));
-            if from < to {
+            if s.is_empty() && origin.source.is_field() && start <= self.offset && self.offset < end {
+                out.push(atom.clone());
+            } else if from < to {
                 let piece =
                     if to - from == s.len() { s.clone() } else { s[from - self.offset..to - self.offset].into() };
                 out.push(Atom::Lit(piece, origin.clone()));

@@ -62,6 +62,8 @@ def check(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None =
         for columns in divergence["columns"].to_pylist():
             assert len(set(columns)) == len(columns)
             assert set(columns) <= columns_of_tables
+            # Of placeholders that overlap only the order of the columns decides.
+            assert columns or any("{" in name or "}" in name for name in samples.column_names)
     renderer = pp.Renderer(**{**config, "substitution": "harness"}, examples=examples)
     divergent = renderer.divergence(samples).to_pylist()
     renderer.render(samples)
@@ -113,6 +115,36 @@ def test_a_separator_token_in_an_examples_value(
     assert check(config, samples, examples) == want
     divergence = pp.Renderer(**config, examples=examples).divergence(samples).to_pylist()
     assert divergence == [{"row": row, "columns": columns} for row in want]
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "columns"),
+    [
+        ("{a{q}}", {"q": "", "a": "x"}, ["q"]),  # the value has no bytes, and the braces around it close
+        ("{{q}a}", {"q": "", "a": "x"}, ["q"]),
+        ("{{q}z{q}}", {"q": "", "z": "x"}, ["q"]),
+        ("{{q}{z}a}", {"q": "", "z": "", "a": "x"}, ["q", "z"]),
+        ("{q}{a}{q}", {"q": "", "a": "x"}, None),  # right before and after a placeholder it does nothing
+        ("{a{q}} {q}", {"q": "b", "a": "x"}, None),
+    ],
+)
+def test_a_value_without_bytes_completes_a_placeholder(
+    template: str, values: dict[str, str], columns: list[str] | None
+) -> None:
+    samples = pa.table({name: [value] for name, value in values.items()})
+    want = [] if columns is None else [0]
+    for settings_of_mode in ({}, {"mode": "ppl", "labels": ["A", "B"]}):
+        config = {"prompt_template": template, "reader": {"input_columns": ["q"]}, **settings_of_mode}
+        assert check(config, samples) == want
+        assert pp.Renderer(**config).divergence(samples).to_pylist() == [{"row": row, "columns": columns} for row in want]
+
+
+def test_a_value_without_bytes_in_an_example_completes_a_placeholder_of_the_sample() -> None:
+    samples = pa.table({"q": ["new"], "a": ["gold"], "z": ["of the sample"]})
+    examples = pa.table({"q": ["old"], "a": ["1"], "e": [""]})
+    config = {**FEW_SHOT, "ice_template": {"type": "PromptTemplate", "template": "{z{e}} {q}"}}
+    assert check(config, samples, examples) == [0]
+    assert pp.Renderer(**config, examples=examples).divergence(samples).to_pylist() == [{"row": 0, "columns": ["e"]}]
 
 
 def test_a_separator_token_in_a_samples_value_stays() -> None:

@@ -11,7 +11,7 @@ use crate::render::fragments::FragmentStore;
 use crate::render::input::{Batch, PythonCallbacks, names, present, readable, sound, take_rows};
 use crate::render::messages::expanded;
 use crate::render::rows::fragments_of_forms;
-use crate::render::substitution::{InvolvedColumns, Traced, traced};
+use crate::render::substitution::{InvolvedColumns, Traced, traced, without_empty};
 use crate::render::values::keys_of;
 use crate::template::{Atom, Origin, PromptTemplate, Source, Template, Text};
 use crate::value::Value;
@@ -213,7 +213,7 @@ impl Examples {
     ) -> Result<ExampleForm> {
         let row = self.table.slice(example as usize, 1);
         let batch = Batch::new(&self.columns, &row, host);
-        self.filled(ice, example, slot, (&batch, 0), involved)
+        self.filled(ice, example, slot, (&batch, 0), Some(involved))
     }
 
     /// Return the same examples with another way of substituting.
@@ -239,7 +239,7 @@ impl Examples {
         let batch = Batch::new(&self.columns, &self.table, host);
         let example = |row: usize| {
             host.check()?;
-            self.filled(ice, row as u32, row as u32, (&batch, row), &mut InvolvedColumns::new())
+            self.filled(ice, row as u32, row as u32, (&batch, row), None)
         };
         (0..self.table.num_rows()).map(example).collect()
     }
@@ -258,20 +258,24 @@ impl Examples {
         let form = ice.kinds[self.kind(example)?].1.as_ref().map_err(Clone::clone)?;
         let row = example as usize;
         let traced = |old: &Text| {
-            of_example(old, batch, row, 0, &mut InvolvedColumns::new()).map_err(|error| self.at_train_row(error, 0))
+            let traced = of_example(old, batch, row, 0, &mut InvolvedColumns::new()).map(without_empty);
+            traced.map_err(|error| self.at_train_row(error, 0))
         };
         form.parts().into_iter().map(traced).collect()
     }
 
-    /// Return the example of row `row` of a batch.
+    /// Return the example of row `row` of a batch. If involved columns are wanted, values without bytes stay in its texts:
+    /// a placeholder of the request may form across them.
     fn filled(
         &self,
         ice: &IceForm,
         example: u32,
         slot: u32,
         (batch, row): (&Batch, usize),
-        involved: &mut InvolvedColumns,
+        involved: Option<&mut InvolvedColumns>,
     ) -> Result<ExampleForm> {
+        let (mut unwanted, keeps_empty) = (InvolvedColumns::new(), involved.is_some());
+        let involved = involved.unwrap_or(&mut unwanted);
         let kind = self.kind(example)?;
         let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
         let mut failed = None;
@@ -280,6 +284,7 @@ impl Examples {
                 failed.get_or_insert(self.at_train_row(error, example as usize - row));
                 Traced::new()
             });
+            let traced = if keeps_empty { traced } else { without_empty(traced) };
             let atoms = traced.into_iter().map(|(s, origin)| Atom::Lit(s, origin)).collect();
             Text { atoms: Arc::new(atoms), is_final: old.is_final, label_override: old.label_override.clone() }
         };

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use crate::error::Result;
 use crate::plan::Columns;
 use crate::render::input::{Batch, PythonCallbacks};
-use crate::render::substitution::{InvolvedColumns, Traced, traced};
+use crate::render::substitution::{InvolvedColumns, Traced, traced, without_empty};
 use crate::template::{Atom, Text};
 
 /// A table, and the texts that each of its rows was rendered with.
@@ -27,7 +27,8 @@ impl FragmentOrigins {
         self.dropped.iter().filter(move |(next, _)| *next <= end).map(|(_, fragment)| *fragment)
     }
 
-    /// Return a fragment's part, each byte with its origin; empty for fragments that no row gave.
+    /// Return a fragment's part, each byte with its origin, and its values without bytes; empty for fragments that no row
+    /// gave.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl FragmentOrigins {
     pub fn traced_parts(&self, fragment: u32, batch: &Batch) -> Result<Vec<Traced>> {
         let parts = if self.is_apart { 1 } else { self.texts.len() as u32 };
         let traced = |part| match self.location(fragment, part) {
-            Some((row, text)) => Self::spoken(text, batch, row, &mut InvolvedColumns::new()),
+            Some((row, text)) => Self::spoken(text, batch, row, &mut InvolvedColumns::new()).map(without_empty),
             None => Ok(Traced::new()),
         };
         (0..parts).map(traced).collect()

@@ -14,4 +14,4 @@ mod trace;
 pub use fill::Filler;
 pub use replace::replaced;
 pub use room::Room;
-pub use trace::{InvolvedColumns, Traced, traced};
+pub use trace::{InvolvedColumns, Traced, traced, without_empty};

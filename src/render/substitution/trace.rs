@@ -19,6 +19,9 @@ pub type InvolvedColumns = HashSet<Arc<str>>;
 /// Fill a text in one row and keep the origin of every byte. `involved` gets the column of every value that took part
 /// in a placeholder.
 ///
+/// Values without bytes stay as stretches: a placeholder that forms across such a value is there because of it. What is
+/// made of the final text leaves them out, by [`without_empty`].
+///
 /// # Errors
 ///
 /// `RenderError` for a value without text.
@@ -36,7 +39,6 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedCol
         }
     }
     if text.is_final {
-        now.retain(|(s, _)| !s.is_empty());
         return Ok(now);
     }
     let columns = batch.columns;
@@ -79,8 +81,13 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedCol
             }
         }
     }
-    now.retain(|(s, _)| !s.is_empty());
     Ok(now)
+}
+
+/// Leave out the stretches that have no bytes.
+pub fn without_empty(mut text: Traced) -> Traced {
+    text.retain(|(s, _)| !s.is_empty());
+    text
 }
 
 /// Fill in all columns at once, if this gives the same as one after the other: tokens that can't share bytes must not
@@ -130,8 +137,13 @@ fn put(
             batch.host.check()?;
         }
         along.to(position, |s, origin, range| copy(s, origin, range, out));
-        let mut from_value = false;
-        along.to(position + columns.tokens.get(column).len(), |_, origin, _| {
+        let (mut from_value, mut has_begun) = (false, false);
+        along.to(position + columns.tokens.get(column).len(), |s, origin, range| {
+            has_begun |= !range.is_empty();
+            if !has_begun {
+                // A value without bytes right before the placeholder isn't a part of it.
+                return copy(s, origin, range, out);
+            }
             if let (true, Some(column)) = (origin.source.stands_for_column(), &origin.column) {
                 from_value |= origin.source.is_value();
                 if !involved.contains(column) {
@@ -179,13 +191,14 @@ struct Along<'a> {
 }
 
 impl<'a> Along<'a> {
-    /// Move on to byte `end`, and call `each` with each stretch on the way and the range of its bytes.
+    /// Move on to byte `end`, and call `each` with each stretch on the way and the range of its bytes. Stretches without
+    /// bytes that begin at `end` aren't on the way.
     fn to(&mut self, end: usize, mut each: impl FnMut(&'a Arc<str>, &'a Origin, Range<usize>)) {
         while self.position < end
             && let Some(((s, origin), rest)) = self.rest.split_first()
         {
             let to = s.len().min(self.within + (end - self.position));
-            if self.within < to {
+            if self.within < to || s.is_empty() {
                 each(s, origin, self.within..to);
             }
             self.position += to - self.within;

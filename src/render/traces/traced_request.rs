@@ -14,7 +14,7 @@ use crate::render::conversations::{Conversations, Replies, empty_replies};
 use crate::render::input::{Batch, PythonCallbacks, readable};
 use crate::render::media::MediaParts;
 use crate::render::messages::expanded;
-use crate::render::substitution::{InvolvedColumns, Traced, traced};
+use crate::render::substitution::{InvolvedColumns, Traced, traced, without_empty};
 use crate::render::values::{part_text, value_at};
 use crate::role::{Element, Join, Message, Piece, Request, Slot};
 use crate::template::{Atom, Entry, Media, Origin, RawItem, Source, Template, Text, keys};
@@ -324,7 +324,7 @@ pub(in crate::render) fn traced_pieces(
 ) -> Result<Traced> {
     let mut out = Traced::new();
     for piece in pieces {
-        let piece_text = traced(&piece.text, batch, row, involved)?;
+        let piece_text = without_empty(traced(&piece.text, batch, row, involved)?);
         // A field has the same speaker as the literals around it.
         let role = piece.text.speaker().cloned();
         if piece.join == Join::Line && !piece_text.is_empty() {
