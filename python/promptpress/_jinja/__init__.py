@@ -23,7 +23,6 @@ def public(name: str) -> Any:
 
     >>> public("JinjaTemplate")
     <class 'promptpress.JinjaTemplate'>
-
     """
     try:
         import jinja2  # noqa: F401, PLC0415

@@ -20,7 +20,6 @@ def guarded_names(tree: nodes.Template) -> frozenset[str]:
     >>> source = "{% if a is not defined %}{% endif %}{{ b | d('') }}{{ c.x | default(1) }}{{ ' e is defined ' }}"
     >>> sorted(guarded_names(Environment().parse(source)))
     ['a', 'b']
-
     """
     names = (
         node.node.name

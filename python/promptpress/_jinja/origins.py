@@ -35,7 +35,6 @@ class Origin(NamedTuple):
         message: The number of the message in its conversation.
         role: The message's role.
         path: The path of the text in the message, such as `content` or `tool_calls[0].function.arguments`.
-
     """
 
     source: str
@@ -59,7 +58,6 @@ def spans_type(strings: StringLayout, *, is_chat: bool, is_detailed: bool) -> pa
 
     >>> spans_type("string", is_chat=False, is_detailed=False).value_type.names
     ['start', 'end', 'source']
-
     """
     left_out = set() if is_chat else {"message", "path"}
     left_out |= set() if is_detailed else {"column", "example", "role", "path"}
@@ -73,7 +71,6 @@ class Origins:
 
     Args:
         data_type: The type of spans, as `spans_type` returns it.
-
     """
 
     def __init__(self, data_type: pa.DataType) -> None:
@@ -103,7 +100,6 @@ class Origins:
             table: The rows.
             texts: The texts, in several arrays.
             by_item: True if the only column has lists of texts.
-
         """
         numbers = [[self.number(origin) for origin in program] for program in origins]
         lengths = pa.chunked_array([_lengths(array) for array in texts], pa.int64()).combine_chunks()

@@ -43,7 +43,6 @@ class Reference:
     >>> Reference("{% if %}", "jinja2")
     Traceback (most recent call last):
     promptpress.TemplateError: source: line 1: TemplateSyntaxError: Expected an expression, got 'end of statement block'
-
     """
 
     __slots__ = ("_compiled", "_tree", "environment", "names_read", "source")
@@ -91,7 +90,6 @@ class Reference:
         Raises:
             RenderError: If the row takes too long, or makes something too large.
             Exception: What the engine raises.
-
         """
         code = self._code()
         BUDGET.start(names)

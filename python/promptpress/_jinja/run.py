@@ -57,7 +57,6 @@ class JinjaRun:
         reasons: Reasons why Jinja2 rendered rows, each with its number of rows.
         errors: Rows that couldn't be rendered, under `errors="column"` or `"skip"`.
         tokens: The requests by what has encoded them; None if nobody asked for tokens.
-
     """
 
     rows: int = 0
@@ -92,7 +91,6 @@ def render_rows(
 
     Returns:
         The texts, and `(program, reason, rows)` for the rows that Jinja2 rendered.
-
     """
     if any(program is not None for program in programs):
         out: tuple[list[pa.Array], list[tuple[int, int, int]]] = _core.render_jinja(
@@ -118,7 +116,6 @@ class Runner:
         columns: The columns that the template reads; a table may lack some and have others.
         strings: The layout of the texts.
         refuse: If true, a row that no program renders is an error.
-
     """
 
     def __init__(self, reference: Reference, columns: frozenset[str], strings: StringLayout, *, refuse: bool) -> None:
@@ -149,7 +146,6 @@ class Runner:
 
         Raises:
             RenderError: If a row can't be rendered, or a program's text differs from Jinja2's.
-
         """
         read = [name for name in table.column_names if name in self._columns]
         # Without a column the core would see no rows.

@@ -71,7 +71,6 @@ def refuse_deep_expressions(tree: nodes.Template) -> None:
 
     Raises:
         LimitExceededError: If expressions are nested more than `MAX_EXPRESSION_DEPTH` deep.
-
     """
     todo: list[tuple[nodes.Node, int]] = [(tree, 0)]
     while todo:
@@ -104,7 +103,6 @@ class Survey:
         filters: The names of the environment's filters.
         tests: The names of the environment's tests.
         is_strict: True if undefined values raise when they are used.
-
     """
 
     __slots__ = ("_filters", "_in_loop", "_is_strict", "_loops", "_tests", "binds", "is_certain", "names")

@@ -65,7 +65,6 @@ class TablePrograms:
         reference: The template.
         schema: Of the tables; columns that the template doesn't read may be left out.
         is_eager: If true, every combination has a program from its first row on, as if Jinja2 must render none.
-
     """
 
     def __init__(self, reference: Reference, schema: pa.Schema, *, is_eager: bool = False) -> None:
@@ -107,7 +106,6 @@ class TablePrograms:
 
         Args:
             number: The program's number in the list of `for_table`.
-
         """
         with self._lock:
             for reason, group in self._without.items():

@@ -31,7 +31,6 @@ class _Cut(NamedTuple):
         input_ids: The ids that the model reads.
         continuation_ids: The ids that it scores; None if it generates.
         truncated: True if ids were left out.
-
     """
 
     input_ids: list[int]
@@ -95,7 +94,6 @@ def tokenize(
     >>> table = requests(config, pa.table({"question": ["1+1 ="], "answer": [0]}))
     >>> tokenize(table, words, max_length=1).select(["input_ids", "continuation_ids", "truncated"]).to_pylist()[0]
     {'input_ids': [1], 'continuation_ids': [2], 'truncated': True}
-
     """
     table = as_table(requests)
     coder = _Coder(tokenizer, add_bos_token, bos_token, prefix_token_id)
@@ -145,7 +143,6 @@ class _Coder:
             pairs: Their arguments.
             max_length: The most ids of a request.
             max_gen_toks: The length of an answer whose request doesn't say it.
-
         """
         needed: dict[tuple[str, bool], None] = {}
         for index, (kind, pair) in enumerate(zip(kinds, pairs, strict=True)):

@@ -25,7 +25,6 @@ def prompt_hash(dataset_cfg: ConfigLike | Sequence[ConfigLike], empty: str | Non
     Raises:
         TemplateError: If there is no `infer_cfg` with a retriever, or the file has code there.
         TypeError: If it holds a value that JSON doesn't have, or a dict's keys can't be sorted.
-
     """
     import hashlib  # noqa: PLC0415 - seldom needed
 

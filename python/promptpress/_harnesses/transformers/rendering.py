@@ -57,7 +57,6 @@ class _DropIn:
     Args:
         is_enabled: True if it is on for all calls.
         is_called: True if it is on for the current call.
-
     """
 
     def __init__(self) -> None:

@@ -41,7 +41,6 @@ def enable() -> None:
     >>> transformers.enable()  # doctest: +SKIP
     >>> tokenizer.apply_chat_template([{"role": "user", "content": "Hi."}], tokenize=False)  # doctest: +SKIP
     '<|im_start|>user\nHi.<|im_end|>\n'
-
     """
     _check_installed()
     _turn_on()
@@ -52,7 +51,6 @@ def disable() -> None:
 
     >>> from promptpress import transformers
     >>> transformers.disable()
-
     """
     global _is_applied  # noqa: PLW0603 - the state of this process
     with _lock:
@@ -74,7 +72,6 @@ def backend() -> AbstractContextManager[None]:
     >>> from promptpress import transformers
     >>> with transformers.backend():  # doctest: +SKIP
     ...     tokenizer.apply_chat_template(messages, tokenize=False)
-
     """
     _check_installed()
     return _during()
@@ -99,7 +96,6 @@ def apply_chat_template(tokenizer: Any, conversation: Any, /, *arguments: Any, *
     >>> from promptpress import transformers
     >>> transformers.apply_chat_template(tokenizer, messages, tokenize=False)  # doctest: +SKIP
     '<|im_start|>user\nHi.<|im_end|>\n'
-
     """
     if not _is_applied:
         _check_installed()

@@ -47,7 +47,6 @@ class ChatRenderer:
 
     Raises:
         TemplateError: If Jinja2 can't compile the template.
-
     """
 
     def __init__(self, settings: ChatSettings) -> None:
@@ -60,7 +59,6 @@ class ChatRenderer:
 
         Raises:
             Exception: What transformers or the template raises.
-
         """
         messages = normalised(with_shared_texts(conversation))
         continued = self.settings.continued
@@ -97,7 +95,6 @@ class ChatRenderer:
 
         Raises:
             RenderError: With the number of the row that can't be rendered.
-
         """
         for rows in conversation_rows(table, column, first_row):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
@@ -254,7 +251,6 @@ class _Part(NamedTuple):
         programs: The programs of the shapes.
         which: The number of each row's program; None if all rows take the first.
         new: The shapes that were compiled for these rows.
-
     """
 
     rows: ConversationRows

@@ -51,7 +51,6 @@ class ConversationRows:
         first_row: The number of the chunk's first row among all.
         python_values: Returns the column's values as Python objects, given their row numbers in the table.
         is_foreign: True if the core doesn't know the type, so that Python reads all rows.
-
     """
 
     chunk: pa.Array
@@ -66,7 +65,6 @@ class ConversationRows:
 
         Raises:
             RenderError: If the column has no conversations, or is malformed.
-
         """
         if self.is_foreign:
             return pa.array([NO_SHAPE] * count, pa.uint32()), pa.nulls(count, pa.list_(pa.string())), []
@@ -80,7 +78,6 @@ class ConversationRows:
 
         Raises:
             RenderError: If a value can't be converted.
-
         """
         if not numbers:
             return []
@@ -132,7 +129,6 @@ def conversation_of(value: Any) -> list[Any]:
 
     >>> conversation_of('{"id": 7, "messages": [{"role": "user", "content": "Hi."}]}')
     [{'role': 'user', 'content': 'Hi.'}]
-
     """
     if value is None:
         raise ValueError("it is null")
@@ -172,7 +168,6 @@ def as_json(value: Any) -> str | None:
     ...     content: str
     >>> as_json([Message("user", "Hi."), {"role": "assistant", "content": None}])
     '[{"role": "user", "content": "Hi."}, {"role": "assistant", "content": null}]'
-
     """
     if value is None or isinstance(value, str):
         return value
@@ -204,7 +199,6 @@ def holds_as_given(array: Any) -> bool:
     True
     >>> holds_as_given(pa.array([[{"content": [{"type": "image"}, {"type": "text", "text": "Hi."}]}]]))
     False
-
     """
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     return all(_holds_as_given(chunk, is_within=False) for chunk in chunks)

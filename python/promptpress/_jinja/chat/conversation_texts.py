@@ -49,7 +49,6 @@ class TemplateCall(NamedTuple):
         arguments: Its arguments by name: `tools`, `documents`, `add_generation_prompt`, `continue_final_message`, and
             the variables.
         now: The time, if the template reads the clock.
-
     """
 
     key: Hashable
@@ -63,7 +62,6 @@ class _CompiledShape:
 
     Args:
         program: In the core's form; None if the original renders all conversations of the shape.
-
     """
 
     __slots__ = ("conversations", "is_trusted", "program")
@@ -122,7 +120,6 @@ class ConversationTexts:
         False
         >>> ConversationTexts().call("", {"tools": [print]}) is None
         True
-
         """
         now, times = None, None
         if _CLOCK in source:
@@ -150,7 +147,6 @@ class ConversationTexts:
 
         Raises:
             Exception: What `original` raises.
-
         """
         if type(conversation) is not list:
             return None

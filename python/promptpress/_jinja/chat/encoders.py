@@ -34,7 +34,6 @@ def encoder_of(folder: Path) -> str | None:
 
     Returns:
         The encoder, as an error names it; None if there is none.
-
     """
     files = [*folder.glob("*.py"), *folder.glob("encod*/*.py")]
     names = {file.relative_to(folder).as_posix(): file for file in files if _NAME.match(file.name)}

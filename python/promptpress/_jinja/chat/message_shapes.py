@@ -46,7 +46,6 @@ def shape_of(messages: list[Any]) -> tuple[Shape, list[str]] | None:
     >>> shape_of([{"role": "user", "content": "Hi."}])
     ((('role', 'user'), 'content', None), ['Hi.'])
     >>> shape_of([{"role": "user", "content": object()}])
-
     """
     if not messages or len(messages) > MAX_MESSAGES:
         return None
@@ -85,7 +84,6 @@ def frozen(value: Any, location: int = _SHAPE, texts: list[str] | None = None) -
 
     >>> frozen({"a": [1, True, 1.0]}) == frozen({"a": [1, 1, 1.0]})
     False
-
     """
     kind = type(value)
     if kind is str:
@@ -117,7 +115,6 @@ def skeleton(shape: Shape) -> list[dict[str, Any]]:
 
     >>> skeleton(shape_of([{"role": "user", "content": [{"type": "text", "text": "Hi."}]}])[0])
     [{'role': '=user', 'content': [{'type': '=text', 'text': '?'}]}]
-
     """
     messages: list[dict[str, Any]] = []
     message: dict[str, Any] = {}

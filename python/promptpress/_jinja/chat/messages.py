@@ -51,7 +51,6 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
 
     >>> normalised([{"from": "human", "value": "Hi.", "name": None}, {"role": "tool", "content": 1, "thinking": "?"}])
     [{'role': 'user', 'content': 'Hi.'}, {'thinking': '?', 'role': 'tool', 'content': 1, 'reasoning_content': '?'}]
-
     """
     if not conversation:
         raise ValueError("Cannot apply chat template to an empty conversation. Provide at least one message.")
@@ -69,7 +68,6 @@ def is_message(value: Any) -> bool:
 
     >>> is_message({"role": "user"}), is_message("user")
     (True, False)
-
     """
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return is_dataclass or isinstance(value, Mapping) or callable(getattr(value, "model_dump", None))
@@ -80,7 +78,6 @@ def as_openai(message: dict[str, Any]) -> dict[str, Any]:
 
     >>> as_openai({"from": "gpt", "value": "Yes?"})
     {'role': 'assistant', 'content': 'Yes?'}
-
     """
     speaker = message.get("from")
     if "role" in message or type(speaker) is not str:
@@ -106,7 +103,6 @@ def plain(value: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Any
     >>> import datetime
     >>> plain({"at": datetime.date(2026, 3, 5), "n": (1, 2.5)})
     {'at': '<date>', 'n': (1, 2.5)}
-
     """
     if type(value) in _SCALARS or is_opaque(value):
         return value
@@ -150,7 +146,6 @@ def tagged(
 
     Raises:
         ValueError: If there is no such text, or the template doesn't read it.
-
     """
     final = messages[-1].get(field)
     if final is None:
@@ -186,7 +181,6 @@ def cut(text: str, final: Any) -> str:
 
     >>> cut("<user> Hi. <bot> Well, CONTINUE_FINAL_MESSAGE_TAG </s>", "Well, ")
     '<user> Hi. <bot> Well, '
-
     """
     if final.strip() not in text or TAG.strip() not in text:
         message = (

@@ -39,7 +39,6 @@ def starts_with_bos(renderer: ChatRenderer) -> bool | None:
 
     Returns:
         None if only some texts begin with it, none can be rendered, or there is no such token.
-
     """
     token = renderer.settings.variables.get("bos_token")
     if not isinstance(token, str) or not token:
@@ -105,7 +104,6 @@ def misspelt(template: Reference, variables: Iterable[str]) -> str:
     "enable_thinkng: the template doesn't read it; did you mean 'enable_thinking'?"
     >>> misspelt(template, ["enable_thinking", "style"])
     ''
-
     """
     # A special token comes from the tokenizer, even if the template doesn't read it.
     unread = [name for name in variables if name not in template.source and not name.endswith("_token")]

@@ -34,7 +34,6 @@ class ChatSettings:
         now: The clock; None if the template doesn't read it.
         variables: Further variables of the template.
         is_marked: Whether marks stand around the texts of `{% generation %}` blocks.
-
     """
 
     source: str
@@ -92,7 +91,6 @@ def tool_schemas(tools: Any) -> list[Any] | None:
 
     Raises:
         TemplateError: If a tool is neither, or if it is a function and transformers isn't installed or can't read it.
-
     """
     if tools is None:
         return None
@@ -131,7 +129,6 @@ def document_list(documents: Any) -> Any:
 
     Raises:
         TemplateError: If a document isn't a dict.
-
     """
     if documents is None:
         return None

@@ -37,7 +37,6 @@ def compile_shape(
         skeleton: The shape, as the core gives it.
         names: The variables of the template, without the messages.
         continued: The field of the last message that is to be continued, if any.
-
     """
     builder = Builder((SLOTS,))
     numbers = itertools.count()

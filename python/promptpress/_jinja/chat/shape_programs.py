@@ -37,7 +37,6 @@ class ShapeProgram(NamedTuple):
         reasons: Why rows go to Jinja2, by number.
         bails: The lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
         skeleton: The shape.
-
     """
 
     program: _core.JinjaProgram | None
@@ -76,7 +75,6 @@ class ShapePrograms:
         Returns:
             Programs; the number of each row's program, None if all rows take the first; and the shapes that were
             compiled now.
-
         """
         with self._lock:
             new = []

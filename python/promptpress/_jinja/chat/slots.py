@@ -21,7 +21,6 @@ def slot_origins(skeleton: str, column: str) -> list[Origin]:
 
     >>> [origin.path for origin in slot_origins('[{"role": "=user", "content": [{"text": "?"}, {"text": "?"}]}]', "c")]
     ['content[0].text', 'content[1].text']
-
     """
     origins = []
     messages = json.loads(skeleton)

@@ -31,7 +31,6 @@ class TokenizerTemplates(NamedTuple):
         tokens: Special tokens by the names that templates use.
         source_name: What they were read from, for errors.
         encoder: What encodes conversations in the place of a template, if that is known.
-
     """
 
     templates: dict[str, str]
@@ -49,7 +48,6 @@ class TokenizerTemplates(NamedTuple):
         Raises:
             TemplateError: If there is no template, or none of that name; a ConfigError if conversations are encoded by
                 Python code instead.
-
         """
         if not self.templates:
             template_file = Path(self.source_name).with_name(_TEMPLATE)
@@ -88,7 +86,6 @@ def templates_of(source: Any) -> TokenizerTemplates:
     >>> config = {"chat_template": "{{ bos_token }}", "bos_token": {"content": "<s>"}, "add_bos_token": True}
     >>> templates_of(config).templates, templates_of(config).tokens
     ({'default': '{{ bos_token }}'}, {'bos_token': '<s>'})
-
     """
     if isinstance(source, Mapping):
         return TokenizerTemplates(_named(source.get("chat_template")), _tokens(source), "the configuration")

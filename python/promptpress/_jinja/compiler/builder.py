@@ -68,7 +68,6 @@ class Builder:
         >>> builder = Builder(("q",))
         >>> builder.expression(builder.operation("length", builder.column(0, UNKNOWN).node).node)
         (('column', 0), ('length', 0))
-
         """
         indices: dict[int, int] = {}
         out: list[tuple[Any, ...]] = []
@@ -153,7 +152,6 @@ class Builder:
 
         Raises:
             BailError: If all constants and literals are too long.
-
         """
         self.constant_size += size
         if self.constant_size > MAX_CONSTANTS:

@@ -33,7 +33,6 @@ def attribute(expressions: Evaluator, value: Any, name: str) -> Any:
 
     Raises:
         UnsupportedError: If it may be a method.
-
     """
     machine = expressions.machine
     if type(value) is not Sym:
@@ -240,7 +239,6 @@ def expanded(expressions: Evaluator, value: Any) -> Any:
 
     Raises:
         NeedsKeyError: If the length isn't known yet.
-
     """
     machine = expressions.machine
     if type(value) is not Sym:

@@ -25,7 +25,6 @@ def node_operands(node: Node) -> tuple[Any, ...]:
 
     >>> node_operands(("strip", 4, 2)), node_operands(("column", 3))
     ((4, 2), ())
-
     """
     return () if node[0] in ("const", "column") else node[1:]
 
@@ -42,7 +41,6 @@ class Compaction:
     >>> made = Compaction(nodes, [1, 1, 2, 1, 3], [4])
     >>> made.nodes[made.numbers[4]], made.nodes[3], made.depths
     (('concat', 0, 3), ('const', 'ab'), [0, 0, 0, 0, 1])
-
     """
 
     def __init__(self, nodes: Sequence[Node], weights: Sequence[int], roots: Iterable[int]) -> None:

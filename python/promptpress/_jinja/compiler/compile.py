@@ -89,7 +89,6 @@ def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tup
 
     Raises:
         NeedsKeyError: If the program depends on a key that isn't given.
-
     """
     builder = Builder(columns)
     kinds = {name: UNKNOWN if schema is None else _kind_of(schema.field(name).type) for name in columns}
@@ -135,7 +134,6 @@ def compile_names(
 
     Raises:
         NeedsKeyError: If the program depends on a key that isn't given.
-
     """
     machine = Machine(builder, keys)
     machine.assumed_key = assumed_key
@@ -228,7 +226,6 @@ def _kind_of(data_type: pa.DataType) -> Kind:
 
     >>> sorted(_kind_of(pa.list_(pa.string())).names)
     ['list', 'none']
-
     """
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return _kind_of(data_type.value_type)
@@ -258,7 +255,6 @@ def _may_lack_value(data_type: pa.DataType) -> bool:
 
     >>> _may_lack_value(pa.timestamp("ns")), _may_lack_value(pa.list_(pa.string()))
     (True, False)
-
     """
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return _may_lack_value(data_type.value_type)

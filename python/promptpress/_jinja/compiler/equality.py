@@ -54,7 +54,6 @@ def equal(machine: Steps, left: Any, right: Any, *, within: bool = False) -> Any
 
     Raises:
         UnsupportedError: If Python's answer isn't certain.
-
     """
     if type(left) is Choice or type(right) is Choice:
         return machine.lift(lambda a, b: equal(machine, a, b, within=within), left, right)
@@ -92,7 +91,6 @@ def contains(machine: Steps, container: Any, value: Any) -> Any:
 
     Raises:
         UnsupportedError: If Python's answer isn't certain.
-
     """
     if type(container) is Choice or type(value) is Choice:
         return machine.lift(lambda a, b: contains(machine, a, b), container, value)

@@ -55,7 +55,6 @@ class Expressions:
 
         Raises:
             BailError: If the expression can't be evaluated, or raises: then the row goes to Jinja2.
-
         """
         self.machine.step(node)
         try:

@@ -110,7 +110,6 @@ class Forks(Operands):
 
         Raises:
             BailError: If neither way comes to an end.
-
         """
         if type(condition) is bool:
             return then() if condition else otherwise()
@@ -154,7 +153,6 @@ class Forks(Operands):
         Returns:
             The statements, the pieces of text, and the way's value with its changes of state and facts; None instead of
             the latter if the way bails.
-
         """
         block: list[Statement] = []
         pieces: list[Piece] = []
@@ -229,7 +227,6 @@ class Forks(Operands):
 
         Returns:
             The common text, None if there is none; and the additions of each way.
-
         """
         base, then_added = self._split(then, floor, is_end=is_end)
         other, else_added = self._split(otherwise, floor, is_end=is_end)

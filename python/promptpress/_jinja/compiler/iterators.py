@@ -21,7 +21,6 @@ def generated_values(values: Any, machine: Operations) -> list[Any]:
 
     Raises:
         UnsupportedError: If there are too many to be worth compiling.
-
     """
     out: list[Any] = []
     for value in values:

@@ -69,7 +69,6 @@ class Operands:
 
         Raises:
             UnsupportedError: If compiling has cost too much.
-
         """
         self.steps += steps
         if self.steps > MAX_STEPS:
@@ -84,7 +83,6 @@ class Operands:
 
         Raises:
             BailError: If the function raises, or has inspected a value of the row.
-
         """
         before = inspections()
         try:
@@ -119,7 +117,6 @@ class Operands:
 
         Raises:
             BailError: If the cost is too high: a list may contain another one any number of times.
-
         """
         for value in values:
             if type(value) not in SCALARS:
@@ -132,7 +129,6 @@ class Operands:
 
         Raises:
             UnsupportedError: If programs can't represent the value.
-
         """
         if type(value) is Sym:
             if value.node < 0:
@@ -177,7 +173,6 @@ class Operands:
 
         Raises:
             NeedsKeyError: If the length isn't known yet.
-
         """
         return self.number(self.operate("length", value))
 
@@ -186,7 +181,6 @@ class Operands:
 
         Raises:
             NeedsKeyError: If the number isn't known yet.
-
         """
         if self.keys is None:
             raise self.unsupported("how often a loop runs is decided by a value of the row")

@@ -27,7 +27,6 @@ class Program:
         nodes: Expressions; each is evaluated at most once per row, and only if it is needed.
         block: The statements.
         reasons: Why rows go to Jinja2, by the numbers of `bail` statements.
-
     """
 
     columns: tuple[str, ...] = ()

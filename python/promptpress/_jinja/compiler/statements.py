@@ -28,7 +28,6 @@ class Statements:
     Args:
         expressions: The evaluator of expressions.
         may_continue: False if the template surely has no `continue`, because searching for one takes long.
-
     """
 
     def __init__(self, expressions: Expressions, *, may_continue: bool) -> None:

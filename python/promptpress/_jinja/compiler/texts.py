@@ -21,7 +21,6 @@ def holds_opaque(value: Any, depth: int = 0, seen: dict[int, int] | None = None)
 
     >>> holds_opaque({"a": [Sym(0)]}), holds_opaque([1])
     (True, False)
-
     """
     if is_opaque(value):
         return True

@@ -18,7 +18,6 @@ class Trail(dict[Any, Any]):
     >>> trail["a"] = 2
     >>> trail.undo(mark), trail
     ({'a': 2}, {'a': 1})
-
     """
 
     __slots__ = ("_changes",)
@@ -40,7 +39,6 @@ class Trail(dict[Any, Any]):
 
         Returns:
             The values that the changed keys had until now, in the order in which the keys were last changed.
-
         """
         last: dict[Any, Any] = {}
         for key, before in reversed(self._changes[mark:]):

@@ -57,7 +57,6 @@ class NeedsKeyError(Exception):
 
     Args:
         expression: The expression of the number, as `Builder.expression` describes it.
-
     """
 
     def __init__(self, expression: tuple[tuple[Any, ...], ...]) -> None:
@@ -75,7 +74,6 @@ class Kind:
         names: The possible types: `none`, `bool`, `int`, `float`, `str`, `list`, `dict`, `other`; None: any.
         item: The kind of a list's items.
         fields: The kinds of a dict's values.
-
     """
 
     names: frozenset[str] | None = None
@@ -209,7 +207,6 @@ def is_opaque(value: Any) -> bool:
 
     >>> is_opaque(Sym(0)), is_opaque([Sym(0)])
     (True, False)
-
     """
     return type(value) in _OPAQUE
 

@@ -300,7 +300,6 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
         Returns:
             The same error; for a SyntaxError of Python, one with the line number in Jinja2's unchanged code.
-
         """
         if isinstance(error, SyntaxError):
             plain = copy(self)

@@ -65,7 +65,6 @@ def substituted(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
 
     >>> substituted("a1b22", "[0-9]+", r"<\g<0>>")
     'a<1>b<22>'
-
     """
     if not (isinstance(pattern, str) and isinstance(string, str) and isinstance(repl, str)):
         return re.sub(pattern, repl, string, count=count)

@@ -62,7 +62,6 @@ class _Budget(threading.local):
         Args:
             names: The row's values; when the budget is used up, it is extended by their size.
             steps: The budget without them.
-
         """
         self.left, self.text, self.names = steps, MAX_TEXT, names
 
@@ -85,7 +84,6 @@ def charge(steps: int) -> bool:
 
     Raises:
         LimitExceededError: If the rendering has done too much.
-
     """
     BUDGET.left = left = BUDGET.left - steps
     if left < 0 and not (BUDGET.extend() and BUDGET.left >= 0):
@@ -102,7 +100,6 @@ def charge_text(size: int) -> None:
 
     Raises:
         LimitExceededError: If the text is too long, or the rendering has done too much.
-
     """
     if size > BUDGET.text and not (BUDGET.extend() and size <= BUDGET.text):
         refuse(f"a text of {size:,} characters, and at most {BUDGET.text:,} are allowed")
@@ -124,7 +121,6 @@ def weigh(value: Any) -> int:
     Raises:
         LimitExceededError: If the rendering has done too much.
         RecursionError: As for the text of a value that is nested very deep.
-
     """
     kind = type(value)
     if kind is str:

@@ -106,7 +106,6 @@ def changed_options(environment: str, options: Mapping[str, Any]) -> dict[str, A
 
     >>> changed_options("lm_eval", {"undefined": "strict", "trim_blocks": True})
     {'trim_blocks': True}
-
     """
     out = {}
     for name in sorted(options):
@@ -138,7 +137,6 @@ def engine_options(environment: str, options: Mapping[str, Any]) -> dict[str, An
 
     >>> engine_options("lm_eval", {"extensions": ("do",)})["extensions"]
     ['jinja2.ext.do']
-
     """
     merged = {**ENVIRONMENT_DEFAULTS[environment], **options}
     # An environment's templates may go on using what it has.

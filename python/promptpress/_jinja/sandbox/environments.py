@@ -142,7 +142,6 @@ def environment(
 
     >>> environment("lm_eval").from_string("{{ x|regex_replace('a+', 'b') }}\n").render(x="caat")
     'cbt\n'
-
     """
     make = ENVIRONMENTS.get(name)
     if make is None:

@@ -46,7 +46,6 @@ def guard_call(function: Any, arguments: Arguments, keywords: Keywords) -> Argum
 
     Raises:
         LimitExceededError: If the call would make something too large, or the rendering has done too much.
-
     """
     if len(arguments) > _FEW or len(keywords) > _FEW:
         charge(len(arguments) + len(keywords))
@@ -91,7 +90,6 @@ def read(arguments: Arguments) -> Arguments:
 
     Raises:
         LimitExceededError: If the rendering has done too much.
-
     """
     arguments = tuple(_listed(argument) for argument in arguments)
     for argument in arguments:

@@ -41,7 +41,6 @@ class LazyWrappers(dict[str, Any]):
     >>> filters = LazyWrappers({"upper": str.upper}, lambda name, function: lambda text: function(text) + name)
     >>> filters["upper"]("a"), filters["upper"] is filters.get("upper"), "lower" in filters
     ('Aupper', True, False)
-
     """
 
     def __init__(self, functions: Mapping[str, Function], wrap: Callable[[str, Function], Function]) -> None:
@@ -143,7 +142,6 @@ class _Call:
         passed: The argument that Jinja2 itself passes first, if any.
         arguments: The other positional arguments.
         keywords: The keyword arguments.
-
     """
 
     def __init__(

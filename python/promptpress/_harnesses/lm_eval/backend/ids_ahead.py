@@ -105,7 +105,6 @@ class IdsAhead:
         tokenizer: Its tokenizer, which does all but encode texts that are known before.
         encoder: Encodes texts as the package `tokenizers` does.
         texts: The texts that will be asked for, in this order.
-
     """
 
     def __init__(self, model: Any, tokenizer: Any, encoder: Any, texts: dict[str, None]) -> None:
