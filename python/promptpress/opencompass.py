@@ -18,10 +18,10 @@ from promptpress._harnesses.opencompass.chat_parsers import LMTemplateParser as 
 from promptpress._harnesses.opencompass.chat_parsers import promptlist_to_openai
 from promptpress._harnesses.opencompass.coverage import Coverage, coverage
 from promptpress._harnesses.opencompass.parsers import APITemplateParser, LMTemplateParser
-from promptpress._harnesses.opencompass.prompt_hash import get_prompt_hash
 from promptpress._harnesses.opencompass.prompt_template import PromptList, PromptTemplate
 from promptpress._harnesses.opencompass.raw_prompt_template import RawPromptTemplate
 from promptpress._harnesses.single import harness as _harness
+from promptpress._harnesses.single.prompt_hash import get_prompt_hash
 from promptpress._harnesses.single.text import safe_format
 from promptpress._utils.public_names import name_publicly as _name_publicly
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from promptpress._harnesses.single.prompt_hash import prompt_hash
+from promptpress._harnesses.single.prompt_hash import hash_of
 from promptpress.typing import ConfigLike
 
 
 def get_prompt_hash(dataset_cfg: ConfigLike | Sequence[ConfigLike]) -> str:
     """Return the hash of a dataset's prompt configuration as AISBench computes it; summaries show six digits of it.
 
-    It is SHA-256 of `infer_cfg` as JSON, after the harness's own changes. It covers neither the content of examples and
-    samples nor the model: `Renderer.fingerprint` covers the examples and the meta template.
+    Except for a dataset without an `infer_cfg`, it is that of `promptpress.opencompass.get_prompt_hash`.
 
     Args:
-        dataset_cfg: A dataset's dict, as a configuration has it or as AISBench has loaded it; a list of such dicts,
-            which have one hash together; or a file of them, as `load_config` reads it. It isn't changed. A class stands
-            for its dotted name, as in the file that the harness dumps.
+        dataset_cfg: A dataset's dict, a list of such dicts, or a file of them, as for OpenCompass's function.
 
     Returns:
         64 hexadecimal digits; `/` for a dataset without an `infer_cfg`.
@@ -27,14 +24,7 @@ def get_prompt_hash(dataset_cfg: ConfigLike | Sequence[ConfigLike]) -> str:
         TypeError: If it holds a value that JSON doesn't have, or a dict's keys can't be sorted.
 
     Example:
-        >>> dataset = {
-        ...     "infer_cfg": {
-        ...         "prompt_template": {"type": "PromptTemplate", "template": "Q: {q}"},
-        ...         "retriever": {"type": "ZeroRetriever"},
-        ...         "inferencer": {"type": "GenInferencer"},
-        ...     },
-        ... }
-        >>> get_prompt_hash(dataset)[:6]
-        '8de0b9'
+        >>> get_prompt_hash({"abbr": "gsm8k"})
+        '/'
     """
-    return prompt_hash(dataset_cfg, empty="/")
+    return hash_of(dataset_cfg, empty="/")

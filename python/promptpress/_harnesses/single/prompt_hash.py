@@ -10,31 +10,52 @@ from typing import Any
 from promptpress._errors.errors import template_error
 from promptpress.typing import ConfigFile, ConfigLike
 
-__all__ = ["prompt_hash"]
-
 _READER = "DatasetReader"
 
 
-def prompt_hash(dataset_cfg: ConfigLike | Sequence[ConfigLike], empty: str | None = None) -> str:
-    """Return the hash of a dataset's prompt configuration.
+def get_prompt_hash(dataset_cfg: ConfigLike | Sequence[ConfigLike]) -> str:
+    """Return the hash of a dataset's prompt configuration as OpenCompass computes it; summaries show six digits of it.
+
+    It is SHA-256 of `infer_cfg` as JSON, after the harness's own changes. It covers neither the content of examples and
+    samples nor the model: `Renderer.fingerprint` covers the examples and the meta template.
 
     Args:
-        dataset_cfg: As for `promptpress.opencompass.get_prompt_hash`.
-        empty: The result for a dataset without an `infer_cfg`; None: it is refused.
+        dataset_cfg: A dataset's dict, as a configuration has it or as OpenCompass has loaded it; a list of such dicts,
+            which have one hash together; or a file of them, as `load_config` reads it. It isn't changed. A class stands
+            for its dotted name, as in the file that the harness dumps.
+
+    Returns:
+        64 hexadecimal digits.
 
     Raises:
         TemplateError: If there is no `infer_cfg` with a retriever, or the file has code there.
         TypeError: If it holds a value that JSON doesn't have, or a dict's keys can't be sorted.
+
+    Example:
+        >>> dataset = {
+        ...     "infer_cfg": {
+        ...         "prompt_template": {"type": "PromptTemplate", "template": "Q: {q}"},
+        ...         "retriever": {"type": "ZeroRetriever"},
+        ...         "inferencer": {"type": "GenInferencer"},
+        ...     },
+        ... }
+        >>> get_prompt_hash(dataset)[:6]
+        '8de0b9'
     """
+    return hash_of(dataset_cfg)
+
+
+def hash_of(dataset_cfg: ConfigLike | Sequence[ConfigLike], empty: str | None = None) -> str:
+    """Return the hash; `empty` is that of a dataset without an `infer_cfg`, which is refused if it is None."""
     import hashlib  # noqa: PLC0415 - seldom needed
 
     if not isinstance(dataset_cfg, (list, Mapping)) and isinstance(dataset_cfg, (str, os.PathLike, ConfigFile)):
         dataset_cfg = _of_file(dataset_cfg)
     if isinstance(dataset_cfg, list):
         if len(dataset_cfg) != 1:
-            hashes = ",".join(prompt_hash(dataset, empty) for dataset in dataset_cfg)
+            hashes = ",".join(hash_of(dataset, empty) for dataset in dataset_cfg)
             return hashlib.sha256(hashes.encode()).hexdigest()
-        return prompt_hash(dataset_cfg[0], empty)
+        return hash_of(dataset_cfg[0], empty)
     if not isinstance(dataset_cfg, Mapping):
         message = f"expected a dataset's dict or a list of them, found a {type(dataset_cfg).__name__}"
         raise template_error("wrong_type", "dataset_cfg", message)
