@@ -7,8 +7,6 @@ from typing import Any
 
 from promptpress._utils.public_names import name_publicly
 
-__all__ = ["public"]
-
 _HOME = {
     "ChatTemplate": "promptpress._renderers.chat_template",
     "JinjaTemplate": "promptpress._renderers.jinja_template",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from jinja2 import nodes
 
-__all__ = ["guarded_names"]
-
 _TESTS = frozenset({"defined", "undefined"})
 _FILTERS = frozenset({"default", "d"})
 

@@ -11,8 +11,6 @@ import promptpress._core as _core
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StringLayout
 
-__all__ = ["Origin", "Origins", "spans_type"]
-
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 _FIELDS = {
     "message": pa.int32(),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from promptpress._core import TemplateError
     from promptpress._jinja.sandbox.bounded import BoundedEnvironment
 
-__all__ = ["Reference"]
-
 
 class Reference:
     """A template in an engine's environment: sandboxed, and limited in time and memory.

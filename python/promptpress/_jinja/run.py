@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from promptpress._jinja.table_programs import TablePrograms
     from promptpress.typing import StringLayout
 
-__all__ = ["JinjaRun", "Runner", "Texts", "render_rows"]
-
 CHECKED_FIRST = 2
 """The first rows of each program, which Jinja2 renders too."""
 CHECKED_ONE_IN = 8192

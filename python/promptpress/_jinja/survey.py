@@ -14,8 +14,6 @@ from jinja2 import nodes
 
 from promptpress._jinja.sandbox.bounds import LimitExceededError
 
-__all__ = ["Survey", "refuse_deep_expressions"]
-
 MAX_DEPTH = 40
 """Python refuses code with 100 indentations or 200 open parentheses; a node of the tree takes one or two of them."""
 MAX_EXPRESSION_DEPTH = 100

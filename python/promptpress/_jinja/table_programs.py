@@ -17,8 +17,6 @@ from promptpress._jinja.compiler.values import NeedsKeyError
 from promptpress._jinja.reference import Reference
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["TablePrograms", "core_program"]
-
 MAX_PROGRAMS = 256
 """Combinations of lengths that have programs; Jinja2 renders rows with further ones."""
 MAX_KEYS = 64

@@ -19,8 +19,6 @@ from promptpress._harnesses.lm_eval.row_numbers import as_array
 from promptpress._harnesses.lm_eval.task import Task
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Arguments", "build_arguments"]
-
 
 @dataclass(frozen=True)
 class Arguments:

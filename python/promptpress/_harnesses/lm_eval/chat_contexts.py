@@ -17,8 +17,6 @@ from promptpress._harnesses.lm_eval.shots import shot_turns
 from promptpress._harnesses.lm_eval.task import Task
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["chat_contexts"]
-
 _ROLES = ("system", "user", "assistant")
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from promptpress._jinja.chat.chat_renderer import ChatRenderer
     from promptpress._renderers.chat_template import ChatTemplate
 
-__all__ = ["ChatFunction", "ManyChats", "chat_function"]
-
 ChatFunction: TypeAlias = Union[Callable[..., str], "ChatTemplate"]
 """Makes a text of a list of messages; it is also called with `add_generation_prompt`."""
 

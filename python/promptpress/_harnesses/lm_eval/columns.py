@@ -10,8 +10,6 @@ from pyarrow import types
 
 from promptpress._arrow.types import is_text
 
-__all__ = ["Column", "Constant", "Lists", "Numbers", "Texts", "column_of", "values"]
-
 
 @dataclass(frozen=True)
 class Constant:

@@ -19,8 +19,6 @@ from promptpress._harnesses.lm_eval.shots import drawn_shots, shot_turns
 from promptpress._harnesses.lm_eval.task import Task
 from promptpress._harnesses.lm_eval.turns import conversation, join, plain_text, question_and_answer
 
-__all__ = ["Contexts", "build_contexts"]
-
 
 @dataclass(frozen=True)
 class Contexts:

@@ -18,8 +18,6 @@ from promptpress._harnesses.lm_eval.columns import Column, Constant, Lists, Text
 from promptpress._harnesses.lm_eval.rendering import constant_text, render_row, render_table, syntax_tree
 from promptpress._harnesses.lm_eval.row_numbers import as_array
 
-__all__ = ["Documents", "ListedDocuments", "TableDocuments", "document_error"]
-
 T = TypeVar("T")
 
 

@@ -15,8 +15,6 @@ from promptpress._harnesses.lm_eval.fewshot_sampling import Groups
 from promptpress._harnesses.lm_eval.row_numbers import as_array, as_sequence
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["equal_rows"]
-
 
 def equal_rows(evaluated: Documents, pool: Documents, same: bool) -> Groups:
     """Return the groups of documents that are equal to each other; NaN equals nothing.

@@ -12,8 +12,6 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._harnesses.lm_eval.row_numbers import as_sequence
 
-__all__ = ["Groups", "draw", "draw_once", "first_n"]
-
 _CHECKED = 3
 """Number of documents for which `random.sample` draws as well, to check the core."""
 _MAX_POOL = 2**31 - 1

@@ -19,8 +19,6 @@ from promptpress._harnesses.lm_eval.literals import (
 )
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Fields", "FormatRules"]
-
 # Beginnings of texts that may be numbers or lists. Python knows more digits than the ASCII ones.
 _DIGITS = r"^[0-9]|^[^\x00-\x7F]"
 _LIST = r"^\["

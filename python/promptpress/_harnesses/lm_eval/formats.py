@@ -8,8 +8,6 @@ from typing import Any
 from promptpress._errors.errors import template_error
 from promptpress._errors.suggestions import close_names
 
-__all__ = ["SELECTION", "has_formats", "with_formats"]
-
 SELECTION = "_formats_selection"
 """The key under which the harness keeps the format that a command selects."""
 

@@ -13,8 +13,6 @@ from promptpress._arrow.types import is_text
 from promptpress._harnesses.lm_eval.columns import Lists, column_of
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["listed_choices"]
-
 
 def listed_choices(template: nodes.Template, table: pa.Table) -> Lists | None:
     """Return the choices of a template such as `{{ choices }}` or `{{ [first, others[0], 'none'] }}`.

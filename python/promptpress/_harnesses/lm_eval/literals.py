@@ -6,17 +6,6 @@ import ast
 import re
 from typing import Any
 
-__all__ = [
-    "choice_number",
-    "list_or_text",
-    "listed_or_text",
-    "literal",
-    "number",
-    "number_list_or_text",
-    "number_or_text",
-    "target_of",
-]
-
 # A string as its repr is, without characters that Python's parser reads as anything else than themselves.
 _STRING = r"""'[^'\\\n\r\0]*'|"[^"\\\n\r\0]*\""""
 _STRINGS = re.compile(rf"\[(?:{_STRING})(?:, ?(?:{_STRING}))*\]")

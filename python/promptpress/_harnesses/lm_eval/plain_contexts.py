@@ -14,8 +14,6 @@ from promptpress._harnesses.lm_eval.task import Task
 from promptpress._renderers.renderer import Renderer
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["ContextColumns", "is_blank_at", "plain_contexts"]
-
 # A mark that no text of a configuration holds by accident. If one holds it, contexts are made one by one.
 _MARK = "\uf8ff"
 _SHOTS = f"{_MARK}shots{_MARK}"

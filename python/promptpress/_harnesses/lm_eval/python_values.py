@@ -9,8 +9,6 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["from_json", "to_json"]
-
 
 def to_json(value: Any) -> str:
     """Write a value as JSON, with `NaN` and `Infinity` as Python writes them.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from promptpress._jinja.reference import Reference
     from promptpress._jinja.run import Runner
 
-__all__ = ["constant_text", "render_row", "render_table", "renderer_of", "syntax_tree"]
-
 _MAX_TEMPLATES = 256
 """Number of cached templates: a task renders its fields for its first document, for shots and for all documents."""
 

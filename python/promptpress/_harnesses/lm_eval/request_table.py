@@ -13,8 +13,6 @@ from promptpress._harnesses.lm_eval.python_values import from_json
 from promptpress._harnesses.lm_eval.task_config import TaskConfig
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["ArgumentsType", "MetadataType", "request_table"]
-
 
 class _Tuple(pa.ExtensionScalar):  # type: ignore[misc]
     def as_py(self, **options: Any) -> tuple[Any, ...] | None:

@@ -21,8 +21,6 @@ from promptpress._harnesses.lm_eval.task_config import TaskConfig
 from promptpress._io.as_table import as_table
 from promptpress.typing import TableLike
 
-__all__ = ["requests"]
-
 
 def requests(
     task_config: Mapping[str, Any],

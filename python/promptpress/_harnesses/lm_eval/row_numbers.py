@@ -10,8 +10,6 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["as_array", "as_sequence"]
-
 _TYPES = {"b": pa.int8(), "i": pa.int32(), "q": pa.int64()}
 
 

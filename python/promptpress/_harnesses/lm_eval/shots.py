@@ -17,8 +17,6 @@ from promptpress._harnesses.lm_eval.task import Task
 from promptpress._harnesses.lm_eval.turns import Turn, plain_text, question_and_answer
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["DrawnShots", "ShotColumns", "drawn_shots", "plain_texts", "shot_columns", "shot_texts", "shot_turns"]
-
 _WHOLE_POOL_SHARE = 0.5
 """If at least this share of the pool is drawn, the fields of the whole pool are evaluated."""
 

@@ -17,8 +17,6 @@ from promptpress._harnesses.lm_eval.fewshot_sampling import draw, draw_once, fir
 from promptpress._harnesses.lm_eval.fields import Fields, FormatRules
 from promptpress._harnesses.lm_eval.task_config import TaskConfig
 
-__all__ = ["Task", "choose_documents"]
-
 
 class Task:
     """A task with its documents.

@@ -12,8 +12,6 @@ from promptpress._errors.errors import template_error
 from promptpress._errors.suggestions import close_names
 from promptpress._harnesses.lm_eval.formats import SELECTION, has_formats, with_formats
 
-__all__ = ["FewshotConfig", "TaskConfig"]
-
 _OUTPUT_TYPES = ("loglikelihood", "loglikelihood_rolling", "generate_until", "multiple_choice")
 
 _FIELDS = ("doc_to_text", "doc_to_target", "doc_to_choice", "gen_prefix")

@@ -13,8 +13,6 @@ from promptpress._io.as_table import as_table
 from promptpress._tokens.encoder import Encoder
 from promptpress.typing import TableLike
 
-__all__ = ["tokenize"]
-
 _ROWS = 4096
 """Requests that are encoded together, so that memory doesn't grow with the table."""
 

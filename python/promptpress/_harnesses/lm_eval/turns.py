@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["Turn", "conversation", "join", "plain_text", "question_and_answer"]
-
 Turn = tuple[str, str, Any]
 """Role, content, and the delimiter after it in plain text; a delimiter of None raises there, as in the harness."""
 

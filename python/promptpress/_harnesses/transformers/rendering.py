@@ -20,8 +20,6 @@ from promptpress._jinja.chat.messages import REASONING
 if TYPE_CHECKING:
     from promptpress._jinja.chat.conversation_texts import ConversationTexts, TemplateCall
 
-__all__ = ["FUNCTION", "MODULE", "drop_in", "replacement"]
-
 MODULE = "transformers.utils.chat_template_utils"
 FUNCTION = "render_jinja_template"
 

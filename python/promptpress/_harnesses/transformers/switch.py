@@ -12,8 +12,6 @@ from typing import Any
 from promptpress._harnesses.bulk.patches import Patches
 from promptpress._harnesses.transformers.rendering import FUNCTION, MODULE, drop_in, replacement
 
-__all__ = ["apply_chat_template", "backend", "disable", "enable"]
-
 _patches = Patches(
     {
         "transformers.tokenization_utils_base": {FUNCTION: replacement},

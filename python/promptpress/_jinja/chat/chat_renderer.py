@@ -28,8 +28,6 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["ChatRenderer"]
-
 SLICE_ROWS = 65_536
 """Rows that are read and then rendered together."""
 _BLOCK = 1024

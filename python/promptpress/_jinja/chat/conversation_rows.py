@@ -16,18 +16,6 @@ from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import is_message, plain
 
-__all__ = [
-    "COLUMN",
-    "ConversationRows",
-    "Read",
-    "as_json",
-    "conversation_of",
-    "conversation_rows",
-    "holds_as_given",
-    "json_texts",
-    "with_shared_texts",
-]
-
 NO_SHAPE = 2**32 - 1
 
 COLUMN = "messages"

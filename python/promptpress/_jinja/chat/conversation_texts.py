@@ -21,8 +21,6 @@ from promptpress._jinja.chat.shape_programs import ShapePrograms
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN
 
-__all__ = ["ConversationTexts", "TemplateCall"]
-
 WORTHWHILE_CONVERSATIONS = 32
 """Conversations after which their shape is compiled: Jinja2 renders 10 to 70 in the time that compiling takes."""
 MAX_TEMPLATES = 64

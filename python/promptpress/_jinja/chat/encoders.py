@@ -6,8 +6,6 @@ import json
 import re
 from pathlib import Path
 
-__all__ = ["encoder_of"]
-
 _FUNCTION = re.compile(
     r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w*(?:encode|render|build|format|apply)\w*)[ \t]*\("
     r"\s*(?:self\s*,\s*)?(?:messages|conversations?|chat)\b",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-__all__ = ["UnreadError", "frozen", "shape_of", "skeleton"]
-
 MAX_MESSAGES = 512
 """The largest number of messages that are read."""
 

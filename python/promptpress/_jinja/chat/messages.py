@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["REASONING", "TAG", "as_openai", "cut", "is_message", "normalised", "plain", "tagged"]
-
 Messages = list[Any]
 
 TAG = "CONTINUE_FINAL_MESSAGE_TAG "

@@ -15,8 +15,6 @@ from promptpress._jinja.chat.shape_programs import ShapeProgram
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.sandbox.bounded import undeclared_names
 
-__all__ = ["compiled_table", "misspelt", "starts_with_bos"]
-
 _SCHEMA = pa.schema(
     {"shape": pa.string(), "rows": pa.int64(), "compiled": pa.bool_(), "line": pa.int64(), "reason": pa.string()}
 )

@@ -12,8 +12,6 @@ from typing import Any
 from promptpress._errors.errors import template_error
 from promptpress._jinja.chat.messages import plain
 
-__all__ = ["ChatSettings", "document_list", "tool_schemas"]
-
 _FALLBACKS = ("jinja2", "refuse")
 _RESERVED = frozenset({"chat_template", "conversations", "return_assistant_tokens_mask"})
 """Arguments that transformers passes to its `render_jinja_template` itself; no variable can have their names."""

@@ -21,8 +21,6 @@ from promptpress._jinja.compiler.values import (
 )
 from promptpress._jinja.reference import Reference
 
-__all__ = ["SLOTS", "compile_shape"]
-
 SLOTS = "slots"
 """The only column of such a program: the texts of a conversation's slots."""
 

@@ -14,8 +14,6 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import core_program
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["ShapeProgram", "ShapePrograms"]
-
 MAX_SHAPES = 10_000
 """Shapes that are kept; Jinja2 renders conversations of further ones."""
 MAX_SKELETON_BYTES = 64 << 20

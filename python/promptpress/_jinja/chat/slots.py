@@ -9,8 +9,6 @@ from typing import Any
 from promptpress._jinja.chat.messages import normalised
 from promptpress._jinja.origins import Origin
 
-__all__ = ["slot_origins"]
-
 
 def slot_origins(skeleton: str, column: str) -> list[Origin]:
     """Return the origins of a conversation's slots, in their order.

@@ -14,8 +14,6 @@ from promptpress._errors.file_errors import ConfigError
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.encoders import encoder_of
 
-__all__ = ["TokenizerTemplates", "templates_of"]
-
 _STANDARD = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _CONFIG, _SPECIAL_TOKENS = "tokenizer_config.json", "special_tokens_map.json"
 _TEMPLATE, _MORE_TEMPLATES, _OLD_TEMPLATE = "chat_template.jinja", "additional_chat_templates", "chat_template.json"

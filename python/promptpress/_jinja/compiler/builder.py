@@ -11,8 +11,6 @@ from promptpress._jinja.compiler.program import Program
 from promptpress._jinja.compiler.values import TEXT, UNKNOWN, BailError, Kind, Sym, kind
 from promptpress._jinja.sandbox.bounds import MAX_TEXT
 
-__all__ = ["Builder"]
-
 MAX_NODES = 200_000
 """Expressions of a program. Loops are unrolled, so a template may need any number."""
 MAX_CONSTANTS = MAX_TEXT

@@ -19,9 +19,6 @@ from promptpress._jinja.sandbox.bounds import charge_text
 if TYPE_CHECKING:
     from jinja2.compiler import Frame
 
-
-__all__ = ["attribute", "call", "expanded", "field"]
-
 _ATTRIBUTES = frozenset(name for kind in (str, list, dict, int, float, bool, type(None)) for name in dir(kind))
 """Names that may be methods, depending on the type of the value."""
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["MAX_NESTING", "Compaction", "node_operands"]
-
 MAX_NESTING = 250
 """Largest nesting of expressions. The core allows a little more."""
 SMALL = 16

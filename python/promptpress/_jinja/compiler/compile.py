@@ -28,8 +28,6 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.sandbox.bounds import BUDGET, LimitExceededError
 from promptpress._jinja.sandbox.guarded_filters import LazyWrappers
 
-__all__ = ["Compiled", "compile_columns", "compile_names", "outlook"]
-
 _LOCK = threading.RLock()
 
 MAX_REAL_STEPS = 1_000_000

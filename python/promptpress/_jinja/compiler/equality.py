@@ -19,8 +19,6 @@ from promptpress._jinja.compiler.steps import Steps
 from promptpress._jinja.compiler.texts import holds_opaque
 from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym, is_opaque
 
-__all__ = ["contains", "equal"]
-
 _FAMILIES = {
     **dict.fromkeys(["bool", "int", "float"], "number"),
     **{name: name for name in ("none", "str", "list", "tuple", "dict")},

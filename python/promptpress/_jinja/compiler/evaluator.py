@@ -11,8 +11,6 @@ from jinja2.compiler import Frame
 from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.scope import Scope
 
-__all__ = ["Evaluator", "Executor"]
-
 
 class Evaluator(Protocol):
     """The part of `Expressions` that calls, filters and tests use."""

@@ -29,8 +29,6 @@ from promptpress._jinja.compiler.values import (
 from promptpress._jinja.sandbox.bounded import OPERATOR_SYMBOLS, has_negative_base
 from promptpress._jinja.sandbox.bounds import LimitExceededError
 
-__all__ = ["Expressions"]
-
 _OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod"}
 _ORDER: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "lt": ("lt", operator_module.lt),

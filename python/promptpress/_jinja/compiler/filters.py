@@ -12,8 +12,6 @@ from promptpress._jinja.compiler.texts import holds_opaque, json_text
 from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym, is_opaque
 from promptpress._jinja.sandbox.environments import plain_json
 
-__all__ = ["apply"]
-
 _OF_TEXTS = frozenset(["trim", "string", "upper", "lower", "capitalize", "replace"])
 """Filters that convert any value to a text."""
 

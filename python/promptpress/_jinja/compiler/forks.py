@@ -22,8 +22,6 @@ from promptpress._jinja.compiler.values import (
     kind,
 )
 
-__all__ = ["Bail", "Forks", "Piece"]
-
 MAX_FORKS = 150
 """Nesting of conditions: the core allows a little more, and Python's stack about as much."""
 

@@ -11,8 +11,6 @@ from jinja2.utils import missing
 from promptpress._jinja.compiler.steps import Operations, Steps
 from promptpress._jinja.compiler.values import Opaque, UnsupportedError
 
-__all__ = ["InOrder", "LoopContext", "Once", "generated_values"]
-
 MAX_VALUES = 200_000
 
 

@@ -14,8 +14,6 @@ from promptpress._jinja.compiler.iterators import InOrder, LoopContext
 from promptpress._jinja.compiler.scope import Activation
 from promptpress._jinja.compiler.values import MISSING, TEXT, LoopControl, Sym, is_opaque
 
-__all__ = ["Loops"]
-
 _END = object()
 
 

@@ -13,8 +13,6 @@ from promptpress._jinja.compiler.forks import Forks, Piece
 from promptpress._jinja.compiler.operands import Keys
 from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym
 
-__all__ = ["Machine"]
-
 MAX_WRITTEN_FORKS = 50
 """Nesting of conditions up to which the text of another condition is written in parts."""
 

@@ -18,8 +18,6 @@ from promptpress._jinja.compiler.trail import Trail
 from promptpress._jinja.compiler.values import BailError, NeedsKeyError, Sym, UnsupportedError, inspections, is_opaque
 from promptpress._jinja.sandbox.bounds import BUDGET, charge, charge_text, weigh
 
-__all__ = ["SCALARS", "Keys", "Operands", "Statement"]
-
 MAX_STEPS = 100_000
 """Visits of nodes of the template's tree: templates that need more aren't worth compiling, or never end."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Block", "Node", "Program", "Statement"]
-
 Node = tuple[Any, ...]
 """An operation's name and its operands; an int among them is the number of an earlier node, but for constants."""
 

@@ -11,8 +11,6 @@ from jinja2.idtracking import VAR_LOAD_ALIAS, VAR_LOAD_RESOLVE, VAR_LOAD_UNDEFIN
 from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.values import MISSING, Opaque
 
-__all__ = ["Namespace", "Scope"]
-
 
 class Namespace(Opaque):
     """The object that `namespace()` returns. Its attributes are part of the state, because a fork may change them."""

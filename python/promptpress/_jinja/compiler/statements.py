@@ -19,8 +19,6 @@ from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.scope import Activation, Scope
 from promptpress._jinja.compiler.values import MISSING, LoopControl, MarkedSafe, Sym, is_text
 
-__all__ = ["Statements"]
-
 
 class Statements:
     """Executes statements.

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 from promptpress._jinja.compiler.trail import Trail
 from promptpress._jinja.compiler.values import Sym, UnsupportedError
 
-__all__ = ["Operations", "Steps"]
-
 
 class Operations(Protocol):
     """The part of `Operands` that texts and generators use."""

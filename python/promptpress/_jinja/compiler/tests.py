@@ -8,8 +8,6 @@ from typing import Any
 from promptpress._jinja.compiler.evaluator import Evaluator
 from promptpress._jinja.compiler.values import BailError, MarkedSafe, Sym, is_opaque
 
-__all__ = ["apply"]
-
 _COMPARISONS = {
     **dict.fromkeys(["eq", "==", "equalto"], "eq"),
     **dict.fromkeys(["ne", "!="], "ne"),

@@ -9,8 +9,6 @@ from promptpress._jinja.compiler.steps import Operations
 from promptpress._jinja.compiler.values import Choice, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge, charge_text
 
-__all__ = ["holds_opaque", "json_text", "plain_text"]
-
 _MAX_DEPTH = 50
 _STEPS_OF_PART = 4
 """The cost of a part of a list's text; a visit of a node of the template's tree costs 1."""

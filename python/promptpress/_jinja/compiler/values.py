@@ -13,27 +13,6 @@ from typing import Any, NoReturn, final
 
 from promptpress._jinja.sandbox.bounds import WEIGHTLESS
 
-__all__ = [
-    "MAX_WAYS",
-    "MISSING",
-    "TEXT",
-    "UNKNOWN",
-    "BailError",
-    "Choice",
-    "Kind",
-    "LoopControl",
-    "MarkedSafe",
-    "NeedsKeyError",
-    "Opaque",
-    "Sym",
-    "UnsupportedError",
-    "forget_inspections",
-    "inspections",
-    "is_opaque",
-    "is_text",
-    "kind",
-]
-
 
 class BailError(Exception):
     """Rows go to Jinja2 from here on: the template raises, or the result isn't certain."""

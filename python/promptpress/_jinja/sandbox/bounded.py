@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jinja2.nodes import EvalContext
     from jinja2.runtime import Context
 
-__all__ = ["OPERATOR_SYMBOLS", "BoundedEnvironment", "has_negative_base", "undeclared_names"]
-
 MAX_SOURCE = 1 << 20
 MAX_TOKENS = 30_000
 

@@ -20,8 +20,6 @@ else:
     import sre_constants as constants
     import sre_parse as parser
 
-__all__ = ["substituted"]
-
 SECONDS = 0.5
 """Seconds of the processor that a search may take: how long it waits for a busy machine doesn't count."""
 _MAX_WAIT_SECONDS = SECONDS if os.name == "nt" else 30.0

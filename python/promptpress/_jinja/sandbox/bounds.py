@@ -13,18 +13,6 @@ from typing import Any
 
 from jinja2.utils import Namespace
 
-__all__ = [
-    "BUDGET",
-    "MAX_INT_BITS",
-    "WEIGHTLESS",
-    "LimitExceededError",
-    "charge",
-    "charge_text",
-    "counted",
-    "refuse",
-    "weigh",
-]
-
 STEPS = 3_000_000
 COMPILE_STEPS = 300_000
 MAX_TEXT = 1 << 24

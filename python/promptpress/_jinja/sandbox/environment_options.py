@@ -11,8 +11,6 @@ import jinja2
 from promptpress._errors.errors import template_error
 from promptpress._errors.suggestions import did_you_mean
 
-__all__ = ["ENVIRONMENT_DEFAULTS", "changed_options", "engine_options"]
-
 _UNDEFINED: dict[str, type[jinja2.Undefined]] = {
     "default": jinja2.Undefined,
     "strict": jinja2.StrictUndefined,

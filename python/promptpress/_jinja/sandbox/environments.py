@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from jinja2.parser import Parser
     from jinja2.runtime import Macro, Undefined
 
-__all__ = ["ENVIRONMENTS", "environment", "plain_json"]
-
 _Named = TypeVar("_Named", bound=Callable[..., Any])
 
 

@@ -14,8 +14,6 @@ from jinja2.utils import generate_lorem_ipsum
 
 from promptpress._jinja.sandbox.bounds import MAX_INT_BITS, charge, charge_text, counted, refuse, weigh
 
-__all__ = ["format_size", "guard_call", "guard_integer", "printf_size", "read", "replaced_size"]
-
 Arguments = tuple[Any, ...]
 Keywords = dict[str, Any]
 

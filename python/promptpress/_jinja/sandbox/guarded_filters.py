@@ -17,8 +17,6 @@ from promptpress._jinja.sandbox.guarded_calls import guard_integer, printf_size,
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["LazyWrappers", "guard_filters", "guard_tests"]
-
 Function = Callable[..., Any]
 
 _CHEAP = frozenset({"abs", "attr", "count", "d", "default", "first", "last", "length", "random"})

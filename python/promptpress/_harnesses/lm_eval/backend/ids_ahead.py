@@ -14,8 +14,6 @@ from typing import Any
 
 from promptpress._harnesses.bulk.report import log_once
 
-__all__ = ["IDS_AHEAD", "IdsAhead"]
-
 _BLOCK = 2048
 """Texts that are encoded together."""
 _KEPT = 4 * _BLOCK
