@@ -16,7 +16,7 @@ from harness.scripted import plain
 from promptpress import opencompass as backend
 from promptpress._harnesses.bulk.expansions import ExpandingCallRenderer
 from promptpress._harnesses.bulk.prompts import Prompt, Prompts
-from promptpress._harnesses.opencompass.bulk_gen import Counter
+from promptpress._harnesses.opencompass.bulk_call import Counter
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 

@@ -7,12 +7,21 @@ from functools import partial
 from promptpress._harnesses.bulk.patches import Patches
 from promptpress._harnesses.bulk.prompts import accept_placeholders
 from promptpress._harnesses.bulk.switch import Switch
-from promptpress._harnesses.opencompass.bulk_call import API_MODEL, MODEL
+from promptpress._harnesses.opencompass.bulk_call import (
+    API_MODEL,
+    CLP_INFERENCER,
+    GEN_INFERENCER,
+    LL_INFERENCER,
+    METHOD,
+    MODEL,
+    PARALLEL_GEN_INFERENCER,
+    PPL_INFERENCER,
+    bulk_labels,
+    bulk_prompts,
+)
 from promptpress._harnesses.opencompass.bulk_chat import INFERENCER as CHAT_INFERENCER
 from promptpress._harnesses.opencompass.bulk_chat import PARALLEL_INFERENCER as PARALLEL_CHAT_INFERENCER
 from promptpress._harnesses.opencompass.bulk_chat import bulk_chats
-from promptpress._harnesses.opencompass.bulk_gen import INFERENCER, METHOD, PARALLEL_INFERENCER, bulk_prompts
-from promptpress._harnesses.opencompass.bulk_labels import CLP_INFERENCER, LL_INFERENCER, PPL_INFERENCER, bulk_labels
 from promptpress._harnesses.opencompass.recorded_calls import BASE, OTHERS, left_to_harness, recorded, reporting_others
 from promptpress._harnesses.registry import HARNESSES
 
@@ -21,12 +30,12 @@ _switch = Switch(
     Patches(
         {
             BASE: {"BaseInferencer.__init__": reporting_others},
-            INFERENCER: {
+            GEN_INFERENCER: {
                 f"GenInferencer.{METHOD}": bulk_prompts,
                 "GenInferencer.inference": recorded,
                 "GLMChoiceInferencer.inference": left_to_harness,
             },
-            PARALLEL_INFERENCER: {"ParallelGenInferencer.inference": recorded},
+            PARALLEL_GEN_INFERENCER: {"ParallelGenInferencer.inference": recorded},
             PPL_INFERENCER: {"PPLInferencer.inference": partial(bulk_labels, PPL_INFERENCER, "PPLInferencer")},
             LL_INFERENCER: {"LLInferencer.inference": partial(bulk_labels, LL_INFERENCER, "LLInferencer")},
             CLP_INFERENCER: {"CLPInferencer.inference": partial(bulk_labels, CLP_INFERENCER, "CLPInferencer")},

@@ -21,13 +21,14 @@ from promptpress._harnesses.bulk.report import fall_back, silent_record
 from promptpress._harnesses.bulk.retrieved_rows import materialized
 from promptpress._harnesses.bulk.retriever import BulkRetriever, CachedRetriever
 from promptpress._harnesses.opencompass.bulk import backend
-from promptpress._harnesses.opencompass.bulk_gen import generation_of, is_generating
-from promptpress._harnesses.opencompass.bulk_labels import (
+from promptpress._harnesses.opencompass.bulk_call import (
     CLP_INFERENCER,
     LL_INFERENCER,
     PPL_INFERENCER,
     choices_of,
+    generation_of,
     is_covered,
+    is_generating,
     labels_of,
 )
 from promptpress._harnesses.single.harness import loaded
