@@ -7,18 +7,18 @@ from typing import Any
 
 from promptpress._harnesses.aisbench.exceptions import fault
 from promptpress._harnesses.aisbench.prompt_list import PromptList
-from promptpress._harnesses.single import api_parser, lm_parser
+from promptpress._harnesses.single import parsers
 from promptpress._harnesses.single.parser import ASSERTIONS, Tokens
 
 
-class LMTemplateParser(lm_parser.LMTemplateParser):
-    __doc__ = lm_parser.LMTemplateParser.__doc__
+class LMTemplateParser(parsers.LMTemplateParser):
+    __doc__ = parsers.LMTemplateParser.__doc__
 
     _faults = {**ASSERTIONS, "pos": fault("AISBenchValueError", "MODEL-UNK-001")}  # noqa: RUF012
     _list = PromptList
 
 
-class APITemplateParser(api_parser.APITemplateParser):
+class APITemplateParser(parsers.APITemplateParser):
     """Lays prompts over a meta template as messages.
 
     Args:

@@ -7,19 +7,19 @@ from typing import Any
 
 from promptpress._harnesses.opencompass.prompt_template import PromptList
 from promptpress._harnesses.opencompass.raw_prompt_template import ROLES
-from promptpress._harnesses.single import api_parser, lm_parser
+from promptpress._harnesses.single import parsers
 from promptpress._harnesses.single.parser import ASSERTIONS
 from promptpress._harnesses.single.text import copied
 
 
-class LMTemplateParser(lm_parser.LMTemplateParser):
-    __doc__ = lm_parser.LMTemplateParser.__doc__
+class LMTemplateParser(parsers.LMTemplateParser):
+    __doc__ = parsers.LMTemplateParser.__doc__
 
     _faults = {**ASSERTIONS, "pos": ValueError}  # noqa: RUF012
     _list = PromptList
 
 
-class APITemplateParser(api_parser.APITemplateParser):
+class APITemplateParser(parsers.APITemplateParser):
     """Lays prompts over a meta template as messages.
 
     Args:
