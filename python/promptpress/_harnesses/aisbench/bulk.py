@@ -14,7 +14,7 @@ from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_unp
 from promptpress._harnesses.bulk.patches import Patches
 from promptpress._harnesses.bulk.prompts import accept_placeholders
 from promptpress._harnesses.bulk.report import fall_back
-from promptpress._harnesses.bulk.retrieved_rows import materialized
+from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.bulk.retriever import BulkRetriever, CachedRetriever
 from promptpress._harnesses.bulk.switch import Switch
 from promptpress._harnesses.registry import HARNESSES

@@ -19,7 +19,7 @@ from promptpress._harnesses.bulk.dataset import Rows
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_as_constructed
 from promptpress._harnesses.bulk.objects import same
 from promptpress._harnesses.bulk.report import fall_back
-from promptpress._harnesses.bulk.retrieved_rows import materialized, row_lists
+from promptpress._harnesses.bulk.dataset import materialized, row_lists
 from promptpress._harnesses.bulk.retriever import CachedRetriever
 from promptpress._harnesses.single.harness import loaded
 from promptpress._renderers.renderer import Renderer

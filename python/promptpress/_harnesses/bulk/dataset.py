@@ -1,52 +1,38 @@
-"""The rows of a harness's dataset as Arrow tables, if Arrow gives the same values as the dataset."""
+"""The rows of a harness's dataset as Arrow tables, and the rows that a retriever chooses for each sample."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
+from collections.abc import Mapping, Sequence
 from pyarrow import types
+from typing import Any
 
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
 
 _PLAIN_TYPES = (
-    types.is_string,
-    types.is_large_string,
-    types.is_integer,
-    types.is_floating,
-    types.is_boolean,
-    types.is_null,
-    types.is_binary,
-    types.is_large_binary,
-    types.is_decimal,
+    *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary),
+    *(types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null),
 )
 _LIST_FEATURES = ("Sequence", "List", "LargeList")
 _MAX_SPREAD_RATIO = 4  # rows that are spread wider than this are gathered one by one
-_READ_FUNCTIONS = (
-    ("datasets.arrow_dataset", "Dataset.__getitem__"),
-    ("datasets.arrow_dataset", "Dataset._getitem"),
-    ("datasets.formatting.formatting", "query_table"),
-    ("datasets.formatting.formatting", "_query_table"),
-    ("datasets.formatting.formatting", "_query_table_with_indices_mapping"),
-    ("datasets.table", "IndexedTableMixin.fast_slice"),
-    ("datasets.table", "IndexedTableMixin.fast_gather"),
-    ("datasets.formatting.formatting", "format_table"),
-    ("datasets.formatting.formatting", "PythonFormatter.format_row"),
-    ("datasets.formatting.formatting", "PythonArrowExtractor.extract_row"),
-    ("datasets.formatting.formatting", "PythonFeaturesDecoder.decode_row"),
-)
+_READ_FUNCTIONS = {
+    "datasets.arrow_dataset": ("Dataset.__getitem__", "Dataset._getitem"),
+    "datasets.formatting.formatting": (
+        *("query_table", "_query_table", "_query_table_with_indices_mapping", "format_table"),
+        *("PythonFormatter.format_row", "PythonArrowExtractor.extract_row", "PythonFeaturesDecoder.decode_row"),
+    ),
+    "datasets.table": ("IndexedTableMixin.fast_slice", "IndexedTableMixin.fast_gather"),
+}
 _REFUSED_NAMES = ("self", "input_str")  # names of the harness's own arguments: it raises where a column has them
 
 
 class Rows:
     """The rows of a Hugging Face dataset, as tables.
 
-    Raises:
-        NotCoveredError: If the dataset's rows aren't what Arrow's `to_pylist` gives: it has a format that makes other
-            objects of them, or features that are decoded; or it is no Hugging Face dataset.
+    NotCoveredError is raised if the dataset's rows aren't what Arrow's `to_pylist` gives: it has a format that makes
+    other objects of them, or features that are decoded; or it is no Hugging Face dataset.
     """
 
     __slots__ = ("_data", "_indices", "_names", "_table", "count", "schema")
@@ -56,8 +42,9 @@ class Rows:
         if datasets is None or type(dataset) is not datasets.Dataset:
             raise NotCoveredError(f"a dataset of {type(dataset).__name__} isn't a Hugging Face dataset")
         check_no_shadows(dataset)
-        for module, path in _READ_FUNCTIONS:
-            check_unpatched(module, path, deeply=False)
+        for module, paths in _READ_FUNCTIONS.items():
+            for path in paths:
+                check_unpatched(module, path, deeply=False)
         features = dataset.features
         # The columns of a row are in the order of the features.
         self._names = _formatted_columns(dataset.format, list(features))
@@ -154,3 +141,55 @@ def _is_readable_time(column: pa.ChunkedArray) -> bool:
     except (OverflowError, ValueError):
         return False
     return True
+
+
+def materialized(retrieved: Any, *, is_read_once: bool) -> Any:
+    """Return retrieved rows as a list, if the harness's loop reads them once, from the first to the last.
+
+    Other loops use their length and their items, which not every object has: then the loop must raise its own error.
+
+    Example:
+        >>> materialized(iter([[0], [1]]), is_read_once=True)
+        [[0], [1]]
+    """
+    return list(retrieved) if is_read_once and type(retrieved) is not list else retrieved
+
+
+def row_lists(retrieved: Any, *, is_written: bool) -> list[Sequence[int]]:
+    """Return retrieved rows as a list for each sample; the same objects if they are lists of `int` already.
+
+    Args:
+        retrieved: The rows from `materialized`.
+        is_written: True if the harness's loop puts shorter lists into `retrieved`, which must be that very object then.
+
+    Raises:
+        NotCoveredError: If the rows are of other classes.
+
+    Example:
+        >>> row_lists([(0, 1), range(2)], is_written=False)
+        [[0, 1], [0, 1]]
+    """
+    if type(retrieved) is list and all(type(rows) is list for rows in retrieved):
+        lists = {id(rows): rows for rows in retrieved}.values()  # many samples share one
+        if all(type(row) is int for rows in lists for row in rows):
+            return retrieved
+    if is_written:
+        raise NotCoveredError("the retriever's choice isn't made of lists of int, and max_seq_len shortens its items")
+    if not isinstance(retrieved, (list, tuple)) and not hasattr(retrieved, "tolist"):
+        raise NotCoveredError(f"the retriever chose by a {type(retrieved).__name__}, not by a list")
+    converted: dict[int, list[int]] = {}
+    kept = list(retrieved)  # so that no two have one id
+    for rows in kept:
+        if id(rows) not in converted:
+            converted[id(rows)] = _numbers(rows)
+    return [converted[id(rows)] for rows in kept]
+
+
+def _numbers(rows: Any) -> list[int]:
+    if not isinstance(rows, (list, tuple, range)) and getattr(rows, "ndim", None) != 1:
+        raise NotCoveredError(f"the retriever's choice for a sample is a {type(rows).__name__}, not a list")
+    numbers = list(rows)
+    # A Hugging Face dataset takes no other number for a row's, not even numpy's.
+    if not all(type(row) is int for row in numbers):
+        raise NotCoveredError("the retriever's choice for a sample holds something else than int")
+    return numbers

@@ -8,7 +8,7 @@ from typing import Any
 
 from promptpress._harnesses.bulk.bulk_call import BulkCall
 from promptpress._harnesses.bulk.dataset import Rows
-from promptpress._harnesses.bulk.prompt_source import PromptSource
+from promptpress._harnesses.bulk.rendering import PromptSource
 from promptpress._harnesses.bulk.prompts import Prompt, Shots
 
 _MAX_CACHED_TEXTS = 1024

@@ -13,7 +13,7 @@ from promptpress._harnesses.bulk.expansions import ExpandingCallRenderer
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
 from promptpress._harnesses.bulk.prompts import Prompts
 from promptpress._harnesses.bulk.report import fall_back
-from promptpress._harnesses.bulk.retrieved_rows import materialized
+from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.bulk.retriever import BulkRetriever, CachedRetriever
 from promptpress._harnesses.opencompass.recorded_calls import recorded
 from promptpress._harnesses.single.harness import loaded

@@ -19,7 +19,7 @@ from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
 from promptpress._harnesses.bulk.objects import same
 from promptpress._harnesses.bulk.prompts import Prompts
 from promptpress._harnesses.bulk.report import fall_back
-from promptpress._harnesses.bulk.retrieved_rows import materialized
+from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.opencompass.bulk_call import OpenCompassBulkCall
 from promptpress._harnesses.opencompass.chat_parsers import promptlist_to_openai
 from promptpress._harnesses.single.harness import loaded
