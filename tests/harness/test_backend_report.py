@@ -71,8 +71,8 @@ def test_the_report_reaches_a_console_that_a_harness_has_silenced(tmp_path):
         "import logging, sys\n"
         "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"
         "logging.getLogger().handlers[0].setLevel(logging.ERROR)\n"
-        "from promptpress._harnesses.bulk import log, report\n"
-        "log.listen(); report.start(has_children=False)\n"
+        "from promptpress._harnesses.bulk import report\n"
+        "report.listen(); report.start(has_children=False)\n"
         "with report.record_call('m', 'd', 3) as record: record.left('why')\n"
         "report.end()\n"
     )
@@ -83,13 +83,11 @@ def test_the_report_reaches_a_console_that_a_harness_has_silenced(tmp_path):
 
 
 def test_what_is_shown_already_is_not_shown_twice(capsys):
-    from promptpress._harnesses.bulk import log
-
     handler = logging.StreamHandler(sys.stdout)
     logging.getLogger().addHandler(handler)
     try:
         with backend.backend():
-            log.logger.warning("once")
+            report.logger.warning("once")
     finally:
         logging.getLogger().removeHandler(handler)
     printed = capsys.readouterr()

@@ -77,7 +77,7 @@ def test_labels_of_examples_are_read_at_once(monkeypatch, logged):
         return original(self, key)
 
     monkeypatch.setattr(Dataset, "__getitem__", counted)
-    monkeypatch.setattr("promptpress._harnesses.bulk.dataset._READ_FUNCTIONS", ())
+    monkeypatch.setattr("promptpress._harnesses.bulk.dataset._READ_FUNCTIONS", {})
     OpenCompassBulkCall(retriever, shots, *made)
     assert read == []
 

@@ -14,6 +14,8 @@ import os
 import tempfile
 import threading
 import time
+import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,11 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from promptpress._harnesses.bulk.log import logger
-
 VARIABLE = "PROMPTPRESS_BACKEND_REPORT"
 """The environment variable with the path of the file to which a run's processes write their lines."""
 _READ_INTERVAL_SECONDS = 0.5
+logger = logging.getLogger("promptpress.backend")
 
 
 @dataclass(eq=False)
@@ -257,3 +258,45 @@ def log_once(level: str, names: str, text: str) -> None:
 start = _report.start
 count = _report.count
 end = _report.end
+
+
+class _Console(logging.Handler):
+    """A handler for lines that no handler of the root logger shows, which writes to the current `sys.stderr`.
+
+    That is the console, or a task's log file. OpenCompass and AISBench write with loggers of their own, leave the root
+    logger without a handler, and raise the level of handlers that it has to ERROR.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        if not any(_shows(handler, record.levelno) for handler in logging.getLogger().handlers):
+            try:
+                sys.stderr.write(self.format(record) + "\n")
+                sys.stderr.flush()
+            except Exception:
+                self.handleError(record)
+
+
+def _shows(handler: logging.Handler, level: int) -> bool:
+    is_console = isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler)
+    return is_console and handler.level <= level
+
+
+_console = _Console()
+_console.setFormatter(logging.Formatter("%(asctime)s - promptpress - %(levelname)s - %(message)s"))
+
+
+def listen() -> None:
+    """Show lines from INFO on, unless the logger already has a level and a handler."""
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.INFO)
+    if not logger.handlers:
+        logger.addHandler(_console)
+
+
+def forget() -> None:
+    """Undo what `listen` did."""
+    if _console in logger.handlers:
+        logger.removeHandler(_console)
+        if logger.level == logging.INFO:
+            logger.setLevel(logging.NOTSET)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from promptpress._harnesses.bulk import log, report
+from promptpress._harnesses.bulk import report
 from promptpress._harnesses.bulk.patches import Patches
 from promptpress._harnesses.registry import VARIABLE, Harness
 
@@ -59,7 +59,7 @@ class Switch:
                 _enabled.discard(self)
                 if not _enabled:
                     report.end()
-                    log.forget()
+                    report.forget()
 
     def backend(self) -> AbstractContextManager[None]:
         """Have the backend on within a `with` block; afterwards it is on or off as before.
@@ -83,7 +83,7 @@ class Switch:
         with self._lock:
             was_off = not self._is_on
             if was_off:
-                log.listen()
+                report.listen()
                 # If the environment has switched the backend on, it is on in all processes of the run.
                 has_children = bool(os.environ.get(VARIABLE))
                 report.start(has_children=has_children, follows=not self._harness.has_screen)
