@@ -1,6 +1,6 @@
 """lm-evaluation-harness: requests of a task without the harness or a model, and in bulk in a running harness."""
 
-from promptpress._harnesses.lm_eval.backend.switch import backend, disable, enable
+from promptpress._harnesses.lm_eval.backend.versions import backend, disable, enable
 from promptpress._harnesses.lm_eval.requests import requests
 from promptpress._harnesses.lm_eval.tokens import tokenize
 from promptpress._utils.public_names import name_publicly as _name_publicly

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from promptpress._harnesses.lm_eval import contexts as contexts_module
-from promptpress._harnesses.lm_eval.chat_templates import ManyChats
+from promptpress._harnesses.lm_eval.chat_contexts import ManyChats
 from promptpress._renderers.chat_template import ChatTemplate
 from promptpress.lm_eval import requests
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from promptpress._arrow.validation import check_values, checked
 from promptpress._errors.errors import template_error
 from promptpress._harnesses.lm_eval.arguments import build_arguments
-from promptpress._harnesses.lm_eval.chat_templates import ChatFunction
+from promptpress._harnesses.lm_eval.chat_contexts import ChatFunction
 from promptpress._harnesses.lm_eval.contexts import build_contexts
 from promptpress._harnesses.lm_eval.documents import Documents, ListedDocuments, TableDocuments
 from promptpress._harnesses.lm_eval.request_table import request_table

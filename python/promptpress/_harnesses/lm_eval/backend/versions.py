@@ -1,4 +1,4 @@
-"""The versions of lm-evaluation-harness that the backend knows, recognised by their code.
+"""The switch of lm-evaluation-harness's backend, and the versions that it knows, recognised by their code.
 
 A version's number says little: a checkout keeps the number of its installation, and files are edited by hand. So the
 files that the backend relies on are compared with those of the known versions, and with other code the backend is off.
@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 from promptpress._harnesses.bulk.patches import Patches, Wrap
 from promptpress._harnesses.bulk.report import log_once
+from promptpress._harnesses.bulk.switch import Switch
 from promptpress._harnesses.lm_eval.backend.building import bulk_requests
 from promptpress._harnesses.lm_eval.backend.ids_ahead import IDS_AHEAD
 from promptpress._harnesses.lm_eval.backend.templates import cached_templates
 from promptpress._harnesses.lm_eval.backend.texts_ahead import texts_ahead, texts_ahead_of_requests
+from promptpress._harnesses.registry import HARNESSES
 
 _PACKAGE = "lm_eval"
 
@@ -102,3 +104,10 @@ def _installed() -> str:
     with suppress(Exception):  # metadata may be missing, or broken in ways of its own
         number = importlib.metadata.version(_PACKAGE)
     return f" (installed as {number})" if number else ""
+
+
+_switch = Switch(HARNESSES["lm_eval"], patches)
+
+enable = _switch.enable
+disable = _switch.disable
+backend = _switch.backend
