@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from jinja2 import Environment
 from promptpress._engine.table_renderer import engine_of
-from promptpress._jinja.guarded_names import guarded_names
+from promptpress._jinja.survey import guarded_names
 
 SAMPLES = pa.table({"question": ["1+1=?"], "items": [["a"]]})
 

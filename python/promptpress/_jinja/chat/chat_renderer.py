@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import re
+import pyarrow as pa
+import json
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 import promptpress._core as _core
 from promptpress._core import RenderError
 from promptpress._errors.errors import ABOUT_THE_TABLE, render_error
-from promptpress._jinja.chat.conversation_rows import (
-    ConversationRows,
-    conversation_of,
-    conversation_rows,
-    with_shared_texts,
-)
+from promptpress._jinja.chat.conversation_rows import ConversationRows, conversation_of, conversation_rows, with_shared_texts
 from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.chat.shape_compiler import SLOTS
+from promptpress._jinja.chat.shape_programs import SLOTS
 from promptpress._jinja.chat.shape_programs import ShapeProgram, ShapePrograms
-from promptpress._jinja.chat.slots import slot_origins
-from promptpress._jinja.origins import Origins
+from promptpress._jinja.origins import Origin, Origins
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts
 from promptpress._utils import lazy_compute as pc
@@ -106,7 +100,7 @@ class ChatRenderer:
                 if origins is None:
                     yield from ((array, None) for array in arrays)
                     continue
-                slots_of = [slot_origins(program.skeleton, column) for program in part.programs]
+                slots_of = [_slot_origins(program.skeleton, column) for program in part.programs]
                 spans = origins.spans(programs, slots_of, part.which, slot_table, arrays, by_item=True)
                 yield from zip(arrays, spans, strict=True)
 
@@ -277,3 +271,43 @@ def _counted(part: _Part, bails: Bails, checked: int) -> JinjaRun:
         run.jinja2 += rows
     run.compiled = run.rows - run.jinja2
     return run
+
+
+def _slot_origins(skeleton: str, column: str) -> list[Origin]:
+    """Return the origins of the texts that a shape of conversations leaves open, in their order.
+
+    >>> [origin.path for origin in _slot_origins('[{"role": "=user", "content": [{"text": "?"}, {"text": "?"}]}]', "c")]
+    ['content[0].text', 'content[1].text']
+    """
+    origins = []
+    messages = json.loads(skeleton)
+    roles = _roles(messages)
+    for number, message in enumerate(messages):
+        role = roles[number] if number < len(roles) else None
+        origins += [Origin("field", column, number, role, path) for path in _slots(message, "")]
+    return origins
+
+
+def _slots(value: Any, path: str) -> Iterator[str]:
+    """Yield the paths of a skeleton's slots."""
+    if value == "?":
+        yield path
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _slots(item, f"{path}[{number}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _slots(item, f"{path}.{key}" if path else key)
+
+
+def _roles(messages: list[Any]) -> list[str | None]:
+    """Return the roles that a template sees."""
+    try:
+        plain = normalised([{key: _text(value) for key, value in message.items()} for message in messages])
+    except (ValueError, TypeError, AttributeError):
+        return []
+    return [role if isinstance(role := message.get("role"), str) else None for message in plain]
+
+
+def _text(value: Any) -> Any:
+    return value.removeprefix("=") if isinstance(value, str) else value

@@ -1,19 +1,30 @@
-"""Programs by the shapes of conversations, made when shapes occur."""
+"""Programs by the shapes of conversations, made when shapes occur.
+
+A chat template is compiled for a shape with the texts of the messages left open.
+"""
 
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
-
 import pyarrow as pa
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import promptpress._core as _core
+from promptpress._jinja.chat.messages import TAG, cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.chat.shape_compiler import compile_shape
+from promptpress._jinja.compiler.builder import Builder
+from promptpress._jinja.compiler.compile import Compiled, compile_names
+from promptpress._jinja.compiler.machine import Machine
+from promptpress._jinja.compiler.values import BailError, Sym, UnsupportedError, forget_inspections, inspections, is_opaque
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import core_program
 from promptpress._utils import lazy_compute as pc
 
+SLOTS = "slots"
+"""The only column of a shape's program: the texts of a conversation's slots."""
 MAX_SHAPES = 10_000
 """Shapes that are kept; Jinja2 renders conversations of further ones."""
 MAX_SKELETON_BYTES = 64 << 20
@@ -25,6 +36,118 @@ MAX_EXHAUSTED = 2
 """Shapes that may exceed the cost of compiling; after them, no more are compiled."""
 WORTHWHILE_ROWS = 16
 """Rows after which any shape is compiled: Jinja2 renders about as many in the time that compiling takes."""
+
+
+def _compiled(reference: Reference, skeleton: str, settings: ChatSettings) -> Compiled | str:
+    """Compile a template for conversations of one shape, as the core gives it; return the reason if that fails."""
+    builder = Builder((SLOTS,))
+    numbers = itertools.count()
+    before = inspections()
+    try:
+        messages = normalised(_open(json.loads(skeleton), builder, numbers), is_opaque)
+        continued = settings.continued
+        after = None if continued is None else _continued(builder, messages, continued, reference.source)
+    except Exception as error:  # each such row raises it, whatever it is
+        return str(error) if isinstance(error, BailError) else f"raises {type(error).__name__}: {error}"
+    finally:
+        forget_inspections(before)
+    return compile_names(reference, builder, {"messages": messages, **settings.names()}, None, after=after)
+
+
+def _open(skeleton: Any, builder: Builder, numbers: Iterator[int]) -> Any:
+    """Return the values of a skeleton: strings begin with "=", and "?" is the next slot."""
+    if isinstance(skeleton, str):
+        return builder.slot(next(numbers)) if skeleton == "?" else skeleton[1:]
+    if isinstance(skeleton, list):
+        return [_open(item, builder, numbers) for item in skeleton]
+    if isinstance(skeleton, dict):
+        return {key: _open(value, builder, numbers) for key, value in skeleton.items()}
+    return skeleton
+
+
+def _continued(builder: Builder, messages: list[Any], field: str, source: str) -> Callable[[Machine, Any], Any]:
+    """Put the tag after the last message; return a function that cuts the rendered text."""
+
+    def join(text: Any, tag: str) -> Any:
+        if not is_opaque(text):
+            return text + tag
+        return builder.operation("concat", text.node, builder.constant(tag))
+
+    def same(left: Any, right: Any) -> bool:
+        if is_opaque(left) and is_opaque(right):
+            if left.node == right.node:
+                return True
+            raise UnsupportedError("two texts of reasoning may be equal")
+        return not is_opaque(left) and not is_opaque(right) and bool(left == right)
+
+    final = tagged(messages, field, source, join, same)
+    return lambda machine, text: _cut(machine, text, final)
+
+
+def _cut(machine: Machine, text: Any, final: Any) -> Any:
+    """Apply `cut` to a text that may not be known yet."""
+    if not is_opaque(text) and not is_opaque(final):
+        return machine.real(cut, text, final)
+    if type(text) is not Sym or not (type(final) is Sym or type(final) is str):
+        raise UnsupportedError("the text is none that could be cut")
+    parts = _parts(machine, text)
+    _require(machine, text, final.strip() if type(final) is str else final, parts)
+    last = parts[-1]
+    if type(last) is str and TAG.strip() in last:
+        end = last.rindex(TAG.strip())
+        head = machine.concat([*parts[:-1], last[:end]])
+        return head if last.startswith(TAG, end) else machine.operate("rstrip", head, None)
+    tag = TAG.strip()
+    machine.branch(machine.condition(machine.operate("contains", text, tag)), _accept, _refuse)
+    start = machine.operate("rfind", text, tag)
+    head = machine.operate("slice", text, None, start, None)
+    found_tag = machine.operate("slice", text, start, machine.operate("add", start, len(TAG)), None)
+    has_blank = machine.condition(machine.operate("eq", found_tag, TAG))
+    return machine.branch(has_blank, lambda: head, lambda: machine.operate("rstrip", head, None))
+
+
+def _parts(machine: Machine, text: Sym) -> list[Any]:
+    """Return the parts of a concatenated text: texts, and values of the row."""
+    out: list[Any] = []
+    todo = [text.node]
+    while todo:
+        number = todo.pop()
+        name, *operands = machine.builder.nodes[number]
+        machine.spend(1)
+        if name == "concat":
+            todo += reversed(operands)
+        else:
+            out.append(machine.constant_or_sym(number))
+    # A tag may lie in two neighbouring constants.
+    joined: list[Any] = []
+    for is_text, parts in itertools.groupby(out, lambda part: type(part) is str):
+        neighbours = list(parts)
+        joined += ["".join(neighbours)] if is_text else neighbours
+    return joined
+
+
+def _require(machine: Machine, text: Sym, final: Any, parts: list[Any]) -> None:
+    """Let Jinja2 render rows whose text lacks the last message."""
+    if type(final) is Sym:
+        whole = [part.node for part in parts if type(part) is Sym]
+        if final.node in whole or any(_is_strip(machine, machine.builder.nodes[node], final.node) for node in whole):
+            return
+        final = machine.operate("strip", final, None)
+    machine.branch(machine.condition(machine.operate("contains", text, final)), _accept, _refuse)
+
+
+def _is_strip(machine: Machine, node: tuple[Any, ...], of: int) -> bool:
+    """Return true if a node is `strip()` of a text."""
+    blanks = len(node) < 3 or machine.builder.constants.get(node[2], "") is None
+    return node[:2] == ("strip", of) and blanks
+
+
+def _accept() -> None:
+    return None
+
+
+def _refuse() -> None:
+    raise BailError("the final message isn't in the text")
 
 
 class ShapeProgram(NamedTuple):
@@ -98,11 +221,9 @@ class ShapePrograms:
 
     def compile(self, skeleton: str) -> ShapeProgram:
         """Compile the template for a shape; if that fails, the result has the reason instead of a program."""
-        settings = self._settings
-        compiled, reason = compile_shape(self._reference, skeleton, settings.names(), settings.continued)
-        if compiled is None:
-            reason = reason or "it can't be compiled"
-            return ShapeProgram(None, (reason,), ((None, reason),))
+        compiled = _compiled(self._reference, skeleton, self._settings)
+        if isinstance(compiled, str):
+            return ShapeProgram(None, (compiled,), ((None, compiled),))
         self._exhausted += compiled.is_exhausted
         bails = tuple(dict.fromkeys((bail.line, bail.reason) for bail in compiled.bails))
         program = core_program(compiled)

@@ -1,10 +1,14 @@
-"""Sources of chat templates and special tokens: folders, files, configurations, and tokenizers in memory."""
+"""Sources of chat templates and special tokens: folders, files, configurations, and tokenizers in memory.
+
+A model without a template may have an encoder in its place: the Python file of its folder, or a library.
+"""
 
 from __future__ import annotations
 
 import inspect
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,13 +16,26 @@ from typing import Any, NamedTuple
 from promptpress._errors.errors import template_error
 from promptpress._errors.file_errors import ConfigError
 from promptpress._errors.suggestions import did_you_mean
-from promptpress._jinja.chat.encoders import encoder_of
 
 _STANDARD = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _CONFIG, _SPECIAL_TOKENS = "tokenizer_config.json", "special_tokens_map.json"
 _TEMPLATE, _MORE_TEMPLATES, _OLD_TEMPLATE = "chat_template.jinja", "additional_chat_templates", "chat_template.json"
 _METHOD, _MODULES = "apply_chat_template", ("transformers.tokenization_utils_base", "transformers.processing_utils")
 """The method that renders templates, and the modules of transformers that have it; others encode in their own way."""
+_FUNCTION = re.compile(
+    r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w*(?:encode|render|build|format|apply)\w*)[ \t]*\("
+    r"\s*(?:self\s*,\s*)?(?:messages|conversations?|chat)\b",
+    re.MULTILINE,
+)
+"""A function that makes something of a conversation, which is its first argument."""
+_NAME = re.compile(r"(?!test_|modeling_|_).*(?:encod|tokeniz|chat|template|render|prompt|message)", re.IGNORECASE)
+"""The names of files that may hold such a function."""
+_MAX_BYTES = 1 << 20
+"""Larger files are no encoders, and aren't read."""
+_LIBRARY_OF_TYPE = {"gpt_oss": "openai-harmony"}
+"""The library that encodes conversations, by the type of the model in `config.json`."""
+_LIBRARY_OF_FILE = {"tekken.json": "mistral-common"}
+"""The library that encodes conversations, by a file that only such models have."""
 
 
 class TokenizerTemplates(NamedTuple):
@@ -191,3 +208,32 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise template_error("unreadable_config", "source", f"{path} holds no object, but a {type(content).__name__}")
     return content
+
+
+def encoder_of(folder: Path) -> str | None:
+    """Return the encoder of a model whose tokenizer has no chat template, as an error names it; None without one.
+
+    Nothing is imported or run: files are read as texts.
+    """
+    files = [*folder.glob("*.py"), *folder.glob("encod*/*.py")]
+    names = {file.relative_to(folder).as_posix(): file for file in files if _NAME.match(file.name)}
+    # A tokenizer's class may have a method of its own, which calls the encoder that lies beside it.
+    for name in sorted(names, key=lambda name: ("encod" not in name, name)):
+        if function := _FUNCTION.search(_code(names[name])):
+            return f"{name} ({function[1]})"
+    try:
+        config = json.loads(_code(folder / "config.json") or "{}")
+    except (ValueError, RecursionError):
+        config = {}
+    library = _LIBRARY_OF_TYPE.get(str(config.get("model_type"))) if isinstance(config, dict) else None
+    for file, name in _LIBRARY_OF_FILE.items():
+        library = library or (name if (folder / file).is_file() else None)
+    return library and f"the library {library}"
+
+
+def _code(file: Path) -> str:
+    """Read a file; return an empty text if that can't be done, or if the file is large."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= _MAX_BYTES else ""
+    except OSError:
+        return ""
