@@ -4,25 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from jinja2 import nodes
+from jinja2.compiler import Frame
 from jinja2.runtime import Macro
 from jinja2.sandbox import modifies_known_mutable
 from jinja2.utils import Namespace
 
 from promptpress._jinja.compiler.equality import contains
-from promptpress._jinja.compiler.evaluator import Evaluator
+from promptpress._jinja.compiler.machine import Machine
+from promptpress._jinja.compiler.scope import Scope
 from promptpress._jinja.compiler.values import Kind, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge_text
-
-if TYPE_CHECKING:
-    from jinja2.compiler import Frame
 
 _ATTRIBUTES = frozenset(name for kind in (str, list, dict, int, float, bool, type(None)) for name in dir(kind))
 """Names that may be methods, depending on the type of the value."""
 
 _STATEFUL = frozenset({"Cycler", "Joiner", "LoopContext"})
+
+
+class Evaluator(Protocol):
+    """The part of `Expressions` that calls, filters and tests use."""
+
+    context: Any
+    environment: Any
+    machine: Machine
+    scope: Scope
+
+    def arguments(self, node: Any, frame: Frame) -> tuple[list[Any], dict[str, Any]]: ...
+    def attribute(self, value: Any, name: str) -> Any: ...
+    def compare(self, operator: str, left: Any, right: Any) -> Any: ...
+    def evaluate(self, node: nodes.Node, frame: Frame) -> Any: ...
+    def item(self, value: Any, key: Any) -> Any: ...
 
 
 def attribute(expressions: Evaluator, value: Any, name: str) -> Any:

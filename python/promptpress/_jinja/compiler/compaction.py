@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from promptpress._jinja.compiler.program import Node
+
 MAX_NESTING = 250
 """Largest nesting of expressions. The core allows a little more."""
 SMALL = 16
 """Pieces of a text that is repeated wherever it is needed, instead of being computed once and kept."""
-
-Node = tuple[Any, ...]
 
 
 def node_operands(node: Node) -> tuple[Any, ...]:

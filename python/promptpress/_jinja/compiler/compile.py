@@ -19,8 +19,8 @@ from promptpress._jinja.compiler.builder import Builder
 from promptpress._jinja.compiler.expressions import Expressions
 from promptpress._jinja.compiler.forks import Bail
 from promptpress._jinja.compiler.machine import Machine
-from promptpress._jinja.compiler.operands import Keys, Statement
-from promptpress._jinja.compiler.program import Program
+from promptpress._jinja.compiler.operands import Keys
+from promptpress._jinja.compiler.program import Program, Statement
 from promptpress._jinja.compiler.scope import Scope
 from promptpress._jinja.compiler.statements import Statements
 from promptpress._jinja.compiler.values import UNKNOWN, BailError, Kind, LoopControl, NeedsKeyError, is_opaque

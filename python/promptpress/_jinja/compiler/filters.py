@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from promptpress._jinja.compiler.calls import expanded
-from promptpress._jinja.compiler.evaluator import Evaluator
+from promptpress._jinja.compiler.calls import Evaluator, expanded
 from promptpress._jinja.compiler.texts import holds_opaque, json_text
 from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym, is_opaque
 from promptpress._jinja.sandbox.environments import plain_json

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from promptpress._jinja.compiler.builder import Builder
-from promptpress._jinja.compiler.operands import SCALARS, Keys, Operands, Statement
+from promptpress._jinja.compiler.operands import SCALARS, Keys, Operands
+from promptpress._jinja.compiler.program import Statement
 from promptpress._jinja.compiler.values import (
     MAX_WAYS,
     MISSING,

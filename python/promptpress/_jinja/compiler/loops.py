@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
 
 from jinja2 import nodes
 from jinja2.compiler import Frame, find_undeclared
 
-from promptpress._jinja.compiler.calls import expanded
-from promptpress._jinja.compiler.evaluator import Executor
+from promptpress._jinja.compiler.calls import Evaluator, expanded
 from promptpress._jinja.compiler.iterators import InOrder, LoopContext
-from promptpress._jinja.compiler.scope import Activation
+from promptpress._jinja.compiler.machine import Machine
+from promptpress._jinja.compiler.scope import Activation, Scope
 from promptpress._jinja.compiler.values import MISSING, TEXT, LoopControl, Sym, is_opaque
 
 _END = object()
+
+
+class Executor(Protocol):
+    """The part of `Statements` that loops use."""
+
+    environment: Any
+    machine: Machine
+    scope: Scope
+
+    @property
+    def expressions(self) -> Evaluator: ...
+    def body(self, body: Iterable[nodes.Node], frame: Frame, rest: Callable[[], None] | None = None) -> None: ...
+    def store(self, target: Any, value: Any, frame: Frame) -> None: ...
 
 
 class Loops:

@@ -13,6 +13,7 @@ from jinja2.utils import Cycler
 
 from promptpress._jinja.compiler.builder import Builder
 from promptpress._jinja.compiler.iterators import LoopContext, Once, generated_values
+from promptpress._jinja.compiler.program import Statement
 from promptpress._jinja.compiler.texts import holds_opaque, plain_text
 from promptpress._jinja.compiler.trail import Trail
 from promptpress._jinja.compiler.values import BailError, NeedsKeyError, Sym, UnsupportedError, inspections, is_opaque
@@ -26,7 +27,6 @@ _INT64 = 1 << 63
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 """Part of the text of an object without its own text. The address differs for each row, so programs can't write it."""
 
-Statement = tuple[Any, ...]
 Keys = Mapping[tuple[Any, ...], int]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 Node = tuple[Any, ...]
@@ -10,8 +10,6 @@ Node = tuple[Any, ...]
 
 Statement = tuple[Any, ...]
 """`("lit", text)`, `("emit", node)`, `("check", node)`, `("if", node, block, block)` or `("bail", reason)`."""
-
-Block = list[Statement]
 
 
 @dataclass(frozen=True)
@@ -30,4 +28,4 @@ class Program:
     columns: tuple[str, ...] = ()
     nodes: tuple[Node, ...] = ()
     block: tuple[Statement, ...] = ()
-    reasons: tuple[str, ...] = field(default=())
+    reasons: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from promptpress._jinja.compiler.evaluator import Evaluator
+from promptpress._jinja.compiler.calls import Evaluator
 from promptpress._jinja.compiler.values import BailError, MarkedSafe, Sym, is_opaque
 
 _COMPARISONS = {
