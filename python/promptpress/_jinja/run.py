@@ -106,6 +106,21 @@ def _array(texts: list[str], strings: str) -> list[pa.Array]:
     return made.chunks if isinstance(made, pa.ChunkedArray) else [made]
 
 
+def texts_or_errors(
+    render: Render, rows: list[int], first_row: int, failed: dict[int, _core.RenderError] | None
+) -> list[str]:
+    """Render rows; record the errors of rows in `failed`, by their numbers among all, unless it is None."""
+    try:
+        return render(rows)
+    except _core.RenderError as error:
+        if failed is None or error.code in ABOUT_THE_TABLE:
+            raise
+        if len(rows) == 1:
+            failed[first_row + rows[0]] = error
+            return [""]
+    return [text for row in rows for text in texts_or_errors(render, [row], first_row, failed)]
+
+
 class Runner:
     """Renders tables by one template.
 
@@ -123,7 +138,7 @@ class Runner:
         self._refuse = refuse
         self._programs: dict[tuple[Any, ...], TablePrograms] = {}
         self._seen: dict[int, tuple[Any, int]] = {}
-        self.noted = not hasattr(_core, "render_jinja")
+        self.noted = False
         """True once the user has been told that rows weren't compiled."""
 
     def run(
@@ -156,7 +171,9 @@ class Runner:
         def reference(rows: list[int]) -> list[str]:
             by_reference.update(rows)
             try:
-                return [""] * len(rows) if self._refuse else self._texts_of(part, rows, first_row, failed)
+                if self._refuse:
+                    return [""] * len(rows)
+                return texts_or_errors(lambda rows: self._texts(part, rows, first_row), rows, first_row, failed)
             except _core.RenderError as error:
                 errors_of_rows.append(error)
                 raise
@@ -186,9 +203,7 @@ class Runner:
 
     def programs_for(self, table: pa.Table) -> tuple[Sequence[Any], pa.Array | None]:
         """Return the programs of a table's rows and which of them each row takes, as `render_rows` expects them."""
-        if not hasattr(_core, "render_jinja"):
-            return [None], None
-        from promptpress._jinja.table_programs import TablePrograms  # noqa: PLC0415 - needs the core's programs
+        from promptpress._jinja.table_programs import TablePrograms  # noqa: PLC0415 - needs Jinja2
 
         key = _key(table)
         programs = self._programs.get(key)
@@ -229,20 +244,6 @@ class Runner:
         programs, which = self.programs_for(table)
         _, counts = render_rows(programs, which, table, self._strings, lambda rows: [""] * len(rows))
         return next((self._reason(table, programs, program, reason) for program, reason, rows in counts if rows), "")
-
-    def _texts_of(
-        self, table: pa.Table, rows: list[int], first_row: int, failed: dict[int, _core.RenderError] | None
-    ) -> list[str]:
-        """Render rows by Jinja2; record the errors of rows in `failed` unless it is None."""
-        try:
-            return self._texts(table, rows, first_row)
-        except _core.RenderError as error:
-            if failed is None or error.code in ABOUT_THE_TABLE:
-                raise
-            if len(rows) == 1:
-                failed[first_row + rows[0]] = error
-                return [""]
-        return [text for row in rows for text in self._texts_of(table, [row], first_row, failed)]
 
     def _texts(self, table: pa.Table, rows: list[int], first_row: int) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails."""

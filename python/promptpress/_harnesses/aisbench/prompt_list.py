@@ -9,7 +9,6 @@ from typing import Any
 
 from promptpress._harnesses.aisbench.exceptions import fault
 from promptpress._harnesses.single import prompt_list
-from promptpress._harnesses.single.text import copied, safe_format
 
 END_TAG = "<AIS_CONTENT_TAG>"
 TAGS = {
@@ -62,16 +61,7 @@ class PromptList(prompt_list.PromptList):
             >>> prompt.format_mm(content="<AIS_IMAGE_START>a.png<AIS_CONTENT_TAG>")[0]["prompt_mm"]
             [{'type': 'image_url', 'image_url': {'url': 'file://a.png'}}]
         """
-        out = PromptList(documented=self.documented)
-        for item in self:
-            if isinstance(item, dict):
-                turn = copied(item)
-                if "prompt_mm" in item:
-                    turn["prompt_mm"] = _parts(item["prompt_mm"], kwargs["content"])
-                out.append(turn)
-            else:
-                out.append(safe_format(item, **kwargs))
-        return out
+        return self._filled("prompt_mm", lambda entries: _parts(entries, kwargs["content"]), kwargs)  # type: ignore[return-value]
 
     def _item_str(self, prompt: Any) -> str:
         return json.dumps(prompt)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import pyarrow as pa
 import pyarrow.compute as pc
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from pyarrow import types
 from typing import Any
 
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
+from promptpress._harnesses.single.harness import loaded
 
 _PLAIN_TYPES = (
     *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary),
@@ -28,6 +28,11 @@ _READ_FUNCTIONS = {
 _REFUSED_NAMES = ("self", "input_str")  # names of the harness's own arguments: it raises where a column has them
 
 
+def is_dataset(value: Any) -> bool:
+    """Return true for a Hugging Face dataset; an object of a subclass is none."""
+    return type(value) is loaded("datasets", "Dataset")
+
+
 class Rows:
     """The rows of a Hugging Face dataset, as tables.
 
@@ -38,8 +43,7 @@ class Rows:
     __slots__ = ("_data", "_indices", "_names", "_table", "count", "schema")
 
     def __init__(self, dataset: Any) -> None:
-        datasets = sys.modules.get("datasets")
-        if datasets is None or type(dataset) is not datasets.Dataset:
+        if not is_dataset(dataset):
             raise NotCoveredError(f"a dataset of {type(dataset).__name__} isn't a Hugging Face dataset")
         check_no_shadows(dataset)
         for module, paths in _READ_FUNCTIONS.items():

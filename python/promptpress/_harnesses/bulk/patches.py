@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -68,6 +69,17 @@ class Patches:
             if vars(owner).get(name) is replacement:
                 setattr(owner, name, original)
                 originals.pop(replacement, None)
+
+
+@contextmanager
+def within(turn_on: Callable[[], bool], turn_off: Callable[[], None]) -> Iterator[None]:
+    """Have something on within a `with` block; `turn_on` returns true if it was off, as it is afterwards then."""
+    was_off = turn_on()
+    try:
+        yield
+    finally:
+        if was_off:
+            turn_off()
 
 
 class _Finder(MetaPathFinder):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from promptpress._harnesses.bulk import report
-from promptpress._harnesses.bulk.patches import Patches
+from promptpress._harnesses.bulk.patches import Patches, within
 from promptpress._harnesses.registry import VARIABLE, Harness
 
 _enabled: set[Switch] = set()
@@ -71,7 +71,7 @@ class Switch:
             ImportError: If the harness isn't installed.
         """
         self._check_installed()
-        return self._during()
+        return within(self._turn_on, self.disable)
 
     def _check_installed(self) -> None:
         package = self._harness.package
@@ -92,12 +92,3 @@ class Switch:
                 self._is_on = True
                 _enabled.add(self)
             return was_off
-
-    @contextmanager
-    def _during(self) -> Iterator[None]:
-        was_off = self._turn_on()
-        try:
-            yield
-        finally:
-            if was_off:
-                self.disable()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar, cast
 
 from promptpress._harnesses.single.harness import Faults, loaded
@@ -94,15 +94,19 @@ class PromptList(list[Any]):
             >>> PromptList(["{q}", {"role": "HUMAN", "prompt": "{q}?"}]).format(q=1)
             ['1', {'role': 'HUMAN', 'prompt': '1?'}]
         """
+        return self._filled("prompt", lambda text: safe_format(text, **kwargs), kwargs)
+
+    def _filled(self, key: str, fill: Callable[[Any], Any], fields: dict[str, Any]) -> PromptList:
+        """Fill the values of a key of turns by a function, and fields into strings."""
         out = self._new()
         for item in self:
             if isinstance(item, dict):
                 turn = copied(item)
-                if "prompt" in item:
-                    turn["prompt"] = safe_format(item["prompt"], **kwargs)
+                if key in item:
+                    turn[key] = fill(item[key])
                 out.append(turn)
             else:
-                out.append(safe_format(item, **kwargs))
+                out.append(safe_format(item, **fields))
         return out
 
     def replace(self, src: str, dst: Any) -> PromptList:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-from promptpress._harnesses.bulk.patches import Patches
+from promptpress._harnesses.bulk.patches import Patches, within
 from promptpress._harnesses.transformers.rendering import FUNCTION, MODULE, drop_in, replacement
 
 _patches = Patches(
@@ -72,7 +71,7 @@ def backend() -> AbstractContextManager[None]:
     ...     tokenizer.apply_chat_template(messages, tokenize=False)
     """
     _check_installed()
-    return _during()
+    return within(_turn_on, disable)
 
 
 def apply_chat_template(tokenizer: Any, conversation: Any, /, *arguments: Any, **named: Any) -> Any:
@@ -104,16 +103,6 @@ def apply_chat_template(tokenizer: Any, conversation: Any, /, *arguments: Any, *
         return tokenizer.apply_chat_template(conversation, *arguments, **named)
     finally:
         drop_in.is_called.reset(token)
-
-
-@contextmanager
-def _during() -> Iterator[None]:
-    was_off = _turn_on()
-    try:
-        yield
-    finally:
-        if was_off:
-            disable()
 
 
 def _turn_on() -> bool:

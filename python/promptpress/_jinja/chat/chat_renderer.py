@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import promptpress._core as _core
 from promptpress._core import RenderError
-from promptpress._errors.errors import ABOUT_THE_TABLE, render_error
+from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.conversation_rows import ConversationRows, conversation_of, conversation_rows, with_shared_texts
 from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
@@ -19,7 +19,7 @@ from promptpress._jinja.chat.shape_programs import SLOTS
 from promptpress._jinja.chat.shape_programs import ShapeProgram, ShapePrograms
 from promptpress._jinja.origins import Origin, Origins
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts
+from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts, texts_or_errors
 from promptpress._utils import lazy_compute as pc
 
 SLICE_ROWS = 65_536
@@ -114,24 +114,15 @@ class ChatRenderer:
         return _Part(rows, start, ids, programs, which, new), slots
 
     def _by_jinja2(self, part: _Part, failed: dict[int, RenderError] | None, numbers: list[int]) -> list[str]:
-        texts = []
-        for start in range(0, len(numbers), _BLOCK):
-            texts += self._texts_or_errors(part, failed, numbers[start : start + _BLOCK])
-        return texts
-
-    def _texts_or_errors(self, part: _Part, failed: dict[int, RenderError] | None, numbers: list[int]) -> list[str]:
-        """Render rows by Jinja2; record the errors of rows in `failed` unless it is None."""
-        try:
+        def render(numbers: list[int]) -> list[str]:
             if self.settings.fallback == "refuse":
                 raise _not_compiled(part, numbers[0])
             return self._texts_of_rows(part, numbers)
-        except RenderError as error:
-            if failed is None or error.code in ABOUT_THE_TABLE:
-                raise
-            if len(numbers) == 1:
-                failed[part.row(numbers[0])] = error
-                return [""]
-        return [text for number in numbers for text in self._texts_or_errors(part, failed, [number])]
+
+        texts = []
+        for start in range(0, len(numbers), _BLOCK):
+            texts += texts_or_errors(render, numbers[start : start + _BLOCK], part.row(0), failed)
+        return texts
 
     def _texts_of_rows(self, part: _Part, numbers: list[int]) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails."""

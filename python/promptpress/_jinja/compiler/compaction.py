@@ -43,7 +43,6 @@ class Compaction:
 
     def __init__(self, nodes: Sequence[Node], weights: Sequence[int], roots: Iterable[int]) -> None:
         self._nodes = nodes
-        self._weights = weights
         roots = set(roots)
         uses = self._uses(roots)
         self._is_part = {

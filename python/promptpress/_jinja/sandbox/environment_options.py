@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import jinja2
@@ -44,14 +45,6 @@ def _one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     return value
 
 
-def _undefined(name: str, value: Any) -> str:
-    return _one_of(name, value, _UNDEFINED)
-
-
-def _newline(name: str, value: Any) -> str:
-    return _one_of(name, value, _NEWLINES)
-
-
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise template_error("wrong_type", name, f"expected True or False, found {value!r}")
@@ -83,9 +76,9 @@ def _extensions(name: str, value: Any) -> tuple[str, ...]:
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "undefined": _undefined,
+    "undefined": partial(_one_of, choices=_UNDEFINED),
     **dict.fromkeys(_FLAGS, _flag),
-    "newline_sequence": _newline,
+    "newline_sequence": partial(_one_of, choices=_NEWLINES),
     "extensions": _extensions,
     **dict.fromkeys(_DELIMITERS, _delimiter),
     **dict.fromkeys(_PREFIXES, _prefix),

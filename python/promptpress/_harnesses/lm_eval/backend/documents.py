@@ -7,14 +7,13 @@ Arrow decodes many rows at a time.
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress._harnesses.bulk.dataset import Rows
+from promptpress._harnesses.bulk.dataset import Rows, is_dataset
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
 
 BLOCK = 1024
@@ -63,7 +62,7 @@ def documents_of(task: Any, options: dict[str, Any]) -> tuple[list[tuple[int, An
     with _row_numbers_as_docs(task, datasets):
         numbered = list(type(task).doc_iterator(task, **options))
     dataset = datasets[-1]
-    if not _is_dataset(dataset):
+    if not is_dataset(dataset):
         return numbered, None, f"a dataset of {type(dataset).__name__} isn't a Hugging Face dataset"
     try:
         documents = Documents(numbered, dataset)
@@ -86,7 +85,7 @@ def _row_numbers_as_docs(task: Any, datasets: list[Any]) -> Iterator[None]:
         def docs() -> Any:
             dataset = method()
             datasets.append(dataset)
-            return range(len(dataset)) if _is_dataset(dataset) else dataset
+            return range(len(dataset)) if is_dataset(dataset) else dataset
 
         return docs
 
@@ -97,8 +96,3 @@ def _row_numbers_as_docs(task: Any, datasets: list[Any]) -> Iterator[None]:
     finally:
         for name in replacements:
             del vars(task)[name]
-
-
-def _is_dataset(dataset: Any) -> bool:
-    datasets = sys.modules.get("datasets")
-    return datasets is not None and type(dataset) is datasets.Dataset
