@@ -205,10 +205,6 @@ class Building:
         pairs, self._documents, reason = documents_of(self._task, options)
         if self._documents is None:
             self._leave(reason)
-        elif pairs and (path := difference(pairs[0][1], self._documents.by_harness(0))):
-            self._leave(f"the first document is another{path}")
-            documents = self._documents
-            return [(doc_id, documents.by_harness(index)) for index, (doc_id, _) in enumerate(pairs)]
         return pairs
 
     def _doc_to_prefix(self, doc: dict[str, Any]) -> Any:

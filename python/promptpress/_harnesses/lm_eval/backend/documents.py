@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from promptpress._harnesses.bulk.dataset import Rows, is_dataset
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
+from promptpress._harnesses.lm_eval.backend.comparison import difference
 
 BLOCK = 1024
 
@@ -56,7 +57,7 @@ class Documents:
 def documents_of(task: Any, options: dict[str, Any]) -> tuple[list[tuple[int, Any]], Documents | None, str]:
     """Return the pairs of number and document of the harness's `doc_iterator`, and the documents decoded in blocks.
 
-    If they can't be decoded in blocks, return the pairs, None and the reason.
+    If they can't be decoded in blocks, or the first one differs then, return the pairs, None and the reason.
     """
     datasets: list[Any] = []
     with _row_numbers_as_docs(task, datasets):
@@ -71,6 +72,9 @@ def documents_of(task: Any, options: dict[str, Any]) -> tuple[list[tuple[int, An
         doc_ids = {row: doc_id for doc_id, row in numbered}
         rows = enumerate(itertools.islice(dataset, max(doc_ids, default=-1) + 1))
         return [(doc_ids[row], doc) for row, doc in rows if row in doc_ids], None, str(reason)
+    if numbered and (path := difference(documents.docs[0], documents.by_harness(0))):
+        pairs = [(doc_id, documents.by_harness(index)) for index, (doc_id, _) in enumerate(numbered)]
+        return pairs, None, f"the first document is another{path}"
     return documents.pairs, documents, ""
 
 

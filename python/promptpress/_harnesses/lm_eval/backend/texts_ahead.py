@@ -15,7 +15,6 @@ from typing import Any
 
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
 from promptpress._harnesses.lm_eval.backend.building import replaced_by
-from promptpress._harnesses.lm_eval.backend.comparison import difference
 from promptpress._harnesses.lm_eval.backend.coverage import SAMPLERS
 from promptpress._harnesses.lm_eval.backend.documents import BLOCK, Documents, documents_of
 from promptpress._harnesses.lm_eval.backend.record import TaskRecord
@@ -90,9 +89,6 @@ class TextsAhead:
         pairs, documents, reason = documents_of(self._task, options)
         if documents is None:
             self._record.left(reason)
-        elif pairs and (path := difference(pairs[0][1], documents.by_harness(0))):
-            self._record.left(f"the first document is another{path}")
-            return self._task.doc_iterator(**options)
         else:
             self._documents = documents
             # Documents are known by their identities, which are valid as long as they are held here.
