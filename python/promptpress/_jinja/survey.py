@@ -8,8 +8,9 @@ the template is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from jinja2 import nodes
 from typing import Any, ClassVar
+
+from jinja2 import nodes
 
 from promptpress._jinja.sandbox.bounds import LimitExceededError
 

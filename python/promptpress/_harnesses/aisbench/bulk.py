@@ -10,11 +10,11 @@ from promptpress._harnesses.aisbench.bulk_call import API_MODEL, MODEL, AISBench
 from promptpress._harnesses.aisbench.bulk_turns import INFERENCER as TURNS_INFERENCER
 from promptpress._harnesses.aisbench.bulk_turns import bulk_turns
 from promptpress._harnesses.bulk.bulk_call import BulkCall, bulk_call_of
+from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_unpatched
 from promptpress._harnesses.bulk.patches import Patches
 from promptpress._harnesses.bulk.prompts import accept_placeholders
 from promptpress._harnesses.bulk.report import fall_back
-from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.bulk.retriever import BulkRetriever, CachedRetriever
 from promptpress._harnesses.bulk.switch import Switch
 from promptpress._harnesses.registry import HARNESSES

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import pyarrow as pa
-import pyarrow.compute as pc
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from pyarrow import types
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
 
 from promptpress._harnesses.bulk import report
 from promptpress._harnesses.bulk.bulk_call import BulkCall, Classes

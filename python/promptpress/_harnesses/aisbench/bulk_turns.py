@@ -15,11 +15,10 @@ from promptpress._engine.configured_engine import silent
 from promptpress._harnesses.aisbench.bulk_call import AISBenchBulkCall, record_call
 from promptpress._harnesses.aisbench.prompt_list import get_round_index
 from promptpress._harnesses.bulk.bulk_call import check_inferencer, check_retriever, try_bulk
-from promptpress._harnesses.bulk.dataset import Rows
+from promptpress._harnesses.bulk.dataset import Rows, materialized, row_lists
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_as_constructed
 from promptpress._harnesses.bulk.objects import same
 from promptpress._harnesses.bulk.report import fall_back
-from promptpress._harnesses.bulk.dataset import materialized, row_lists
 from promptpress._harnesses.bulk.retriever import CachedRetriever
 from promptpress._harnesses.single.harness import loaded
 from promptpress._renderers.renderer import Renderer

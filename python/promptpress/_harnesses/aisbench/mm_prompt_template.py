@@ -9,7 +9,15 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from promptpress._errors.errors import render_error
-from promptpress._harnesses.aisbench.prompt_list import END_TAG, FIELDS, HOLDERS, PromptList, TAGS, copied_entry, tagged_payloads
+from promptpress._harnesses.aisbench.prompt_list import (
+    END_TAG,
+    FIELDS,
+    HOLDERS,
+    TAGS,
+    PromptList,
+    copied_entry,
+    tagged_payloads,
+)
 from promptpress._harnesses.aisbench.prompt_template import BasePromptTemplate
 from promptpress._harnesses.single.text import safe_format
 

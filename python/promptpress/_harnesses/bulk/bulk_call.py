@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from promptpress._harnesses.bulk.call_renderer import CallRenderer
+from promptpress._harnesses.bulk.dataset import row_lists
 from promptpress._harnesses.bulk.expansions import expands
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_as_constructed, check_unpatched
 from promptpress._harnesses.bulk.rendering import PromptSource
 from promptpress._harnesses.bulk.report import current_record, fall_back
-from promptpress._harnesses.bulk.dataset import row_lists
 from promptpress._harnesses.single.harness import loaded
 
 T = TypeVar("T")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
-from collections.abc import Mapping, Sequence
 from pyarrow import types
-from typing import Any
 
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
 from promptpress._harnesses.single.harness import loaded

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import atexit
 import json
+import logging
 import os
+import sys
 import tempfile
 import threading
 import time
-import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -8,8 +8,8 @@ from typing import Any
 
 from promptpress._harnesses.bulk.bulk_call import BulkCall
 from promptpress._harnesses.bulk.dataset import Rows
-from promptpress._harnesses.bulk.rendering import PromptSource
 from promptpress._harnesses.bulk.prompts import Prompt, Shots
+from promptpress._harnesses.bulk.rendering import PromptSource
 
 _MAX_CACHED_TEXTS = 1024
 _BLOCK_ROWS = 1024

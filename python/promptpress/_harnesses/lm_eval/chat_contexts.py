@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import sys
 from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import pyarrow as pa
 
 from promptpress._core import RenderError
 from promptpress._harnesses.lm_eval.columns import Column, Constant, Texts, values

@@ -9,15 +9,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._harnesses.lm_eval.chat_contexts import chat_contexts
-from promptpress._harnesses.lm_eval.chat_contexts import ChatFunction, ManyChats, chat_function
+from promptpress._harnesses.lm_eval.chat_contexts import ChatFunction, ManyChats, chat_contexts, chat_function
 from promptpress._harnesses.lm_eval.columns import Column, Constant, values
 from promptpress._harnesses.lm_eval.documents import Documents
 from promptpress._harnesses.lm_eval.plain_contexts import ContextColumns, plain_contexts
 from promptpress._harnesses.lm_eval.row_numbers import as_sequence
-from promptpress._harnesses.lm_eval.shots import drawn_shots, shot_turns
+from promptpress._harnesses.lm_eval.shots import (
+    conversation,
+    drawn_shots,
+    join,
+    plain_text,
+    question_and_answer,
+    shot_turns,
+)
 from promptpress._harnesses.lm_eval.task import Task
-from promptpress._harnesses.lm_eval.shots import conversation, join, plain_text, question_and_answer
 
 
 @dataclass(frozen=True)

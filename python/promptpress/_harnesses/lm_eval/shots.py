@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
+
+import pyarrow as pa
 
 from promptpress._core import RenderError
 from promptpress._harnesses.lm_eval.columns import Column, Constant, Numbers, Texts, values

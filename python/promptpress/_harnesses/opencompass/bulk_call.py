@@ -9,11 +9,11 @@ from typing import Any
 
 from promptpress._harnesses.bulk.bulk_call import BulkCall, Classes, bulk_call_of, check_inferencer
 from promptpress._harnesses.bulk.call_renderer import CallRenderer
+from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.bulk.expansions import ExpandingCallRenderer
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
 from promptpress._harnesses.bulk.prompts import Prompts
 from promptpress._harnesses.bulk.report import fall_back
-from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.bulk.retriever import BulkRetriever, CachedRetriever
 from promptpress._harnesses.opencompass.recorded_calls import recorded
 from promptpress._harnesses.single.harness import loaded

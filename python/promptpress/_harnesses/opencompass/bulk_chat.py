@@ -14,12 +14,11 @@ from promptpress._arrow.to_pylist import to_pylist
 from promptpress._arrow.types import is_text
 from promptpress._engine.configured_engine import silent
 from promptpress._harnesses.bulk.bulk_call import check_inferencer, try_bulk
-from promptpress._harnesses.bulk.dataset import Rows
+from promptpress._harnesses.bulk.dataset import Rows, materialized
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
 from promptpress._harnesses.bulk.objects import same
 from promptpress._harnesses.bulk.prompts import Prompts
 from promptpress._harnesses.bulk.report import fall_back
-from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.opencompass.bulk_call import OpenCompassBulkCall
 from promptpress._harnesses.opencompass.chat_parsers import promptlist_to_openai
 from promptpress._harnesses.single.harness import loaded

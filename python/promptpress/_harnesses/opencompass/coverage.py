@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
 from promptpress._harnesses.bulk.report import fall_back, silent_record
-from promptpress._harnesses.bulk.dataset import materialized
 from promptpress._harnesses.bulk.retriever import BulkRetriever, CachedRetriever
 from promptpress._harnesses.opencompass.bulk import backend
 from promptpress._harnesses.opencompass.bulk_call import (

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import re
-import pyarrow as pa
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 import promptpress._core as _core
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
-from promptpress._jinja.chat.conversation_rows import ConversationRows, conversation_of, conversation_rows, with_shared_texts
+from promptpress._jinja.chat.conversation_rows import (
+    ConversationRows,
+    conversation_of,
+    conversation_rows,
+    with_shared_texts,
+)
 from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.chat.shape_programs import SLOTS
-from promptpress._jinja.chat.shape_programs import ShapeProgram, ShapePrograms
+from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms
 from promptpress._jinja.origins import Origin, Origins
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts, texts_or_errors

@@ -5,12 +5,13 @@ A chat template is compiled for a shape with the texts of the messages left open
 
 from __future__ import annotations
 
-import threading
-import pyarrow as pa
 import itertools
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._jinja.chat.messages import TAG, cut, normalised, tagged
@@ -18,7 +19,14 @@ from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.compiler.builder import Builder
 from promptpress._jinja.compiler.compile import Compiled, compile_names
 from promptpress._jinja.compiler.machine import Machine
-from promptpress._jinja.compiler.values import BailError, Sym, UnsupportedError, forget_inspections, inspections, is_opaque
+from promptpress._jinja.compiler.values import (
+    BailError,
+    Sym,
+    UnsupportedError,
+    forget_inspections,
+    inspections,
+    is_opaque,
+)
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import core_program
 from promptpress._utils import lazy_compute as pc

@@ -16,7 +16,14 @@ from promptpress._harnesses.lm_eval.backend.contexts import ContextBuilder, Part
 from promptpress._harnesses.lm_eval.backend.coverage import TASK, check_task
 from promptpress._harnesses.lm_eval.backend.documents import BLOCK, Documents, documents_of
 from promptpress._harnesses.lm_eval.backend.record import TaskRecord, record_task
-from promptpress._harnesses.lm_eval.backend.templates import MODULE, TextCache, TextRequest, is_default_environment, text_cache, text_requests
+from promptpress._harnesses.lm_eval.backend.templates import (
+    MODULE,
+    TextCache,
+    TextRequest,
+    is_default_environment,
+    text_cache,
+    text_requests,
+)
 from promptpress._harnesses.lm_eval.backend.texts import TextPrerenderer
 
 _CONTEXT_OPTIONS = {

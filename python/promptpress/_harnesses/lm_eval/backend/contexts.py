@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-import pyarrow as pa
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
+
+import pyarrow as pa
 
 from promptpress._harnesses.lm_eval.backend.comparison import difference
 from promptpress._harnesses.lm_eval.backend.coverage import TASK
