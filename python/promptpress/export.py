@@ -16,9 +16,8 @@ from promptpress._export.chat_tables import datasets, ray_rows
 from promptpress._export.conversations import messages_json, sharegpt
 from promptpress._export.join_results import join
 from promptpress._export.line_files import Written
-from promptpress._export.preference import preference
-from promptpress._export.prompt_completion import prompt_completion
 from promptpress._export.token_tables import axolotl_tokens, ray_tokens, sglang_tokens, trl_tokens, vllm_tokens
+from promptpress._export.trl_files import preference, prompt_completion
 from promptpress._utils.public_names import name_publicly as _name_publicly
 
 __all__ = [

@@ -11,7 +11,7 @@ from pyarrow import types
 
 import promptpress._core as _core
 from promptpress._arrow.types import is_text
-from promptpress._audit.row_numbers import sorted_unique
+from promptpress._audit.finding import sorted_unique
 from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
 from promptpress._audit.texts import Texts, request_texts, texts_in_json, texts_within
 from promptpress._core import RenderedRows, RenderError
@@ -20,18 +20,9 @@ from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.shared_property import shared_property
 
-__all__ = ["Batch", "Columns", "ConfiguredBatch", "Requests", "TemplateBatch"]
-
 
 class Requests:
-    """Requests of some samples.
-
-    Args:
-        prompts: The requests.
-        samples: The number of each request's sample among all samples.
-        is_json: True if requests are messages written as JSON.
-
-    """
+    """Requests of some samples, with the number of each one's sample; they may be messages written as JSON."""
 
     def __init__(self, prompts: pa.Array, samples: pa.Array, *, is_json: bool = False) -> None:
         self.prompts = prompts
@@ -157,14 +148,7 @@ class RequestContent(NamedTuple):
 
 
 class Batch(Columns):
-    """Some samples with their requests.
-
-    Args:
-        subject: The audited renderer.
-        samples: The samples.
-        first: The number of the first sample.
-
-    """
+    """Some samples with their requests. `first` is the number of the first sample."""
 
     def __init__(self, subject: Subject, samples: pa.RecordBatch, first: int) -> None:
         super().__init__(samples)
@@ -283,7 +267,6 @@ class ConfiguredBatch(Batch):
 
     @shared_property
     def requests(self) -> Sequence[ConfiguredRequests]:
-        """The requests of the samples, in parts; they are rendered when they are first read."""
         core, state = self.subject.core, self._rendered
         core.skip(state, self.first - state.rows)
         filled, *_ = state.filled
@@ -305,7 +288,6 @@ class ConfiguredBatch(Batch):
 
     @shared_property
     def content(self) -> RequestContent:
-        """The content of these samples' requests."""
         copies = not self.may_fill_values
         columns, examples, literals, plans = _core.shown_columns(
             self.subject.core, self.core_table, self.subject.labels, self.position, copies, self.python_text
@@ -316,16 +298,11 @@ class ConfiguredBatch(Batch):
 
     @shared_property
     def spans(self) -> list[pa.Array]:
-        """The detailed spans of the requests of each part."""
         core, labels = self.subject.core, self.subject.labels
         parts = core.render(self.core_table, labels, self.position, False, self.python_text, True)
         return [part.spans for part in parts]
 
     def explained(self, row: int) -> list[dict[str, Any]]:
-        """Return the spans of a sample's first request before a chat template, as `Renderer.explain` does.
-
-        `row` is the sample's number among all. A row that can't be explained has no spans.
-        """
         core, labels = self.subject.core, self.subject.labels
         try:
             spans = core.explain(self.core_table, row - self.first, labels, None, None, self.python_text, self.first)
@@ -335,15 +312,7 @@ class ConfiguredBatch(Batch):
 
 
 class TemplateBatch(Batch):
-    """Some rows with the texts of a template.
-
-    Args:
-        subject: The audited template.
-        samples: The rows.
-        first: The number of the first row.
-        run: Renders the texts, with their detailed spans where a check reads columns.
-
-    """
+    """Some rows with the texts of a template; `run` gives their detailed spans where a check reads columns."""
 
     def __init__(self, subject: TemplateSubject, samples: pa.RecordBatch, first: int, run: Run) -> None:
         super().__init__(subject, samples, first)
@@ -357,7 +326,6 @@ class TemplateBatch(Batch):
 
     @shared_property
     def requests(self) -> Sequence[Requests]:
-        """The requests of the samples, in parts; they are rendered when they are first read."""
         prompts = self._part.prompts
         return [Requests(prompts, _core.repeated_rows(self.first, len(prompts), 1))]
 
@@ -368,7 +336,6 @@ class TemplateBatch(Batch):
 
     @property
     def spans(self) -> list[pa.Array]:
-        """The detailed spans of the texts."""
         return [self._part.spans]
 
     @shared_property

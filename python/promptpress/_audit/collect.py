@@ -12,19 +12,18 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
-from promptpress._audit.bad_rows import BadRows, LeftOut
 from promptpress._audit.batch import Batch, ConfiguredBatch, TemplateBatch
 from promptpress._audit.checks import CHECKS
 from promptpress._audit.checks.check import Check
-from promptpress._audit.checks.token_borders import TokenBorders
-from promptpress._audit.checks.trained_tokens import TrainedTokens
+from promptpress._audit.checks.tokens import TokenBorders, TrainedTokens
 from promptpress._audit.codes import ALL_CODES, LIMITS, known_codes, with_superseding
-from promptpress._audit.finding import table_of
-from promptpress._audit.html import findings_html
+from promptpress._audit.finding import Finding, Rows, finding_of, table_of
+from promptpress._audit.report import findings_html
 from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
 from promptpress._audit.token_batches import token_batches
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.errors import render_error
@@ -35,8 +34,6 @@ from promptpress._prompts.notebooks import show_table
 from promptpress._statistics.collect import sliced
 from promptpress._utils.threads import Threads
 from promptpress.typing import Mask
-
-__all__ = ["audit"]
 
 _MAX_THREADS = 4
 """More threads would have nothing to do, because the core has threads too."""
@@ -68,10 +65,9 @@ def audit(
     _check_mask(mask, has_tokenizer=counter is not None)
     token_counter = None if codes.isdisjoint([*TrainedTokens.codes, *TokenBorders.codes]) else counter
     if errors not in ("raise", "skip"):
-        message = f"errors: {errors!r} is not one of 'raise', 'skip'"
-        raise ValueError(message)
+        raise ValueError(f"errors: {errors!r} is not one of 'raise', 'skip'")
     engine.check_table()
-    left_out = LeftOut() if errors == "skip" else None
+    left_out = _LeftOut() if errors == "skip" else None
     subject: Subject
     batches: Iterator[Batch]
     if isinstance(engine, ConfiguredEngine):
@@ -93,7 +89,9 @@ def audit(
         subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, None, mask)
         checks = [kind(subject) for kind in kinds if issubclass(kind, Check) and kind.applies_to(subject)]
         options = RenderOptions(spans="detailed" if any(check.reads_columns for check in checks) else False)
-        batches = _template_batches(subject, _good_batches(engine, None, reader, left_out), options)
+        run = engine.begin(options, None)
+        good = _good_batches(engine, None, reader, left_out)
+        batches = (TemplateBatch(subject, samples, first, run) for first, samples in good)
     if any(check.reads_requests for check in checks):
         batches = _with_requests(batches)
     subject.row_number = row_number
@@ -120,19 +118,50 @@ def audit(
     return table
 
 
+class _LeftOut:
+    """The rows that can't be rendered, and so are left out of all other checks."""
+
+    def __init__(self) -> None:
+        self._rows = Rows()
+        self._message = ""
+
+    def add(self, row: int, message: str) -> None:
+        if not self._rows:
+            self._message = message.partition(": ")[2]
+        self._rows.add([row])
+
+    def findings(self) -> Iterator[Finding]:
+        if self._rows:
+            message = f"the row can't be rendered, and is left out of all other checks: {self._message}"
+            yield finding_of("unrenderable_row", message, self._rows)
+
+
+def _bad_rows(run: Any, batch: pa.RecordBatch, first: int) -> Iterator[tuple[int, str]]:
+    """Yield the rows of the next batch that can't be rendered, by their numbers in it, with their errors."""
+    last = None
+    for part in run.parts(pa.Table.from_batches([batch]), first):
+        if part.errors is None or part.errors.null_count == len(part.errors):
+            continue
+        rows = sample_numbers(part, run.times).filter(part.errors.is_valid()).to_pylist()
+        for row, message in zip(rows, part.errors.drop_null().to_pylist(), strict=True):
+            if row != last:
+                yield row - first, message
+            last = row
+
+
 def _good_batches(
-    engine: TableEngine, labels: list[Any] | None, reader: Iterable[pa.RecordBatch], left_out: LeftOut | None
+    engine: TableEngine, labels: list[Any] | None, reader: Iterable[pa.RecordBatch], left_out: _LeftOut | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches with the numbers of their first rows; on request without rows that can't be rendered.
 
     Batches are cut where such rows are left out, so that rows keep their numbers.
     """
     first = 0
-    rows = None if left_out is None else BadRows(copy.copy(engine), labels)
+    run = None if left_out is None else copy.copy(engine).begin(RenderOptions(errors="column"), labels)
     for batch in sliced(reader):
         start = 0
-        if rows is not None and left_out is not None:
-            for bad, message in rows.of(batch, first):
+        if left_out is not None:
+            for bad, message in _bad_rows(run, batch, first):
                 left_out.add(first + bad, message)
                 if bad > start:
                     yield first + start, batch.slice(start, bad - start)
@@ -140,14 +169,6 @@ def _good_batches(
         if start < batch.num_rows:
             yield first + start, batch.slice(start)
         first += batch.num_rows
-
-
-def _template_batches(
-    subject: TemplateSubject, batches: Iterable[tuple[int, pa.RecordBatch]], options: RenderOptions
-) -> Iterator[Batch]:
-    run = subject.engine.begin(options, None)
-    for first, samples in batches:
-        yield TemplateBatch(subject, samples, first, run)
 
 
 def _check_column(name: str | None, schema: pa.Schema) -> None:
@@ -185,11 +206,9 @@ def _check_mask(mask: Mask | None, *, has_tokenizer: bool) -> None:
     if mask is None:
         return
     if mask not in get_args(Mask):
-        message = f"mask: {mask!r} is not one of {', '.join(map(repr, get_args(Mask)))}"
-        raise ValueError(message)
+        raise ValueError(f"mask: {mask!r} is not one of {', '.join(map(repr, get_args(Mask)))}")
     if not has_tokenizer:
-        message = "mask: what is trained are tokens; give tokenizer="
-        raise ValueError(message)
+        raise ValueError("mask: what is trained are tokens; give tokenizer=")
 
 
 def _validate_limits(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -> dict[str, int]:
@@ -197,17 +216,13 @@ def _validate_limits(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -
     for name, limit in (limits or {}).items():
         if name not in LIMITS:
             hint = did_you_mean(name, LIMITS) or f"; there are {' and '.join(map(repr, LIMITS))}"
-            message = f"limits: there is no limit of {name!r}{hint}"
-            raise ValueError(message)
+            raise ValueError(f"limits: there is no limit of {name!r}{hint}")
         try:
             out[name] = operator.index(limit)
         except TypeError:
-            message = f"limits: {name!r} is a whole number, found a {type(limit).__name__}"
-            raise TypeError(message) from None
+            raise TypeError(f"limits: {name!r} is a whole number, found a {type(limit).__name__}") from None
         if out[name] < 0:
-            message = f"limits: {name!r} is a number from 0 on, found {limit}"
-            raise ValueError(message)
+            raise ValueError(f"limits: {name!r} is a number from 0 on, found {limit}")
     if not has_tokenizer and any(LIMITS[name].needs_tokenizer for name in out):
-        message = "limits: tokens are counted by a tokenizer; give tokenizer="
-        raise ValueError(message)
+        raise ValueError("limits: tokens are counted by a tokenizer; give tokenizer=")
     return out

@@ -1,4 +1,4 @@
-"""One finding, the rows that it is about, and the table of all findings."""
+"""One finding, the rows that it is about, and the table of all findings; arrays of row numbers (int64)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
 
+from promptpress._arrow.take import take_rows
 from promptpress._audit.codes import CODES, SEVERITIES, Severity
-
-__all__ = ["MAX_FIRST_ROWS", "SCHEMA", "Finding", "Rows", "finding_of", "table_of"]
+from promptpress._utils import lazy_compute as pc
 
 MAX_FIRST_ROWS = 10
 """The number of rows that a finding lists."""
@@ -39,14 +39,7 @@ class Rows:
     end: int | None = None
 
     def add(self, rows: pa.Array | Iterable[int], start: int | None = None, end: int | None = None) -> None:
-        """Add ascending row numbers, each once, after those that were added before.
-
-        Args:
-            rows: The row numbers.
-            start: The first byte in the first of these rows.
-            end: The byte after the last one.
-
-        """
+        """Add further row numbers, ascending; `start` and `end` are the bytes in the first that it is about."""
         numbers = rows if isinstance(rows, pa.Array) else pa.array(list(rows), pa.int64())
         if not len(numbers):
             return
@@ -75,14 +68,7 @@ class Finding:
 
 
 def finding_of(code: str, message: str, rows: Rows | None = None, column: str | None = None) -> Finding:
-    """Make a finding with the severity and the remedy of its code.
-
-    Args:
-        code: One of `CODES`.
-        message: A description without the rows.
-        rows: The rows with this finding.
-        column: The samples' column with this finding; None if bytes count within the request.
-    """
+    """Make a finding of a code about rows; bytes of rows without a `column` are bytes of the request."""
     severity, remedy = CODES[code].severity, CODES[code].remedy
     if rows is None:
         return Finding(code, severity, message, remedy, column=column)
@@ -93,3 +79,38 @@ def table_of(findings: Iterable[Finding]) -> pa.Table:
     """Make the table of findings that users see, the most serious first."""
     ordered = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
     return pa.Table.from_pylist([asdict(finding) for finding in ordered], schema=SCHEMA)
+
+
+def sorted_unique(rows: pa.Array) -> pa.Array:
+    """Return row numbers in ascending order, each once."""
+    unique = pc.unique(rows.cast(pa.int64()))
+    return unique.take(pc.sort_indices(unique))
+
+
+def without(rows: pa.Array, excluded: pa.Array) -> pa.Array:
+    """Return the row numbers that aren't among others."""
+    return rows.filter(pc.invert(pc.is_in(rows, value_set=excluded)))
+
+
+def concatenated(arrays: Iterable[pa.Array]) -> pa.Array:
+    """Concatenate arrays of row numbers, of which there may be none."""
+    return pa.concat_arrays([pa.array([], pa.int64()), *arrays])
+
+
+def take_column(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
+    """Take rows of a column, also of types that pyarrow can't take from, such as views.
+
+    >>> take_column(pa.array(["a", "b"], pa.string_view()), pa.array([1])).to_pylist()
+    ['b']
+
+    """
+    try:
+        out = column.take(rows)
+    except pa.ArrowNotImplementedError:
+        return pa.chunked_array(take_rows(column, rows.cast(pa.int64())), column.type)
+    return pa.chunked_array([out]) if isinstance(out, pa.Array) else out
+
+
+def take_table(table: pa.Table, rows: pa.Array) -> pa.Table:
+    """Take rows of a table with columns of any type."""
+    return pa.Table.from_arrays([take_column(column, rows) for column in table.columns], schema=table.schema)

@@ -20,15 +20,13 @@ from promptpress._io.tokenizer import LoadedTokenizer
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress.typing import Mask
 
-__all__ = ["ConfiguredSubject", "Subject", "TemplateSubject", "strings_within"]
-
 _CONTENT = ("question", "answer", "content")
 """Columns that templates of conversations and of media read without a placeholder."""
 
 
 @dataclass
 class Subject:
-    """The subject of an audit: any renderer. Its properties are those of a template, which has no configuration.
+    """The subject of an audit: any renderer. The defaults are those of a template, which has no configuration.
 
     Args:
         schema: The samples' schema.
@@ -40,7 +38,6 @@ class Subject:
         mask: What is trained; None: masks aren't checked.
         tokens: Encodes the requests; None without a tokenizer, or where requests are no texts.
         codes: The codes of the findings that are looked for.
-
     """
 
     schema: pa.Schema
@@ -53,50 +50,31 @@ class Subject:
     tokens: TokenBatches | None = None
     codes: frozenset[str] = frozenset()
 
-    @property
-    def is_json(self) -> bool:
-        """True if requests are messages written as JSON."""
-        return False
-
-    @property
-    def is_harness(self) -> bool:
-        """True if placeholders in values are filled in too, as harnesses do."""
-        return False
-
-    @property
-    def is_gen(self) -> bool:
-        """True if each sample has one prompt for a model to answer."""
-        return True
-
-    @property
-    def is_conversation(self) -> bool:
-        """True if the samples' columns hold conversations, of which requests show some turns."""
-        return False
-
-    @property
-    def has_turns(self) -> bool:
-        """True if a sample has a request for each turn."""
-        return False
-
-    @property
-    def has_examples(self) -> bool:
-        """True if there are examples, and something chooses from them."""
-        return False
-
-    @property
-    def examples(self) -> pa.Table | None:
-        """The rows that examples are made of."""
-        return None
+    is_json: bool = field(default=False, init=False)
+    """True if requests are messages written as JSON."""
+    is_harness: bool = field(default=False, init=False)
+    """True if placeholders in values are filled in too, as harnesses do."""
+    is_gen: bool = field(default=True, init=False)
+    """True if each sample has one prompt for a model to answer."""
+    is_conversation: bool = field(default=False, init=False)
+    """True if the samples' columns hold conversations, of which requests show some turns."""
+    has_turns: bool = field(default=False, init=False)
+    """True if a sample has a request for each turn."""
+    has_examples: bool = field(default=False, init=False)
+    """True if there are examples, and something chooses from them."""
+    examples: pa.Table | None = field(default=None, init=False)
+    """The rows that examples are made of."""
+    family: str = field(default="", init=False)
+    """The class name of the prompt template, without its module; empty if none is given."""
+    chat_settings: ChatSettings | None = field(default=None, init=False)
+    """The settings of the chat template; None if there is none."""
+    control_texts: list[str] = field(default_factory=list, init=False)
+    """The texts of the configuration or template that may have control tokens of the model."""
 
     @property
     def example_columns(self) -> Mapping[str, pa.Array]:
         """The examples' columns that requests show, each with a mask of the examples whose value they show."""
         return {}
-
-    @property
-    def family(self) -> str:
-        """The class name of the prompt template, without its module; empty if none is given."""
-        return ""
 
     @property
     def requests_per_sample(self) -> int:
@@ -107,16 +85,6 @@ class Subject:
     def template_columns(self) -> list[str]:
         """The samples' columns that templates show, whatever the values are."""
         raise NotImplementedError
-
-    @property
-    def control_texts(self) -> Iterator[str]:
-        """The texts of the configuration or template that may have control tokens of the model."""
-        raise NotImplementedError
-
-    @property
-    def chat_settings(self) -> ChatSettings | None:
-        """The settings of the chat template; None if there is none."""
-        return None
 
 
 @dataclass
@@ -130,26 +98,16 @@ class TemplateSubject(Subject):
 
     engine: TemplateEngine = field(kw_only=True)
 
+    def __post_init__(self) -> None:
+        self.control_texts = [self.engine.source]
+        self.chat_settings = self.engine.chat_settings
+        self.is_conversation = self.chat_settings is not None  # a chat template may show some messages only
+
     @property
     def template_columns(self) -> list[str]:
         """The samples' columns that the template reads."""
         names = self.engine.required_columns
         return [name for name in self.schema.names if name in names]
-
-    @property
-    def control_texts(self) -> Iterator[str]:
-        """The source of the template."""
-        yield self.engine.source
-
-    @property
-    def chat_settings(self) -> ChatSettings | None:
-        """The settings of the chat template; None for a Jinja template."""
-        return self.engine.chat_settings
-
-    @property
-    def is_conversation(self) -> bool:
-        """True for a chat template, which may show some messages only."""
-        return self.chat_settings is not None
 
 
 @dataclass
@@ -163,39 +121,30 @@ class ConfiguredSubject(Subject):
 
     engine: ConfiguredEngine = field(kw_only=True)
 
-    @cached_property
-    def settings(self) -> dict[str, Any]:
+    def __post_init__(self) -> None:
+        settings, core = self.engine.settings, self.engine.core
+        self.settings = settings
         """The renderer's arguments, as plain data."""
-        return self.engine.settings
+        name = (settings["reader"] or {}).get("output_column")
+        self.output_column = name if isinstance(name, str) and name in self.schema.names else None
+        self.family = _class_name(settings["prompt_template"])
+        self.is_json = self.engine.configuration.writes_json
+        self.is_harness = settings["substitution"] == "harness"
+        self.is_gen = self.labels is None and core.label_column is None and settings["mode"] != "ppl"
+        self.has_turns = core.has_turns
+        self._reads_chats = "Chat" in _class_name(settings["inferencer"])
+        self.is_conversation = core.has_turns or self.family == "MultiTurnPromptTemplate" or self._reads_chats
+        self.examples = self.engine.configuration.examples
+        retriever = _class_name(settings["retriever"])
+        chooses = core.index_column is not None or retriever not in {"", "ZeroRetriever"}
+        self.has_examples = chooses and self.examples is not None
+        self.control_texts = list(strings_within(settings["meta_template"]))
+        self.chat_settings = None if self.engine.chat is None else self.engine.chat.chat_settings
 
     @property
     def core(self) -> CompiledRenderer:
         """The compiled configuration."""
         return self.engine.core
-
-    @property
-    def is_json(self) -> bool:
-        """True if requests are messages written as JSON."""
-        return self.engine.configuration.writes_json
-
-    @property
-    def is_harness(self) -> bool:
-        """True if placeholders in values are filled in too, as harnesses do."""
-        return bool(self.settings["substitution"] == "harness")
-
-    @property
-    def is_gen(self) -> bool:
-        """True if each sample has one prompt for a model to answer."""
-        return self.labels is None and self.core.label_column is None and self.settings["mode"] != "ppl"
-
-    @cached_property
-    def family(self) -> str:
-        """The class name of the prompt template, without its module; empty if none is given."""
-        return _class_name(self.settings["prompt_template"])
-
-    def __post_init__(self) -> None:
-        name = (self.settings["reader"] or {}).get("output_column")
-        self.output_column = name if isinstance(name, str) and name in self.schema.names else None
 
     @cached_property
     def input_columns(self) -> list[str]:
@@ -208,14 +157,8 @@ class ConfiguredSubject(Subject):
         """The same configuration, but placeholders in values aren't filled in."""
         return self.engine.configuration.changed(substitution="single_pass")
 
-    @property
-    def is_conversation(self) -> bool:
-        """True if the samples' columns hold conversations, of which requests show some turns."""
-        return self.core.has_turns or self.family == "MultiTurnPromptTemplate" or self._reads_chats
-
     @cached_property
     def template_columns(self) -> list[str]:
-        """The samples' columns that templates show, whatever the values are."""
         # If only the templates' placeholders are filled in, no value of an example brings in a column.
         core = self.single_pass.core if self.is_harness else self.core
         names = set(_core.template_columns(core, core_schema(self.schema), self.labels, _no_texts))
@@ -227,43 +170,11 @@ class ConfiguredSubject(Subject):
 
     @cached_property
     def example_columns(self) -> dict[str, pa.Array]:
-        """The examples' columns that requests show, each with a mask of the examples whose value they show."""
         examples = self.examples
         if not self.has_examples or examples is None or not len(examples):
             return {}
         masks = dict(_core.example_columns(self.core, core_schema(self.schema), self.labels, _no_texts))
         return {name: masks[name] for name in examples.column_names if name in masks}
-
-    @property
-    def examples(self) -> pa.Table | None:
-        """The rows that examples are made of."""
-        return self.engine.configuration.examples
-
-    @property
-    def has_turns(self) -> bool:
-        """True if a sample has a request for each turn."""
-        return self.core.has_turns
-
-    @property
-    def control_texts(self) -> Iterator[str]:
-        """The texts of the meta template."""
-        return strings_within(self.settings["meta_template"])
-
-    @property
-    def chat_settings(self) -> ChatSettings | None:
-        """The settings of the chat template after the messages; None if there is none."""
-        return None if self.engine.chat is None else self.engine.chat.chat_settings
-
-    @property
-    def _reads_chats(self) -> bool:
-        return "Chat" in _class_name(self.settings["inferencer"])
-
-    @cached_property
-    def has_examples(self) -> bool:
-        """True if there are examples, and something chooses from them."""
-        retriever = _class_name(self.settings["retriever"])
-        chooses = self.core.index_column is not None or retriever not in {"", "ZeroRetriever"}
-        return chooses and self.examples is not None
 
 
 def _no_texts(*_: Any) -> Any:

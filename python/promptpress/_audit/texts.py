@@ -17,8 +17,6 @@ from promptpress._io.tokenizer import text_parts
 from promptpress._prompts.request_texts import message_texts
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Texts", "request_texts", "texts_in_json", "texts_within"]
-
 
 class Texts(NamedTuple):
     """Some texts, with the row of each."""

@@ -20,8 +20,6 @@ from promptpress._tokens.token_engine import TokenEngine
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import Mask
 
-__all__ = ["RequestTokens", "TokenBatches", "token_batches"]
-
 _DATA = pa.array(["field", "filled_field", "computed"])
 """The sources of what data bring; all others are the configuration's."""
 

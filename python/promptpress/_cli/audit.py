@@ -18,18 +18,14 @@ from promptpress._audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress._audit.collect import audit as audit_table
 from promptpress._audit.report import report_lines, summary
 from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import report_no_rows, say
+from promptpress._cli.shell.errors import ExitCode, report_no_rows, say
 from promptpress._cli.shell.option_words import in_options
 from promptpress._cli.shell.options import option_name
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.shell.terminal import ColorChoice, Terminal
-from promptpress._cli.shell.threads import set_threads
-from promptpress._cli.sources.configured_renderer import renderer_and_selection
+from promptpress._cli.sources.configured_renderer import open_samples, renderer_and_selection, token_counter
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
 from promptpress._cli.sources.jinja_sources import template_of
-from promptpress._cli.sources.open_samples import open_samples
-from promptpress._cli.sources.token_counter import token_counter
 from promptpress._config.files.config_file import Config, read_config
 from promptpress._config.files.selection import Selection
 from promptpress._errors.file_errors import ConfigError, UsageError
@@ -50,7 +46,6 @@ _REMEDY = "--errors skip makes a finding of such rows, and leaves them out of al
 
 def audit(arguments: Namespace) -> ExitCode:
     """Audit the prompts and report the findings; the exit code depends on `--fail-on`."""
-    set_threads(arguments.threads)
     limits = {name: limit for name in LIMITS if (limit := getattr(arguments, f"max_{name}")) is not None}
     for name in limits:
         if LIMITS[name].needs_tokenizer and arguments.tokenizer is None:
@@ -78,12 +73,7 @@ def audit(arguments: Namespace) -> ExitCode:
     with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
         reader, column = samples.reader(count), None if template is None else arguments.output_column
         number = int if samples.chosen is None else samples.chosen.number
-        options = {
-            "only": only,
-            "mask": arguments.mask,
-            "errors": arguments.errors or "raise",
-            "output_column": column,
-        }
+        options = {"only": only, "mask": arguments.mask, "errors": arguments.errors or "raise", "output_column": column}
         findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
     samples.close()
     findings = _in_options(findings)

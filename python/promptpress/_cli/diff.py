@@ -6,11 +6,9 @@ import json
 import sys
 from argparse import Namespace
 
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import report_no_rows
+from promptpress._cli.shell.errors import ExitCode, report_no_rows
 from promptpress._cli.shell.options import option_name
 from promptpress._cli.shell.terminal import Terminal
-from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.jinja_options import has_jinja_source
 from promptpress._cli.sources.prompt_sources import chosen_rows, is_rendered, prompt_source
 from promptpress._cli.sources.second_side import prompt_options, second_side
@@ -38,7 +36,6 @@ def diff(arguments: Namespace) -> ExitCode:
         if _holds_prompts(side) and not all(map(_holds_prompts, sides)):
             # This side is a file of prompts, so the options are for the other side.
             vars(side).update(dict.fromkeys(names), data=None)
-    set_threads(arguments.threads)
     # Both sides share the rows, because standard input can be read only once.
     rows = chosen_rows(arguments, *(side for side in sides if side.data)) if arguments.data else None
     a, b = (prompt_source(side, rows) for side in sides)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,21 +14,17 @@ from promptpress._arrow.prompt_column import PROMPT_COLUMN
 from promptpress._cli.render.prompt_stream import has_only_prompts, rendered, rendered_as_lines
 from promptpress._cli.render.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
 from promptpress._cli.shell.done import Done
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import report_no_rows, say
+from promptpress._cli.shell.errors import ExitCode, report_no_rows, say
 from promptpress._cli.shell.misplaced import alternative
 from promptpress._cli.shell.options import first_given, option_name
 from promptpress._cli.shell.progress import Progress
-from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.shell.token_options import token_settings
-from promptpress._cli.sources.configured_renderer import make_renderer
-from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
+from promptpress._cli.sources.configured_renderer import make_renderer, open_samples, token_counter
+from promptpress._cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate, RunCounts
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import held_warnings, report_notes
-from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template
-from promptpress._cli.sources.token_counter import token_counter
 from promptpress._core import LineLayout
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.options import RenderOptions
@@ -36,24 +32,18 @@ from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.errors import render_error
 from promptpress._errors.file_errors import ConfigError, OutputError, UsageError, reason
 from promptpress._errors.suggestions import did_you_mean
-from promptpress._export.cache_keys import CACHE_KEY, schema_with_cache_keys, with_cache_keys
 from promptpress._export.chat_messages import Form
 from promptpress._export.custom_ids import SAMPLE, columns_of
 from promptpress._export.forms import EXPORTS, TOKEN_OPTIONS
 from promptpress._export.line_files import RenderedStream
 from promptpress._export.misspelt import refuse_misspelt_columns
+from promptpress._export.streams import CACHE_KEY, schema_with_cache_keys, with_cache_keys
 from promptpress._io.read.samples import Samples
 from promptpress._io.write.formats import FileFormat, out_format
 from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._prompts.pieces import as_request
 from promptpress._utils.counted import counted
-
-if TYPE_CHECKING:
-    from promptpress._tokens.token_engine import TokenRenderer
-
-AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | TokenRenderer"
-"""The renderer of an export's prompts, or of their tokens."""
 
 _OPTIONS = {
     option: tuple(name for name, export in EXPORTS.items() if option in export.options)
@@ -71,17 +61,8 @@ _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label
 """Options that name a column."""
 
 _ARGUMENTS = {
-    "chosen",
-    "rejected",
-    "chosen_label",
-    "custom_id",
-    "body",
-    "body_columns",
-    "url",
-    "keep",
-    "sampling_params",
-    "sampling_columns",
-    "roles",
+    *("chosen", "rejected", "chosen_label", "custom_id", "body", "body_columns", "url", "keep", "roles"),
+    *("sampling_params", "sampling_columns"),
 }
 """Arguments of export functions that are options."""
 
@@ -90,7 +71,6 @@ def export(arguments: Namespace) -> ExitCode:
     """Render the samples and write the requests."""
     _check(arguments)
     refuse_overwriting(arguments)
-    set_threads(arguments.threads)
     with held_warnings(arguments) as held:
         texts = _prompts(arguments)
     renderer = _writer_of(arguments, texts)
@@ -298,8 +278,6 @@ def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
     is_text_request = (arguments.url or "").endswith("/completions") and not arguments.url.endswith("/chat/completions")
     if arguments.config is not None and is_rendered(arguments.config):
         refuse_rendering(arguments)
-        if arguments.errors is not None:
-            raise UsageError(f"--errors: is about rows that can't be rendered, and {arguments.config} holds prompts")
         return PromptColumn(PROMPT_COLUMN if arguments.prompt_column is None else arguments.prompt_column)
     refuse_prompts(arguments)
     template = template_of(arguments)

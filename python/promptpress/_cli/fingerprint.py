@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 
 import promptpress
-from promptpress._cli.shell.messages import print_error_line
+from promptpress._cli.shell.errors import print_error_line
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.template_option import TEMPLATE

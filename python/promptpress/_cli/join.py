@@ -12,9 +12,8 @@ import pyarrow as pa
 import promptpress
 from promptpress._cli.export import default_custom_id
 from promptpress._cli.render.render import chosen_out_format, keep_columns, refuse_clash, write_prompts
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.errors import say
 from promptpress._cli.shell.options import first_given
-from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.notes import held_warnings, report_notes
 from promptpress._cli.sources.second_side import prompt_options
@@ -46,7 +45,6 @@ def join(arguments: Namespace) -> None:
         _refuse_same("--retry", arguments.retry, inputs)
         if os.path.realpath(arguments.retry) == os.path.realpath(arguments.out):
             raise UsageError(f"--retry {arguments.retry}: the same file as --out")
-    set_threads(arguments.threads)
     start = time.perf_counter()
     table, pattern = _table_and_pattern(arguments)
     try:

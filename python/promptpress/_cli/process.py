@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import signal
 import sys
-import threading
 import traceback
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
+import pyarrow as pa
+
 import promptpress
+import promptpress._core as _core
 from promptpress._cli.arguments import parse
 from promptpress._cli.commands import COMMANDS
-from promptpress._cli.shell.clobber import refuse_clobber
-from promptpress._cli.shell.errors import ExitCode, Terminated, code_and_text
-from promptpress._cli.shell.messages import print_error_line, say
+from promptpress._cli.shell.errors import ExitCode, Terminated, code_and_text, print_error_line, say
 from promptpress._cli.shell.option_words import in_options
+from promptpress._cli.shell.options import refuse_clobber
 from promptpress._errors.errors import FilledValuesWarning, NothingRenderedWarning
+from promptpress._errors.file_errors import UsageError, reason
+from promptpress._io.write.output_file import handled_signals
+
+_NUMBER = re.compile(r"\+?[0-9]{1,9}")
+_MAX_THREADS = 1024
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -38,7 +45,10 @@ def main(argv: list[str] | None = None) -> int:
             _unwound_by_signals(),
             _warnings_as_notes(quiet=arguments.quiet, strict=getattr(arguments, "strict", False)),
         ):
-            module, _, function = COMMANDS[arguments.command].run.partition(":")
+            if hasattr(arguments, "threads"):
+                _set_threads(arguments.threads)
+            name = arguments.command
+            module, _, function = (COMMANDS[name].run or f"promptpress._cli.{name}:{name}").partition(":")
             code: ExitCode | None = getattr(importlib.import_module(module), function)(arguments)
             return int(ExitCode.OK if code is None else code)
     except (KeyboardInterrupt, Exception, Terminated) as error:
@@ -57,12 +67,8 @@ def _open_standard_error() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
 
 
-@contextmanager
-def _unwound_by_signals() -> Iterator[None]:
+def _unwound_by_signals() -> AbstractContextManager[None]:
     """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that no partial file remains."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def terminate(_: int, __: FrameType | None) -> None:
         raise Terminated
@@ -70,18 +76,24 @@ def _unwound_by_signals() -> Iterator[None]:
     numbers = [signal.SIGTERM]
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup ignores it
         numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, terminate) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handled_signals(numbers, terminate)
 
 
-def _warning_line(message: Warning | str) -> str:
-    """Return the line of a warning: changed data and an empty output are a warning, and everything else a note."""
-    kind = "warning" if isinstance(message, (FilledValuesWarning, NothingRenderedWarning)) else "note"
-    return f"{kind}: {in_options(str(message))}"
+def _set_threads(threads: int | None) -> None:
+    """Set the number of threads of the core and of Arrow; None leaves it to `PROMPTPRESS_THREADS`, which is checked."""
+    if threads is not None:
+        try:
+            promptpress.set_threads(threads)
+        except ValueError as error:
+            raise UsageError(f"--threads: {reason(error)}") from error
+        pa.set_cpu_count(threads)
+        return
+    given = os.environ.get("PROMPTPRESS_THREADS", "").strip()
+    number = int(given) if _NUMBER.fullmatch(given) else 0
+    if given and not 1 <= number <= _MAX_THREADS:
+        used = f"{_core.threads()} may be used"
+        text = f"PROMPTPRESS_THREADS={given}: not a whole number from 1 to {_MAX_THREADS}; {used}"
+        warnings.warn(text, UserWarning, stacklevel=2)
 
 
 @contextmanager
@@ -93,7 +105,9 @@ def _warnings_as_notes(*, quiet: bool, strict: bool) -> Iterator[None]:
     printed: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        line = _warning_line(message)
+        # Changed data and an empty output are a warning, and everything else is a note.
+        is_warning = isinstance(message, (FilledValuesWarning, NothingRenderedWarning))
+        line = f"{'warning' if is_warning else 'note'}: {in_options(str(message))}"
         if line not in printed:
             printed.add(line)
             say(line)

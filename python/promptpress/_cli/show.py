@@ -6,15 +6,13 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from promptpress._cli.shell.messages import NO_ROWS, say
+from promptpress._cli.shell.errors import NO_ROWS, say
 from promptpress._cli.shell.options import row_choice
 from promptpress._cli.shell.terminal import Terminal
-from promptpress._cli.shell.threads import set_threads
+from promptpress._cli.sources.configured_renderer import token_counter
 from promptpress._cli.sources.prompt_sources import prompt_source
-from promptpress._cli.sources.token_counter import token_counter
 from promptpress._errors.file_errors import DataError
 from promptpress._io.read.chosen_rows import sampled_rows
-from promptpress._io.tokenizer import LoadedTokenizer
 from promptpress._io.write.output_file import standard_output
 from promptpress._prompts.chosen_source import ChosenSource
 from promptpress._prompts.layout import Layout
@@ -33,7 +31,6 @@ _MAX_CHECKED_ROWS = 100
 
 def show(arguments: Namespace) -> None:
     """Print the prompts that the options choose."""
-    set_threads(arguments.threads)
     counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
     if arguments.system is not None and all(getattr(arguments, name) is None for name in _ROLE_OPTIONS):
         arguments.output = "openai"  # the roles as an API is sent them
@@ -47,7 +44,8 @@ def show(arguments: Namespace) -> None:
         for prompt in _prompts(source, arguments, terminal, layout):
             tokens = None
             if counter is not None:
-                tokens = _tokens_of(counter, ["".join(piece.text for piece in texts) for _, _, texts in prompt.texts()])
+                texts = ["".join(piece.text for piece in pieces) for _, _, pieces in prompt.texts()]
+                tokens = sum(count or 0 for count in Encoder.of(counter).counts(texts, special=False))
             marks = () if arguments.grep is None else match_marks(prompt, arguments.grep)
             if printed:
                 terminal.write([[]])
@@ -70,11 +68,6 @@ def show(arguments: Namespace) -> None:
             if columns := source.divergent_columns(row):
                 filled = f"braces in the text of {', '.join(map(repr, columns))} were filled in, as harnesses do"
                 say(f"note: row {row}: {filled}; --substitution single_pass leaves them alone")
-
-
-def _tokens_of(tokenizer: LoadedTokenizer, texts: list[str]) -> int:
-    """Return the number of tokens of some texts together."""
-    return sum(count or 0 for count in Encoder.of(tokenizer).counts(texts, special=False))
 
 
 def _prompts(source: PromptSource, arguments: Namespace, terminal: Terminal, layout: Layout) -> Iterator[Prompt]:

@@ -13,16 +13,13 @@ import pyarrow as pa
 import promptpress
 from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
 from promptpress._cli.shell.done import Done
-from promptpress._cli.shell.messages import can_encode, report_no_rows
+from promptpress._cli.shell.errors import can_encode, report_no_rows
 from promptpress._cli.shell.progress import Progress
-from promptpress._cli.shell.threads import set_threads
-from promptpress._cli.sources.configured_renderer import make_renderer
+from promptpress._cli.sources.configured_renderer import make_renderer, open_samples, token_counter
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
-from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
-from promptpress._cli.sources.token_counter import token_counter
 from promptpress._errors.file_errors import UsageError
 from promptpress._io.read.chosen_rows import ChosenRows
 from promptpress._io.write.output_file import standard_output
@@ -34,31 +31,24 @@ from promptpress._utils.escapes import encodable
 
 def stats(arguments: Namespace) -> None:
     """Measure the prompts, rendered now or before, and print the statistics."""
-    set_threads(arguments.threads)
     caches = _caches(arguments)
     counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
     renderer: RendererOrTemplate | None = None
     if arguments.config is not None and is_rendered(arguments.config):
         refuse_rendering(arguments)
-        if arguments.errors is not None:
-            raise UsageError(f"--errors: is about rows that can't be rendered, and {arguments.config} holds prompts")
     else:
         refuse_prompts(arguments)
         renderer = template_of(arguments) or make_renderer(arguments)
     paths = [arguments.config] if renderer is None else arguments.data
     samples = open_samples(arguments, paths)
-    column = None
-    if renderer is None:
-        column = prompt_column_of(arguments, samples.schema)
-    else:
+    column = prompt_column_of(arguments, samples.schema) if renderer is None else None
+    if renderer is not None:
         report_notes(renderer, samples.schema, arguments)
     with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies():
         reader = samples.reader(progress.advance)
         options = {"tokenizer": counter, "errors": arguments.errors or "raise", **caches}
-        if renderer is None:
-            statistics, left_out = collected(reader, None, column=column, **options)
-        else:
-            statistics, left_out = collected(renderer, reader, **options)
+        sources = (reader, None) if renderer is None else (renderer, reader)
+        statistics, left_out = collected(*sources, column=column, **options)
     if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
         RunCounts(renderer).report()
     samples.close()
@@ -67,10 +57,9 @@ def stats(arguments: Namespace) -> None:
         Done(samples=progress.rows, errors=left_out.rows, first_errors=first, leaves_out=True).report_faults()
     report_no_rows(arguments, progress.rows)
     if samples.chosen is not None:
-        longest, shortest = (
-            _with_row_numbers(table, samples.chosen) for table in (statistics.longest, statistics.shortest)
-        )
-        statistics = replace(statistics, longest=longest, shortest=shortest)
+        tables = {name: getattr(statistics, name) for name in ("longest", "shortest")}
+        numbered = {name: _with_row_numbers(table, samples.chosen) for name, table in tables.items()}
+        statistics = replace(statistics, **numbered)
     with standard_output() as stream:
         if arguments.json:
             print(json.dumps(statistics.to_dict()), file=stream)

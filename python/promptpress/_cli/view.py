@@ -11,13 +11,11 @@ from pathlib import Path
 
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.errors import say
 from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
-from promptpress._cli.shell.threads import set_threads
-from promptpress._cli.sources.configured_renderer import make_renderer
+from promptpress._cli.sources.configured_renderer import make_renderer, open_samples
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
-from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
 from promptpress._cli.sources.template_option import TEMPLATE, with_template
 from promptpress._config.files.config_file import Config, read_config
@@ -31,20 +29,8 @@ from promptpress._viewer.sample_store import SampleStore
 from promptpress._viewer.sources import Sources
 
 _CONFIGURATION_OPTIONS = (
-    *(
-        "system",
-        "shots",
-        "shots_seed",
-        "output_column",
-        "model",
-        "dataset",
-        "model_abbr",
-        "output",
-        "roles",
-        "mode",
-        "labels",
-    ),
-    *("substitution", "dialect", "strings", "examples", "tokenizer", *BUDGET_OPTIONS),
+    *("system", "shots", "shots_seed", "output_column", "model", "dataset", "model_abbr", "output", "roles", "mode"),
+    *("labels", "substitution", "dialect", "strings", "examples", "tokenizer", *BUDGET_OPTIONS),
 )
 """Options that decide how prompts are rendered."""
 
@@ -64,7 +50,6 @@ def view(arguments: Namespace) -> None:
             "promptpress view shows its page with NiceGUI, which isn't installed: pip install 'promptpress[view]'; "
             "--html FILE needs none"
         )
-    set_threads(arguments.threads)
     _settle_operands(arguments)
     catalogue, choice = _catalogue(arguments)
     samples = open_samples(arguments, arguments.data, _BATCH_ROWS)
@@ -72,17 +57,15 @@ def view(arguments: Namespace) -> None:
         report_notes(catalogue.renderer(choice), samples.schema, arguments)
     column = PROMPT_COLUMN
     if catalogue is None:
-        column = prompt_column_of(
-            Namespace(config=arguments.data[0], prompt_column=arguments.prompt_column), samples.schema
-        )
+        file = Namespace(config=arguments.data[0], prompt_column=arguments.prompt_column)
+        column = prompt_column_of(file, samples.schema)
     warnings.simplefilter("ignore", promptpress.PromptWarning)  # other choices are made later, in threads
     store = SampleStore(samples)
     sources = Sources(store, catalogue, column)
     try:
         if arguments.html is not None:
-            rows = write_html(
-                arguments.html, arguments.rows, store, sources, choice, heading=_heading(arguments, choice)
-            )
+            heading = _heading(arguments, choice)
+            rows = write_html(arguments.html, arguments.rows, store, sources, choice, heading=heading)
             if not arguments.quiet:
                 say(f"{counted(rows, 'row')} in {arguments.html}")
         else:
@@ -130,7 +113,8 @@ def _serve(
     title = _file_names(arguments)
     prompts = list(catalogue.prompts) if catalogue is not None else []
     other = choice.changed(prompts=prompts[1]) if len(prompts) > 1 else None
-    models = _models_given(arguments, catalogue)
+    entries = {} if catalogue is None else catalogue.models
+    models = [name for name, entry in entries.items() if entry.path in (arguments.model or ())]
     has_two_models = len(models) == 2 and arguments.model_abbr is None
     if has_two_models:
         other = choice.changed(model=models[1])
@@ -141,13 +125,6 @@ def _serve(
 
     with contextlib.suppress(KeyboardInterrupt):  # the usual end of the command
         serve(f"{title} - promptpress", arguments.port, announce, open_browser=not arguments.no_open)
-
-
-def _models_given(arguments: Namespace, catalogue: Catalogue | None) -> list[str]:
-    """Return the names of the models that `--model` gives."""
-    files = arguments.model or []
-    models = {} if catalogue is None else catalogue.models
-    return [name for name, entry in models.items() if entry.path in files]
 
 
 def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:

@@ -18,8 +18,6 @@ from promptpress._config.settings import canonical, token_texts
 from promptpress._errors.errors import template_error
 from promptpress.typing import Tokens
 
-__all__ = ["Configuration"]
-
 _DEFAULTS = {"dialect": _core.DIALECTS[0], "strings": _core.STRING_LAYOUTS[0]}
 _NAME = re.compile(r"\{([^{}]*)\}")
 
@@ -65,15 +63,7 @@ class Configuration:
         return self.compiled
 
     def compile(self, text: Callable[[int], str | None] | None) -> _core.CompiledRenderer:
-        """Compile the configuration.
-
-        Args:
-            text: A function that returns a token's text; it is called for the tokens of the meta template.
-
-        Raises:
-            TemplateError: If the configuration is wrong.
-
-        """
+        """Compile the configuration; `text` returns a token's text, for the tokens of the meta template."""
         install_printable()
         examples, python_text = (None, None) if self.examples is None else for_core(self.examples, of="examples")
         try:
@@ -124,12 +114,7 @@ class Configuration:
             raise template_error("unsupported_mode", "inferencer.infer_mode", message)
 
     def refuse_label_column(self, what: str) -> None:
-        """Raise a TemplateError if the labels are the values of a column.
-
-        Args:
-            what: The caller, which doesn't see all rows.
-
-        """
+        """Raise a TemplateError if labels are a column's values, of which the caller, `what`, doesn't see all."""
         if self.core.label_column is not None:
             message = (
                 f"they would be the values of column {self.core.label_column!r}, which {what} doesn't know "

@@ -26,8 +26,6 @@ from promptpress._errors.suggestions import close_names, did_you_mean
 from promptpress._utils.callers import callers_level
 from promptpress.typing import Dialect, Mode
 
-__all__ = ["CHAT_INFERENCERS", "INFERENCER_MODES", "dialect_of", "inform_of_max_seq_len", "renderer_arguments"]
-
 INFERENCER_MODES: Mapping[str, Mode] = {
     # one prompt a sample and label, the output column filled in
     "PPLInferencer": "ppl",
@@ -70,11 +68,8 @@ _TYPED_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 # Class names that only AISBench has, so that they identify the harness even without a module.
 _ONLY_AISBENCH = frozenset(
     {
-        "BFCLV3FunctionCallInferencer",
-        "LMMGenInferencer",
-        "MMPromptTemplate",
-        "MultiTurnGenInferencer",
-        "MultiTurnPromptTemplate",
+        *("BFCLV3FunctionCallInferencer", "LMMGenInferencer", "MMPromptTemplate"),
+        *("MultiTurnGenInferencer", "MultiTurnPromptTemplate"),
         *(MODEL_CLASSES["aisbench"].keys() - MODEL_CLASSES["opencompass"].keys()),
     }
 )

@@ -17,8 +17,6 @@ from promptpress._config.settings import plain
 from promptpress._errors.errors import render_error
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["are_plain", "column_labels", "label_or_text", "labels_of"]
-
 
 class _LabelText:
     """A label of another type than str, int, float or None; its `repr` is the label's text, which the core uses."""
@@ -57,17 +55,7 @@ def are_plain(data_type: pa.DataType) -> bool:
 
 
 def labels_of(core: _core.CompiledRenderer, table: pa.Table, core_table: pa.Table) -> list[Any] | None:
-    """Return the labels that each sample is rendered with, from the configuration or a column; None for gen mode.
-
-    Args:
-        core: The compiled configuration.
-        table: All samples.
-        core_table: The same table as prepared for the core.
-
-    Raises:
-        RenderError: If the column of labels is missing, or its values can't be labels.
-
-    """
+    """Return the labels of all samples, from the configuration or the values of a column; None for gen mode."""
     name = core.label_column
     if name is None:
         return core.labels

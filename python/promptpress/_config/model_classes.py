@@ -18,17 +18,6 @@ from typing import Any, Literal
 from promptpress._errors.errors import template_error
 from promptpress._errors.suggestions import did_you_mean
 
-__all__ = [
-    "MODEL_CLASSES",
-    "WRAPPERS",
-    "ModelClass",
-    "find_model_class",
-    "harness_of",
-    "last_part",
-    "meta_template_of",
-    "type_paths",
-]
-
 
 @dataclass(frozen=True)
 class ModelClass:
@@ -67,10 +56,7 @@ _OPENCOMPASS_CHAT = ModelClass(
 _AISBENCH_CHAT = ModelClass(
     "messages",
     {
-        "round": [
-            {"role": "HUMAN", "api_role": "HUMAN"},
-            {"role": "BOT", "api_role": "BOT", "generate": True},
-        ],
+        "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
         "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
     },
 )

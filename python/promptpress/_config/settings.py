@@ -9,8 +9,6 @@ import promptpress._core as _core
 from promptpress._errors.errors import template_error
 from promptpress.typing import Tokens
 
-__all__ = ["canonical", "plain", "plain_settings", "token_texts"]
-
 _MAX_DEPTH = 100
 """More than any configuration needs, and far below the recursion limits of Python and the core."""
 

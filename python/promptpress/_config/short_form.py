@@ -8,15 +8,18 @@ would have, so the same bytes come out of all three.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from promptpress._core import OUTPUT_FORMS
 from promptpress._errors.errors import template_error
 
-__all__ = ["CHAT_ROLES", "SHORT_WORDS", "ShortForm", "short_form_of"]
-
 SHORT_WORDS = ("system", "shots", "output_column", "seed")
-"""Arguments of `Renderer` that only the short form has."""
+"""Arguments of `Renderer` that only the short form has.
+
+They are the system message, which makes messages of prompts; the number of examples before each prompt; the column of
+the answers, which examples show and the question doesn't; and the seed by which the examples of each sample are drawn.
+Without a seed, the first rows are the examples.
+"""
 
 _HARNESS_WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_template")
 """Arguments of `Renderer` in the words of a harness, which don't go with the short form."""
@@ -30,82 +33,61 @@ CHAT_ROLES = {
 """The meta template of chats: a system message, and turns of the user and the assistant."""
 
 
-class ShortForm(NamedTuple):
-    """A short form.
+def _harness_arguments(template: str, words: Mapping[str, Any], *, is_chat: bool, has_model: bool) -> dict[str, Any]:
+    """Return the arguments of `Renderer` that are the same configuration in the words of a harness.
 
-    Args:
-        template: The prompt, or the user's message in a chat.
-        system: The system message before it; prompts are then messages.
-        shots: The number of examples before each prompt.
-        output_column: The column of the answers, which examples show and the question doesn't.
-        seed: The seed by which the examples of each sample are drawn. None: the first rows are the examples.
+    If `is_chat`, the template is the user's message in a chat instead of the whole prompt. If `has_model`, a model's
+    configuration gives the meta template.
 
+    >>> _harness_arguments("Q: {q}", {}, is_chat=False, has_model=False)
+    {'prompt_template': 'Q: {q}'}
     """
+    system, shots, output_column, seed = map(words.get, SHORT_WORDS)
+    value: dict[str, Any] = {}
+    shot: Any = template
+    prompt: Any = f"{_ICE_TOKEN}{shot}" if shots else shot
+    if is_chat:
+        turns = [{"role": "HUMAN", "prompt": template}]
+        if output_column is not None:
+            turns.append({"role": "BOT", "prompt": f"{{{output_column}}}"})
+        begin: list[Any] = []
+        if system is not None:
+            begin.append({"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": system})
+        if shots:
+            begin.append(_ICE_TOKEN)
+        shot = {"round": turns}
+        prompt = {**({"begin": begin} if begin else {}), **shot}
+        if not has_model:
+            value["meta_template"] = CHAT_ROLES
+    value["prompt_template"] = prompt if isinstance(prompt, str) else {"type": "PromptTemplate", "template": prompt}
+    if shots:
+        value["prompt_template"] = {"type": "PromptTemplate", "template": prompt, "ice_token": _ICE_TOKEN}
+        value["ice_template"] = {"type": "PromptTemplate", "template": shot}
+        if seed is None:
+            value["retriever"] = {"type": "FixKRetriever", "fix_id_list": list(range(shots))}
+        else:
+            value["retriever"] = {"type": "RandomRetriever", "ice_num": shots, "seed": seed}
+    if output_column is not None:
+        value["reader"] = {"output_column": output_column}
+    return value
 
-    template: str
-    system: str | None = None
-    shots: int = 0
-    output_column: str | None = None
-    seed: int | None = None
 
-    def arguments(self, *, is_chat: bool = False, has_model: bool = False) -> dict[str, Any]:
-        """Return the arguments of `Renderer` that are the same configuration.
-
-        Args:
-            is_chat: True if the template is the user's message in a chat instead of the whole prompt.
-            has_model: True if a model's configuration gives the meta template.
-
-        Raises:
-            TemplateError: If the parts don't fit together.
-
-        >>> ShortForm("Q: {q}").arguments()
-        {'prompt_template': 'Q: {q}'}
-
-        """
-        self._check(is_chat=is_chat)
-        value: dict[str, Any] = {}
-        shot: Any = self.template
-        prompt: Any = f"{_ICE_TOKEN}{shot}" if self.shots else shot
-        if is_chat:
-            turns = [{"role": "HUMAN", "prompt": self.template}]
-            if self.output_column is not None:
-                turns.append({"role": "BOT", "prompt": f"{{{self.output_column}}}"})
-            begin: list[Any] = []
-            if self.system is not None:
-                begin.append({"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": self.system})
-            if self.shots:
-                begin.append(_ICE_TOKEN)
-            shot = {"round": turns}
-            prompt = {**({"begin": begin} if begin else {}), **shot}
-            if not has_model:
-                value["meta_template"] = CHAT_ROLES
-        value["prompt_template"] = prompt if isinstance(prompt, str) else {"type": "PromptTemplate", "template": prompt}
-        if self.shots:
-            value["prompt_template"] = {"type": "PromptTemplate", "template": prompt, "ice_token": _ICE_TOKEN}
-            value["ice_template"] = {"type": "PromptTemplate", "template": shot}
-            if self.seed is None:
-                value["retriever"] = {"type": "FixKRetriever", "fix_id_list": list(range(self.shots))}
-            else:
-                value["retriever"] = {"type": "RandomRetriever", "ice_num": self.shots, "seed": self.seed}
-        if self.output_column is not None:
-            value["reader"] = {"output_column": self.output_column}
-        return value
-
-    def _check(self, *, is_chat: bool) -> None:
-        if self.seed is not None and not self.shots:
+def _check(template: str, words: Mapping[str, Any], *, is_chat: bool) -> None:
+    """Raise a TemplateError if the parts don't fit together."""
+    if not words["shots"]:
+        if words["seed"] is not None:
             raise template_error("unsupported_mode", "seed", "examples are drawn by it; shots says how many")
-        if not self.shots:
-            return
-        if self.output_column is None:
-            message = "output_column names the answers, which only examples show"
-            raise template_error("missing_output_column", "shots", message)
-        placeholder = f"{{{self.output_column}}}"
-        if is_chat and placeholder in self.template:
-            message = f"{placeholder} is what the assistant says in a chat; leave it out here"
-            raise template_error("unsupported_mode", "prompt_template", message)
-        if not is_chat and placeholder not in self.template:
-            message = f"the answer of an example needs a place in the template, by {placeholder}"
-            raise template_error("missing_output_column", "prompt_template", message)
+        return
+    if words["output_column"] is None:
+        message = "output_column names the answers, which only examples show"
+        raise template_error("missing_output_column", "shots", message)
+    placeholder = f"{{{words['output_column']}}}"
+    if is_chat and placeholder in template:
+        message = f"{placeholder} is what the assistant says in a chat; leave it out here"
+        raise template_error("unsupported_mode", "prompt_template", message)
+    if not is_chat and placeholder not in template:
+        message = f"the answer of an example needs a place in the template, by {placeholder}"
+        raise template_error("missing_output_column", "prompt_template", message)
 
 
 def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> dict[str, Any]:
@@ -142,10 +124,10 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
     shots = words["shots"] or 0
     if not shots and "examples" in rest:
         raise template_error("unsupported_mode", "examples", "shots says how many of them stand before each prompt")
-    form = ShortForm(template, words["system"], shots, words["output_column"], words["seed"])
     is_chat_output = "chat_template" in rest or rest.get("output") in _CHAT_OUTPUTS
-    is_chat = form.system is not None or has_model or (is_chat_output and shots > 0)
-    filled = form.arguments(is_chat=is_chat, has_model=has_model)
+    is_chat = words["system"] is not None or has_model or (is_chat_output and shots > 0)
+    _check(template, words, is_chat=is_chat)
+    filled = _harness_arguments(template, words, is_chat=is_chat, has_model=has_model)
     if shots and "examples" not in rest:
         message = f"none are given, and shots={shots} takes in-context examples from them, usually the train split"
         raise template_error("missing_examples", "examples", message)

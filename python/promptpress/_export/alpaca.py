@@ -12,11 +12,9 @@ from promptpress._export.answers import ASSISTANT, answer_texts, check_answer, c
 from promptpress._export.chat_messages import Form, Prompts
 from promptpress._export.line_files import Path, RenderedStream, Written, write_lines
 from promptpress._export.misspelt import Unknown
-from promptpress._export.object_lines import ObjectLines
+from promptpress._export.object_lines import Convert, ObjectLines
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StreamLike
-
-__all__ = ["alpaca"]
 
 _HISTORY = pa.list_(pa.list_(pa.string()))
 
@@ -71,8 +69,7 @@ def alpaca(
     """
 
     def source_of(schema: pa.Schema) -> ObjectLines:
-        convert = _Instructions(schema, answer, input_column, Prompts(schema, prompt, form))
-        return ObjectLines(schema, convert, keep)
+        return ObjectLines(schema, _instructions(schema, answer, input_column, Prompts(schema, prompt, form)), keep)
 
     return write_lines(table, path, source_of, unknown=unknown)
 
@@ -86,71 +83,67 @@ class _Turns(NamedTuple):
     output: str | None
 
 
-class _Instructions:
-    """Makes instructions, inputs and outputs of batches."""
+def _instructions(schema: pa.Schema, answer: str | None, input_column: str | None, prompts: Prompts) -> Convert:
+    """Return the function that makes instructions, inputs and outputs of batches."""
+    for name in (answer, input_column):
+        if name is not None:
+            check_answer(schema, name)
 
-    def __init__(self, schema: pa.Schema, answer: str | None, input_column: str | None, prompts: Prompts) -> None:
-        for name in (answer, input_column):
-            if name is not None:
-                check_answer(schema, name)
-        self._answer = answer
-        self._input = input_column
-        self._prompts = prompts
+    def inputs(batch: pa.RecordBatch, first_row: int) -> pa.Array:
+        if input_column is None:
+            return pa.repeat(pa.scalar("", pa.large_string()), batch.num_rows)
+        column = batch.column(batch.schema.get_field_index(input_column))
+        return pc.if_else(column.is_null(), "", column_texts(batch, input_column, first_row))
 
-    def __call__(self, batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
-        column = batch.column(batch.schema.get_field_index(self._prompts.name))
-        answers = None if self._answer is None else answer_texts(batch, self._answer, first_row)
-        if self._prompts.form == "text":
+    def convert(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
+        column = batch.column(batch.schema.get_field_index(prompts.name))
+        answers = None if answer is None else answer_texts(batch, answer, first_row)
+        if prompts.form == "text":
             if answers is None and len(column):
-                raise unanswered(first_row, self._prompts.name)
-            texts = self._prompts.converted(column, first_row)
-            return {
-                "instruction": texts,
-                "input": self._inputs(batch, first_row),
-                "output": texts if answers is None else answers,
-            }
-        messages = self._prompts.as_messages(column, first_row).to_pylist()
-        turns = [self._turns(chat, row) for row, chat in enumerate(messages, first_row)]
-        outputs = pa.array([turn.output for turn in turns], pa.large_string()) if answers is None else answers
+                raise unanswered(first_row, prompts.name)
+            texts = prompts.converted(column, first_row)
+            outputs = texts if answers is None else answers
+            return {"instruction": texts, "input": inputs(batch, first_row), "output": outputs}
+        messages = enumerate(prompts.as_messages(column, first_row).to_pylist(), first_row)
+        turns = [_turns(chat, row, prompts.name, has_output=answer is None) for row, chat in messages]
         return {
             "instruction": pa.array([turn.instruction for turn in turns], pa.large_string()),
-            "input": self._inputs(batch, first_row),
-            "output": outputs,
+            "input": inputs(batch, first_row),
+            "output": pa.array([turn.output for turn in turns], pa.large_string()) if answers is None else answers,
             "system": pa.array([turn.system for turn in turns], pa.large_string()),
             "history": pa.array([turn.history for turn in turns], _HISTORY),
         }
 
-    def _inputs(self, batch: pa.RecordBatch, first_row: int) -> pa.Array:
-        if self._input is None:
-            return pa.repeat(pa.scalar("", pa.large_string()), batch.num_rows)
-        column = batch.column(batch.schema.get_field_index(self._input))
-        return pc.if_else(column.is_null(), "", column_texts(batch, self._input, first_row))
+    return convert
 
-    def _turns(self, messages: list[dict[str, Any]], row: int) -> _Turns:
-        turns = [(message["role"], self._text(message, row)) for message in messages]
-        output = None
-        if self._answer is None:
-            if turns[-1][0] != ASSISTANT:
-                raise unanswered(row, self._prompts.name)
-            output = turns.pop()[1]
-        system = turns.pop(0)[1] if turns and turns[0][0] in ("system", "developer") else ""
-        users, assistants = turns[::2], turns[1::2]
-        roles = {role for role, _ in users}, {role for role, _ in assistants}
-        if len(users) != len(assistants) + 1 or roles[0] != {"user"} or not roles[1] <= {ASSISTANT}:
-            listed = ", ".join(message["role"] for message in messages)
-            message = (
-                "its messages are not in turn the user's and the assistant's, with the user's last before the answer"
-                f" (they are of: {listed}); messages-json and sharegpt take any conversation"
-            )
-            raise render_error("invalid_role", message, row, self._prompts.name)
-        history = [(user, reply) for (_, user), (_, reply) in zip(users[:-1], assistants, strict=True)]
-        return _Turns(system, history, users[-1][1], output)
 
-    def _text(self, message: dict[str, Any], row: int) -> str:
-        others = [key for key, value in message.items() if key not in ("role", "content") and value is not None]
-        content = message["content"]
-        if others or not isinstance(content, str):
-            what = f"has {others[0]!r}" if others else "is no text"
-            text = f"a message of {message['role']!r} {what}, for which this form has no place; export messages_json"
-            raise render_error("wrong_column_type", text, row, self._prompts.name)
-        return content
+def _turns(messages: list[dict[str, Any]], row: int, name: str, *, has_output: bool) -> _Turns:
+    """Cut a conversation into its parts; `has_output` says that its last message is the output."""
+    turns = [(message["role"], _text(message, row, name)) for message in messages]
+    output = None
+    if has_output:
+        if turns[-1][0] != ASSISTANT:
+            raise unanswered(row, name)
+        output = turns.pop()[1]
+    system = turns.pop(0)[1] if turns and turns[0][0] in ("system", "developer") else ""
+    users, assistants = turns[::2], turns[1::2]
+    roles = {role for role, _ in users}, {role for role, _ in assistants}
+    if len(users) != len(assistants) + 1 or roles[0] != {"user"} or not roles[1] <= {ASSISTANT}:
+        listed = ", ".join(message["role"] for message in messages)
+        message = (
+            "its messages are not in turn the user's and the assistant's, with the user's last before the answer"
+            f" (they are of: {listed}); messages-json and sharegpt take any conversation"
+        )
+        raise render_error("invalid_role", message, row, name)
+    history = [(user, reply) for (_, user), (_, reply) in zip(users[:-1], assistants, strict=True)]
+    return _Turns(system, history, users[-1][1], output)
+
+
+def _text(message: dict[str, Any], row: int, name: str) -> str:
+    others = [key for key, value in message.items() if key not in ("role", "content") and value is not None]
+    content = message["content"]
+    if others or not isinstance(content, str):
+        what = f"has {others[0]!r}" if others else "is no text"
+        text = f"a message of {message['role']!r} {what}, for which this form has no place; export messages_json"
+        raise render_error("wrong_column_type", text, row, name)
+    return content

@@ -11,44 +11,18 @@ from promptpress._export.chat_messages import column_field, refuse_nulls
 from promptpress._io.write.json_lines import LineWriter, Piece
 from promptpress._utils import lazy_compute as pc
 
-__all__ = [
-    "ASSISTANT",
-    "answer_messages",
-    "answer_texts",
-    "check_answer",
-    "column_texts",
-    "lists_between",
-    "refuse_no_answers",
-    "refuse_unanswered",
-    "unanswered",
-]
-
 ASSISTANT = "assistant"
 
 
 def check_answer(schema: pa.Schema, name: str) -> None:
-    """Refuse a column that isn't there, or whose values are lists, structs or bytes.
-
-    Numbers become texts as in a prompt.
-    """
+    """Refuse a column that isn't there, or has lists, structs or bytes; numbers become texts as in a prompt."""
     kind = column_field(schema, name).type
     if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
         raise render_error("wrong_column_type", f"an answer is a text, and it is {kind}", column=name)
 
 
 def answer_texts(batch: pa.RecordBatch, name: str, first_row: int, *, may_be_empty: bool = False) -> pa.Array:
-    """Return the texts of a column of answers.
-
-    Args:
-        batch: Some rows.
-        name: The column.
-        first_row: The number of the first row.
-        may_be_empty: Whether an answer may be an empty text.
-
-    Raises:
-        RenderError: If a row has no answer, or an empty one; rows count from `first_row`.
-
-    """
+    """Return the texts of a column of answers. Refuse rows without an answer, as `refuse_no_answers` does."""
     refuse_no_answers(batch.column(batch.schema.get_field_index(name)), first_row, name, may_be_empty=may_be_empty)
     return column_texts(batch, name, first_row)
 
@@ -77,12 +51,7 @@ def refuse_no_answers(column: pa.Array, first_row: int, name: str, *, may_be_emp
 
 
 def column_texts(batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:
-    """Return the texts of a column's values, as prompts have them.
-
-    Raises:
-        RenderError: If a value has no text; rows count from `first_row`.
-
-    """
+    """Return the texts of a column's values, as prompts have them. An error names the row, counted from `first_row`."""
     column = batch.column(batch.schema.get_field_index(name))
     writer = LineWriter(pa.schema({name: column.type}), [Piece("plain", column=name)])
     written = writer.lines(pa.record_batch({name: column}), first_row)

@@ -13,9 +13,6 @@ from promptpress._export.line_files import Path, RenderedStream, Written, write_
 from promptpress._export.misspelt import Unknown
 from promptpress.typing import StreamLike
 
-__all__ = ["litellm_batch", "openai_batch", "vllm_batch"]
-
-
 _MAX_REQUESTS = 50_000
 _MAX_BYTES = 200_000_000
 """OpenAI's limits of a file, which other services have too."""
@@ -205,9 +202,8 @@ def _write_requests(
     Raises:
         TemplateError: With the code `wrong_type`, if a limit isn't a whole number from 1 on.
     """
-    longest = settings.custom_id_length
-    limits = {"max_requests": max_requests, "max_bytes": max_bytes, "custom_id_length": longest}
-    for name, limit in limits.items():
+    lengths = ("custom_id_length", settings.custom_id_length)
+    for name, limit in (("max_requests", max_requests), ("max_bytes", max_bytes), lengths):
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
             raise template_error("wrong_type", name, f"expected a whole number from 1 on, or None, found {limit!r}")
     source_of = partial(BatchRequests, settings=settings)

@@ -19,22 +19,12 @@ from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.callers import callers_level
 
-__all__ = ["CHAT", "BatchRequests", "RequestSettings"]
-
 CHAT = "/v1/chat/completions"
 _COMPLETIONS = "/v1/completions"
 
 _NUMBERS = (
-    "frequency_penalty",
-    "max_completion_tokens",
-    "max_tokens",
-    "n",
-    "presence_penalty",
-    "seed",
-    "temperature",
-    "top_k",
-    "top_logprobs",
-    "top_p",
+    *("frequency_penalty", "max_completion_tokens", "max_tokens", "n", "presence_penalty", "seed", "temperature"),
+    *("top_k", "top_logprobs", "top_p"),
 )
 """Parameters that are numbers."""
 
@@ -115,12 +105,8 @@ class BatchRequests:
         return "prompt"
 
     def _prompt_pieces(self, key: str, prompt: str) -> list[Piece]:
-        if self._prompts.form == "messages_json":
-            return [Piece("json", column=prompt)]
-        if self._prompts.form == "messages":
-            return [Piece("request", column=prompt)]
-        value = Piece("request", column=prompt)
-        if key == "prompt":
+        value = Piece("json" if self._prompts.form == "messages_json" else "request", column=prompt)
+        if self._prompts.form != "text" or key == "prompt":
             return [value]
         return [Piece("literal", '[{"role": "user", "content": '), value, Piece("literal", "}]")]
 

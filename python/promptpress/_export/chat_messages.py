@@ -17,8 +17,6 @@ from promptpress._errors.suggestions import did_you_mean
 from promptpress._io.write.json_lines import json_text
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Form", "Prompts", "are_plain", "column_field", "holds_texts", "lists_of", "refuse_nulls"]
-
 Form = Literal["text", "messages", "messages_json"]
 """The form of prompts: texts, messages, or messages as JSON."""
 
@@ -225,8 +223,7 @@ class Prompts:
 
 
 def _refuse_constant(name: str) -> Any:
-    message = f"it has no {name}"
-    raise ValueError(message)
+    raise ValueError(f"it has no {name}")
 
 
 def holds_texts(kind: pa.DataType) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,12 +16,9 @@ from promptpress._export.answers import answer_texts, check_answer
 from promptpress._export.chat_messages import Form, Prompts
 from promptpress._export.line_files import Path
 from promptpress._export.misspelt import Unknown, refuse_misspelt_columns
-from promptpress._export.object_lines import no_rows
-from promptpress._export.sampling import with_sampling_params
+from promptpress._export.streams import converted_reader, whole_table, with_sampling_params
 from promptpress._io.as_table import as_reader
 from promptpress.typing import StreamLike
-
-__all__ = ["chat_batches", "datasets", "ray_batches", "ray_rows"]
 
 _MESSAGES = "messages"
 
@@ -59,15 +56,7 @@ def chat_batches(
         columns = [array.cast(_plain_type(array.type)) for array in (*out.columns, messages)]
         return pa.RecordBatch.from_arrays(columns, [*out.schema.names, _MESSAGES])
 
-    schema = converted(no_rows(reader.schema), 0).schema
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        first_row = 0
-        for batch in reader:
-            yield converted(batch, first_row).cast(schema)
-            first_row += batch.num_rows
-
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return converted_reader(reader, converted)
 
 
 def _with_answers(messages: pa.Array, batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:
@@ -150,13 +139,10 @@ def datasets(
     try:
         import datasets as hugging_face  # noqa: PLC0415 - slow, and seldom needed
     except ImportError as error:
-        message = "this export makes a Hugging Face dataset: pip install datasets"
-        raise ImportError(message) from error
+        raise ImportError("this export makes a Hugging Face dataset: pip install datasets") from error
     reader = chat_batches(table, answer=answer, prompt=prompt, form=form, unknown=unknown)
     if path is None:
-        rows = reader.read_all().replace_schema_metadata(None)
-        warn_of_no_rows(rows.num_rows)
-        return hugging_face.Dataset(rows)
+        return hugging_face.Dataset(whole_table(reader).replace_schema_metadata(None))
     folder = os.fspath(path)
     if os.path.exists(folder) and not (os.path.isdir(folder) and not os.listdir(folder)):
         raise FileExistsError(f"{folder}: is there; take another name, or delete it")
@@ -189,13 +175,10 @@ def ray_batches(
     *,
     sampling_params: Mapping[str, Any] | None = None,
     sampling_columns: Mapping[str, str] | None = None,
-    prompt: str = "prompt",
-    form: Form | None = None,
-    unknown: Unknown = "refuse",
+    **options: Any,
 ) -> pa.RecordBatchReader:
-    """Make the rows of `ray_rows` batch by batch, with the same arguments."""
-    chats = chat_batches(table, prompt=prompt, form=form, unknown=unknown)
-    return with_sampling_params(chats, sampling_params, sampling_columns)
+    """Make the rows of `ray_rows` batch by batch, with the same options."""
+    return with_sampling_params(chat_batches(table, **options), sampling_params, sampling_columns)
 
 
 def ray_rows(
@@ -233,14 +216,5 @@ def ray_rows(
     [{'messages': [{'role': 'user', 'content': '1+1=?'}], 'sampling_params': {'max_tokens': 5}}]
 
     """
-    batches = ray_batches(
-        table,
-        sampling_params=sampling_params,
-        sampling_columns=sampling_columns,
-        prompt=prompt,
-        form=form,
-        unknown=unknown,
-    )
-    rows = batches.read_all()
-    warn_of_no_rows(rows.num_rows)
-    return rows
+    sampling = {"sampling_params": sampling_params, "sampling_columns": sampling_columns}
+    return whole_table(ray_batches(table, **sampling, prompt=prompt, form=form, unknown=unknown))

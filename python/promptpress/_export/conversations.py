@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 from pyarrow import types
@@ -16,8 +17,6 @@ from promptpress._export.object_lines import kept_members
 from promptpress._io.write.json_lines import LineWriter, Piece, object_pieces
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StreamLike
-
-__all__ = ["messages_json", "sharegpt"]
 
 _SHAREGPT_ROLES = {
     "user": "human",
@@ -42,14 +41,14 @@ class _Conversations:
     def __init__(
         self,
         schema: pa.Schema,
+        *,
         key: str,
         fields: tuple[str, str],
-        roles: Mapping[str, str] | None = None,
-        *,
-        answer: str | None = None,
-        keep: Sequence[str] = (),
-        prompt: str = "prompt",
-        form: Form | None = None,
+        roles: Mapping[str, str] | None,
+        answer: str | None,
+        keep: Sequence[str],
+        prompt: str,
+        form: Form | None,
     ) -> None:
         self._prompts = Prompts(schema, prompt, form)
         self._prompt_index = schema.get_field_index(prompt)
@@ -65,13 +64,8 @@ class _Conversations:
         if answer is not None:
             assistant = (roles or {}).get("assistant", "assistant")
             *head, items = head
-            head += [
-                Piece("literal", "["),
-                items,
-                Piece("literal", f'{{"{fields[0]}": "{assistant}", "{fields[1]}": "'),
-                Piece("text", column=answer),
-                Piece("literal", '"}]'),
-            ]
+            begin = Piece("literal", f'{{"{fields[0]}": "{assistant}", "{fields[1]}": "')
+            head += [Piece("literal", "["), items, begin, Piece("text", column=answer), Piece("literal", '"}]')]
         self._writer = LineWriter(schema.set(self._prompt_index, self._prompt_field), [*head, end])
         self._rows = 0
 
@@ -162,13 +156,9 @@ def sharegpt(
     >>> folder.cleanup()
 
     """
+    form_of_lines = partial(_Conversations, key="conversations", fields=("from", "value"))
     names = {**_SHAREGPT_ROLES, **(roles or {})}
-
-    def source_of(schema: pa.Schema) -> _Conversations:
-        return _Conversations(
-            schema, "conversations", ("from", "value"), names, answer=answer, keep=keep, prompt=prompt, form=form
-        )
-
+    source_of = partial(form_of_lines, roles=names, answer=answer, keep=keep, prompt=prompt, form=form)
     return write_lines(table, path, source_of, unknown=unknown)
 
 
@@ -215,10 +205,6 @@ def messages_json(
     >>> folder.cleanup()
 
     """
-
-    def source_of(schema: pa.Schema) -> _Conversations:
-        return _Conversations(
-            schema, "messages", ("role", "content"), answer=answer, keep=keep, prompt=prompt, form=form
-        )
-
+    form_of_lines = partial(_Conversations, key="messages", fields=("role", "content"))
+    source_of = partial(form_of_lines, roles=None, answer=answer, keep=keep, prompt=prompt, form=form)
     return write_lines(table, path, source_of, unknown=unknown)

@@ -15,8 +15,6 @@ from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._io.write.json_lines import LineIds, LineWriter, Piece
 
-__all__ = ["SAMPLE", "CustomIds", "columns_of"]
-
 _TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 SAMPLE = "sample"
 _WITHIN_SAMPLE = ("label", "turn")
@@ -65,12 +63,7 @@ class CustomIds:
         ]
 
     def checked(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
-        """Make the ids of the next batch, in several arrays.
-
-        Raises:
-            RenderError: If a row's id is empty, is too long, or has occurred before.
-
-        """
+        """Make the ids of the next batch; refuse ids that are empty, too long, or have occurred before."""
         out, ids = self._writer.lines_and_ids(batch, self._rows)
         self.check(ids, batch, self._rows)
         self._rows += batch.num_rows

@@ -11,7 +11,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["EXPORTS", "TOKEN_OPTIONS", "Export"]
+MaskColumn = Literal["assistant_masks", "completion_mask"]
+"""The names of the mask of what is trained, in TRL."""
 
 
 class Export(NamedTuple):
@@ -102,14 +103,14 @@ EXPORTS = {
         "OpenAI's fine-tuning, TRL and other trainers",
     ),
     "prompt-completion": Export(
-        "prompt_completion.prompt_completion",
+        "trl_files.prompt_completion",
         "conversations",
         ("answer",),
         '`{"prompt": ..., "completion": ...}` a line, as texts or as messages',
         "TRL: fine-tuning on completions",
     ),
     "preference": Export(
-        "preference.preference",
+        "trl_files.preference",
         "conversations",
         _PAIRS,
         '`{"prompt": ..., "chosen": ..., "rejected": ...}` a line, as texts or as messages',

@@ -22,8 +22,6 @@ from promptpress._utils import lazy_compute as pc
 from promptpress._utils.callers import callers_level
 from promptpress.typing import TableLike
 
-__all__ = ["join", "joined"]
-
 _EXAMPLES = 3
 """The largest number of ids that a message lists."""
 

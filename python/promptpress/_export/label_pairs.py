@@ -1,4 +1,4 @@
-"""Pairs of a better and a worse answer, made of the rows that a sample has for its labels; `preference` writes them."""
+"""Pairs of a better and a worse answer, made of the rows that a sample has for its labels; `trl_files` writes them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from promptpress._export.answers import ASSISTANT, lists_between
 from promptpress._export.chat_messages import Prompts, column_field
 from promptpress._export.custom_ids import SAMPLE
 from promptpress._export.object_lines import no_rows
-
-__all__ = ["LabelPairs"]
 
 
 class LabelPairs:
@@ -59,12 +57,7 @@ class LabelPairs:
         """The schema of the pairs: kept columns, `prompt`, `chosen` and `rejected`."""
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the pairs of batches; the rows of a sample may be in several.
-
-        Raises:
-            RenderError: If a sample has no row of the right label, or no other one, or rows that can't be split.
-
-        """
+        """Make the pairs of batches, in which samples may go on; refuse samples that have no pair."""
         waiting, first = self._converted(no_rows(self._given), 0), 0
         for batch in batches:
             waiting = pa.concat_tables([waiting, self._converted(batch, first + waiting.num_rows)])

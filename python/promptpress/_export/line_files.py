@@ -20,8 +20,6 @@ from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._io.write.shards import sharded_lines
 from promptpress.typing import StreamLike
 
-__all__ = ["LineSource", "Path", "RenderedStream", "Written", "write_batches", "write_lines"]
-
 Path = str | os.PathLike[str]
 
 
@@ -56,12 +54,7 @@ class LineSource(Protocol):
 
 
 class RenderedStream(NamedTuple):
-    """Batches that are rendered while they are exported, in the shape that the export asks for.
-
-    Args:
-        schema: Their schema.
-        batches: Renders the batches, as `RenderedLines` if possible where it is given the frame of lines.
-    """
+    """Batches that are rendered while they are exported, as `RenderedLines` if possible where lines have a frame."""
 
     schema: pa.Schema
     batches: Callable[[LineLayout | None], Iterator[pa.RecordBatch | RenderedLines]]

@@ -9,23 +9,12 @@ import pyarrow as pa
 from promptpress._engine.misspelt_columns import misspelt_columns
 from promptpress._errors.errors import template_error
 
-__all__ = ["Unknown", "refuse_misspelt_columns"]
-
 Unknown = Literal["refuse", "keep"]
 """The choice to refuse or to keep prompts whose template names a misspelt column."""
 
 
 def refuse_misspelt_columns(schema: pa.Schema, unknown: Unknown) -> None:
-    """Refuse prompts that were rendered from a template with a misspelt column: they may cost money.
-
-    Args:
-        schema: The schema of the rendered table, whose metadata have the misspelt columns.
-        unknown: `"keep"` refuses nothing.
-
-    Raises:
-        TemplateError: If there is a misspelt column, or `unknown` is another word.
-
-    """
+    """Refuse prompts of a template with a misspelt column, as metadata say: they may cost money."""
     if unknown not in ("refuse", "keep"):
         raise template_error("unknown_name", "unknown", f"{unknown!r} is not one of 'refuse', 'keep'")
     misspelt = [] if unknown == "keep" else misspelt_columns(schema)

@@ -11,8 +11,6 @@ from promptpress._errors.errors import template_error
 from promptpress._export.chat_messages import column_field
 from promptpress._io.write.json_lines import LineWriter, Piece, object_pieces
 
-__all__ = ["Convert", "ObjectLines", "kept_members", "no_rows"]
-
 Convert = Callable[[pa.RecordBatch, int], Mapping[str, pa.Array]]
 """Makes the values of a batch's lines, keyed by their keys, given the number of its first row."""
 
@@ -68,13 +66,7 @@ class ObjectLines:
 
 
 def kept_members(schema: pa.Schema, keep: Sequence[str], keys: Mapping[str, object]) -> list[tuple[str, Piece]]:
-    """Return the members of a line for the columns that are kept; `keys` are the keys of the line's own values.
-
-    Raises:
-        TemplateError: If a column is kept twice, or has one of the keys.
-        RenderError: If there is no such column.
-
-    """
+    """Return the members of a line for kept columns; refuse one that is kept twice, or has one of `keys`."""
     if isinstance(keep, str):
         raise template_error("wrong_type", "keep", f"expected names of columns, such as [{keep!r}], found a string")
     for name in keep:

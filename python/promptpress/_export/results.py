@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from itertools import chain
 from lzma import LZMAError
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,8 +19,6 @@ from promptpress._io.as_table import as_table
 from promptpress._io.read.find_files import find_files
 from promptpress._io.read.sources import Source
 from promptpress._io.write.json_lines import json_text
-
-__all__ = ["Result", "file_lines", "file_values", "read_results"]
 
 _FIRST_ERROR_STATUS = 400
 _LARGEST_COUNT = 2**63 - 1
@@ -86,7 +84,8 @@ class _Reader:
     def read(self, source: Any) -> Iterator[Result]:
         if isinstance(source, (str, os.PathLike)):
             for path, _ in find_files(os.fspath(source), "jsonl"):
-                yield from self._read_file(path)
+                for location, _, value in file_values(path):
+                    yield self._result(value, location)
         elif isinstance(source, Mapping) and "custom_id" in source:
             yield self._result(source, "the result")
         elif (
@@ -101,10 +100,6 @@ class _Reader:
             batches = as_table(source).to_batches(max_chunksize=_BATCH_ROWS)
             for row, value in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches)):
                 yield self._result(value, f"row {row} of the results")
-
-    def _read_file(self, path: str) -> Iterator[Result]:
-        for location, _, value in file_values(path):
-            yield self._result(value, location)
 
     def _result(self, value: Any, location: str) -> Result:
         if not isinstance(value, Mapping) or not isinstance(value.get("custom_id"), str):
@@ -176,22 +171,12 @@ def file_values(path: str) -> Iterator[tuple[str, bytes, Any]]:
 
 
 def file_lines(path: str) -> Iterator[bytes]:
-    """Read the lines of a file, which may be compressed.
-
-    Raises:
-        DataError: If compressed data are damaged or end early.
-        OSError: If the file can't be opened.
-
-    """
+    """Read the lines of a file, which may be compressed; damaged data, or data that end early, are a DataError."""
     with ExitStack() as stack, Source(path, stack).open() as file:
-        yield from _lines(file, path)
-
-
-def _lines(file: BinaryIO, path: str) -> Iterator[bytes]:
-    try:
-        yield from file
-    except (pa.ArrowException, EOFError, LZMAError, OSError) as error:
-        raise DataError(f"{path}: {reason(error)}") from error
+        try:
+            yield from file
+        except (pa.ArrowException, EOFError, LZMAError, OSError) as error:
+            raise DataError(f"{path}: {reason(error)}") from error
 
 
 def _choices(value: Any) -> list[Mapping[str, Any]]:

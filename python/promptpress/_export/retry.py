@@ -17,8 +17,6 @@ from promptpress._io.read.find_files import find_files
 from promptpress._io.write.shards import sharded_lines
 from promptpress._utils.callers import callers_level
 
-__all__ = ["write_retry"]
-
 _EXAMPLES = 3
 _BATCH_LINES = 4096
 

@@ -1,40 +1,26 @@
 """Tables of token ids under the names that inference engines and trainers give them.
 
-The functions that end in `_batches` make the rows of the public ones batch by batch, with the same arguments.
+The functions that end in `_batches` make the rows of the public ones batch by batch, with the same options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, get_args
 
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress._engine.no_rows import warn_of_no_rows
 from promptpress._errors.errors import render_error, template_error
 from promptpress._export.chat_messages import refuse_nulls
-from promptpress._export.mask_column import MaskColumn
+from promptpress._export.forms import MaskColumn
 from promptpress._export.misspelt import Unknown, refuse_misspelt_columns
-from promptpress._export.object_lines import no_rows
-from promptpress._export.sampling import with_sampling_params
+from promptpress._export.object_lines import Convert, no_rows
+from promptpress._export.streams import converted_reader, whole_table, with_sampling_params
 from promptpress._io.as_table import as_reader
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StreamLike
-
-__all__ = [
-    "axolotl_tokens",
-    "axolotl_tokens_batches",
-    "ray_tokens",
-    "ray_tokens_batches",
-    "sglang_tokens",
-    "sglang_tokens_batches",
-    "trl_tokens",
-    "trl_tokens_batches",
-    "vllm_tokens",
-    "vllm_tokens_batches",
-]
 
 _IDS = "input_ids"
 _MASK = "assistant_masks"
@@ -46,9 +32,8 @@ _NOT_TRAINED = -100
 _MORE = "tokenize() with mask= and labels=True says what is trained"
 
 
-def vllm_tokens_batches(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.RecordBatchReader:
-    """Make the rows of `vllm_tokens` batch by batch."""
-    return _token_batches(table, _of_ids("prompt_token_ids"), unknown)
+def vllm_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
+    return _token_batches(table, lambda batch, row: {"prompt_token_ids": _some_ids(batch, row)}, **options)
 
 
 def vllm_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
@@ -73,19 +58,11 @@ def vllm_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     [{'prompt_token_ids': [5, 6]}]
 
     """
-    return _read(vllm_tokens_batches(table, unknown=unknown))
+    return whole_table(vllm_tokens_batches(table, unknown=unknown))
 
 
-def sglang_tokens_batches(
-    table: StreamLike,
-    *,
-    sampling_params: Mapping[str, Any] | None = None,
-    sampling_columns: Mapping[str, str] | None = None,
-    unknown: Unknown = "refuse",
-) -> pa.RecordBatchReader:
-    """Make the rows of `sglang_tokens` batch by batch."""
-    batches = _token_batches(table, _of_ids(_IDS), unknown)
-    return with_sampling_params(batches, sampling_params, sampling_columns)
+def sglang_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
+    return _token_batches(table, lambda batch, row: {_IDS: _some_ids(batch, row)}, **options)
 
 
 def sglang_tokens(
@@ -120,24 +97,16 @@ def sglang_tokens(
     [{'input_ids': [5, 6], 'sampling_params': {'max_new_tokens': 9}}]
 
     """
-    options: dict[str, Any] = {"sampling_params": sampling_params, "sampling_columns": sampling_columns}
-    return _read(sglang_tokens_batches(table, **options, unknown=unknown))
+    options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
+    return whole_table(sglang_tokens_batches(table, **options))
 
 
-def ray_tokens_batches(
-    table: StreamLike,
-    *,
-    sampling_params: Mapping[str, Any] | None = None,
-    sampling_columns: Mapping[str, str] | None = None,
-    unknown: Unknown = "refuse",
-) -> pa.RecordBatchReader:
-    """Make the rows of `ray_tokens` batch by batch."""
-
+def ray_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
     def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
-        ids = _ids(batch, first_row, takes_none=False)
+        ids = _some_ids(batch, first_row)
         return {"prompt": pa.nulls(batch.num_rows, pa.string()), "tokenized_prompt": ids}
 
-    return with_sampling_params(_token_batches(table, columns, unknown), sampling_params, sampling_columns)
+    return _token_batches(table, columns, **options)
 
 
 def ray_tokens(
@@ -172,14 +141,13 @@ def ray_tokens(
     [{'prompt': None, 'tokenized_prompt': [5, 6], 'sampling_params': {'max_tokens': 9}}]
 
     """
-    options: dict[str, Any] = {"sampling_params": sampling_params, "sampling_columns": sampling_columns}
-    return _read(ray_tokens_batches(table, **options, unknown=unknown))
+    options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
+    return whole_table(ray_tokens_batches(table, **options))
 
 
 def trl_tokens_batches(
-    table: StreamLike, *, mask_column: MaskColumn = "assistant_masks", unknown: Unknown = "refuse"
+    table: StreamLike, *, mask_column: MaskColumn = "assistant_masks", **options: Any
 ) -> pa.RecordBatchReader:
-    """Make the rows of `trl_tokens` batch by batch."""
     if mask_column not in get_args(MaskColumn):
         message = f"{mask_column!r} is not one of {', '.join(map(repr, get_args(MaskColumn)))}"
         raise template_error("unknown_name", "mask_column", message)
@@ -190,7 +158,7 @@ def trl_tokens_batches(
         trained = pc.not_equal(labels.flatten(), _NOT_TRAINED).cast(pa.int8())
         return {_IDS: ids, _LABELS: labels, mask_column: _like(ids, trained)}
 
-    return _token_batches(table, columns, unknown)
+    return _token_batches(table, columns, **options)
 
 
 def trl_tokens(
@@ -218,18 +186,16 @@ def trl_tokens(
     [{'input_ids': [5, 6], 'labels': [-100, 6], 'assistant_masks': [0, 1]}]
 
     """
-    return _read(trl_tokens_batches(table, mask_column=mask_column, unknown=unknown))
+    return whole_table(trl_tokens_batches(table, mask_column=mask_column, unknown=unknown))
 
 
-def axolotl_tokens_batches(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.RecordBatchReader:
-    """Make the rows of `axolotl_tokens` batch by batch."""
-
+def axolotl_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
     def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
         ids = _ids(batch, first_row)
         attended = pa.repeat(pa.scalar(1, pa.int8()), len(ids.flatten()))
         return {_IDS: ids, "attention_mask": _like(ids, attended), _LABELS: _labels(batch, ids, first_row)}
 
-    return _token_batches(table, columns, unknown)
+    return _token_batches(table, columns, **options)
 
 
 def axolotl_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
@@ -255,18 +221,17 @@ def axolotl_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Tabl
     [{'input_ids': [5, 6], 'attention_mask': [1, 1], 'labels': [-100, 6]}]
 
     """
-    return _read(axolotl_tokens_batches(table, unknown=unknown))
+    return whole_table(axolotl_tokens_batches(table, unknown=unknown))
 
 
-_Convert = Callable[[pa.RecordBatch, int], Mapping[str, pa.Array]]
-"""Makes the columns of a consumer, given a batch of tokens and the number of its first row."""
-
-
-def _of_ids(name: str) -> _Convert:
-    return lambda batch, first_row: {name: _ids(batch, first_row, takes_none=False)}
-
-
-def _token_batches(table: StreamLike, convert: _Convert, unknown: Unknown) -> pa.RecordBatchReader:
+def _token_batches(
+    table: StreamLike,
+    convert: Convert,
+    *,
+    sampling_params: Mapping[str, Any] | None = None,
+    sampling_columns: Mapping[str, str] | None = None,
+    unknown: Unknown = "refuse",
+) -> pa.RecordBatchReader:
     """Put the columns of a consumer in the place of those of `tokenize`, after the kept columns."""
     reader = as_reader(table)
     refuse_misspelt_columns(reader.schema, unknown)
@@ -287,15 +252,7 @@ def _token_batches(table: StreamLike, convert: _Convert, unknown: Unknown) -> pa
         columns = {name: batch.column(batch.schema.get_field_index(name)) for name in kept}
         return pa.RecordBatch.from_pydict({**columns, **convert(batch, first_row)})
 
-    schema = converted(no_rows(reader.schema), 0).schema
-
-    def batches() -> Any:
-        first_row = 0
-        for batch in reader:
-            yield converted(batch, first_row)
-            first_row += batch.num_rows
-
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return with_sampling_params(converted_reader(reader, converted), sampling_params, sampling_columns)
 
 
 def _has_lists(schema: pa.Schema, name: str) -> bool:
@@ -310,16 +267,17 @@ def _check_lists(schema: pa.Schema, name: str) -> None:
         raise render_error("wrong_column_type", message, column=name)
 
 
-def _ids(batch: pa.RecordBatch, first_row: int, *, takes_none: bool = True) -> pa.Array:
-    """Return the ids of a batch; refuse rows with an error, and on request rows without tokens.
-
-    Raises:
-        RenderError: If a row has no ids.
-
-    """
+def _ids(batch: pa.RecordBatch, first_row: int) -> pa.Array:
+    """Return the ids of a batch; refuse rows with an error."""
     ids = batch.column(batch.schema.get_field_index(_IDS))
     refuse_nulls(ids, first_row, _IDS, 'the row has an error and no token ids; errors="skip" leaves such rows out')
-    lengths = [] if takes_none else pc.list_value_length(ids).to_pylist()
+    return ids
+
+
+def _some_ids(batch: pa.RecordBatch, first_row: int) -> pa.Array:
+    """Return the ids of a batch; refuse rows without tokens, too."""
+    ids = _ids(batch, first_row)
+    lengths = pc.list_value_length(ids).to_pylist()
     if 0 in lengths:
         row = first_row + lengths.index(0)
         raise render_error("null_value", "the prompt has no token, which engines refuse; leave the row out", row, _IDS)
@@ -354,9 +312,3 @@ def _like(lists: pa.Array, values: pa.Array) -> pa.Array:
     ends = [0, *accumulate(pc.list_value_length(lists).to_pylist())]
     make = pa.LargeListArray if is_large else pa.ListArray
     return make.from_arrays(pa.array(ends, pa.int64() if is_large else pa.int32()), values)
-
-
-def _read(batches: pa.RecordBatchReader) -> pa.Table:
-    rows = batches.read_all()
-    warn_of_no_rows(rows.num_rows)
-    return rows

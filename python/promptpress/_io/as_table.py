@@ -20,8 +20,6 @@ from promptpress._io.row_stream import rows_reader
 if TYPE_CHECKING:
     from promptpress._io.read.samples import Samples
 
-__all__ = ["as_reader", "as_table"]
-
 _STREAM_ROWS = 8192
 """The number of rows of a batch of a lazy frame or a dataset that streams."""
 

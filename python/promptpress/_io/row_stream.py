@@ -12,8 +12,6 @@ import pyarrow as pa
 from promptpress._arrow.python_rows import AsTexts, rows_table
 from promptpress._errors.errors import render_error
 
-__all__ = ["rows_reader"]
-
 _ROWS = 8192
 """The number of rows of a batch."""
 

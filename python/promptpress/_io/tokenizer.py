@@ -13,8 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LOAD_ERRORS", "PANIC", "LoadedTokenizer", "load_tokenizer", "text_parts"]
-
 PANIC = "PanicException"
 """The name of the library's exception for its own bugs, which is no `Exception`."""
 
@@ -33,10 +31,7 @@ _TEXT_KEYS = ("prompt", "prompt_mm", "content", "parts", "text")
 
 
 class LoadedTokenizer:
-    """A tokenizer that is loaded; made by `load_tokenizer`.
-
-    Texts are neither truncated nor padded by it. `name` is the name that the tokenizer was loaded by.
-    """
+    """A tokenizer, made by `load_tokenizer` from `name`; it neither truncates nor pads texts."""
 
     __slots__ = ("digest", "name", "tokenizer")
 

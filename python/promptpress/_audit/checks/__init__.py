@@ -11,8 +11,7 @@ from promptpress._audit.checks.requests import EmptyPrompts, EqualLabels, EqualP
 from promptpress._audit.checks.roles import LastRole, Roles
 from promptpress._audit.checks.special_tokens import DoubleBos, SpecialTokens
 from promptpress._audit.checks.template_tokens import MediaTags, TemplateTokens
-from promptpress._audit.checks.token_borders import TokenBorders
-from promptpress._audit.checks.trained_tokens import TrainedTokens
+from promptpress._audit.checks.tokens import TokenBorders, TrainedTokens
 from promptpress._audit.checks.values import Nulls, OddCharacters
 
 CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (

@@ -16,13 +16,10 @@ import promptpress._core as _core
 from promptpress._arrow.types import is_text
 from promptpress._audit.batch import Batch
 from promptpress._audit.checks.check import Check
-from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.row_numbers import concatenated, sorted_unique
+from promptpress._audit.finding import Finding, Rows, concatenated, finding_of, sorted_unique
 from promptpress._audit.subject import Subject
 from promptpress._audit.texts import Texts, texts_within
 from promptpress._utils import lazy_compute as pc
-
-__all__ = ["Answers"]
 
 _MIN_CHARACTERS = 10
 """Shorter answers occur in prompts by chance."""
@@ -71,7 +68,6 @@ class Answers(Check):
         return subject.output_column is not None and subject.is_gen and not is_conversation
 
     def add(self, batch: Batch) -> None:
-        """Search for the answers of more samples."""
         wanted = self._subject.codes
         if "answer_in_prompt" in wanted and self._name in batch.content.columns:
             self._add_direct(batch)

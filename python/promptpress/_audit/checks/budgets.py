@@ -17,8 +17,6 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Part, Run
 from promptpress._engine.sample_numbers import sample_numbers
 
-__all__ = ["Budgets"]
-
 _MAX_NUMBERS = 5
 """The numbers of examples that a message lists."""
 
@@ -37,11 +35,9 @@ class Budgets(ConfiguredCheck):
 
     @classmethod
     def applies_to(cls, subject: ConfiguredSubject) -> bool:
-        """Return true if there is a budget."""
         return subject.engine.fit is not None
 
     def add(self, batch: ConfiguredBatch) -> None:
-        """Fit the requests of more samples."""
         engine, table = self._subject.engine, pa.Table.from_batches([batch.samples])
         if self._run is None:
             self._run = engine.begin(RenderOptions(errors="column"), self._subject.labels)

@@ -9,8 +9,6 @@ from promptpress._audit.batch import Batch, ConfiguredBatch
 from promptpress._audit.finding import Finding
 from promptpress._audit.subject import ConfiguredSubject, Subject
 
-__all__ = ["Check", "ConfiguredCheck"]
-
 AnySubject = TypeVar("AnySubject", bound=Subject)
 AnyBatch = TypeVar("AnyBatch", bound=Batch)
 

@@ -12,12 +12,9 @@ from promptpress._arrow.list_items import parent_rows
 from promptpress._arrow.sizes import bytes_of
 from promptpress._audit.batch import ConfiguredBatch
 from promptpress._audit.checks.check import ConfiguredCheck
-from promptpress._audit.finding import MAX_FIRST_ROWS, Finding, Rows, finding_of
-from promptpress._audit.row_numbers import take_column, take_table
+from promptpress._audit.finding import MAX_FIRST_ROWS, Finding, Rows, finding_of, take_column, take_table
 from promptpress._audit.subject import ConfiguredSubject
 from promptpress._utils import lazy_compute as pc
-
-__all__ = ["OwnExamples"]
 
 _MESSAGES = {
     "own_example_row": "the sample is itself among its examples: the same row of the same table",
@@ -78,7 +75,6 @@ class OwnExamples(ConfiguredCheck):
         return pc.if_else(pc.less(chosen, 0), pc.add(chosen, self._count), chosen)
 
     def add(self, batch: ConfiguredBatch) -> None:
-        """Compare more samples with their examples."""
         samples = pa.Table.from_batches([batch.samples.select(self._columns)])
         gap = batch.first - self._count_read  # rows that can't be rendered, and were left out
         self._count_read = batch.first

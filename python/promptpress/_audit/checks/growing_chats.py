@@ -17,8 +17,6 @@ from promptpress._audit.subject import Subject, TemplateSubject
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.options import RenderOptions
 
-__all__ = ["GrowingChats"]
-
 _MAX_ENDS = 4
 """So many of the first turns, and of the last ones, are looked at."""
 

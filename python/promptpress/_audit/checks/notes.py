@@ -12,8 +12,6 @@ from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject, TemplateSubject
 from promptpress._engine.notes import find_notes
 
-__all__ = ["Notes", "UnknownOrigins", "UnusedColumns"]
-
 _BY_ROWS = {"same_table", "chosen_samples"}
 """Notes on tables, whose rows another check compares one by one."""
 
@@ -42,11 +40,9 @@ class UnknownOrigins(Check):
 
     @classmethod
     def applies_to(cls, subject: Subject) -> bool:
-        """Return true for templates."""
         return isinstance(subject, TemplateSubject)
 
     def add(self, batch: Batch) -> None:
-        """Count the rows."""
         self._rows.add(batch.row_numbers(batch.unknown_rows))
 
     def findings(self) -> Iterator[Finding]:

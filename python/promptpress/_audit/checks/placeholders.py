@@ -9,12 +9,9 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._audit.batch import ConfiguredBatch
 from promptpress._audit.checks.check import ConfiguredCheck
-from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.row_numbers import concatenated, without
+from promptpress._audit.finding import Finding, Rows, concatenated, finding_of, without
 from promptpress._audit.subject import ConfiguredSubject
 from promptpress._utils import lazy_compute as pc
-
-__all__ = ["Placeholders"]
 
 _NAMES = (
     *("question", "answer", "input", "output", "context", "prompt", "text", "passage", "article", "document"),
@@ -46,7 +43,6 @@ class Placeholders(ConfiguredCheck):
         self._single_pass = subject.single_pass if subject.core.by_position and subject.is_harness else None
 
     def add(self, batch: ConfiguredBatch) -> None:
-        """Search for placeholders, and for prompts that they change."""
         changed, columns = self._changed_rows(batch)
         rows_by_name: dict[str, pa.Array] = {}
         for name in batch.names:

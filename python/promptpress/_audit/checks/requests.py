@@ -10,13 +10,10 @@ import promptpress._core as _core
 from promptpress._audit.batch import Batch, ConfiguredBatch, Requests
 from promptpress._audit.checks.check import Check, ConfiguredCheck
 from promptpress._audit.codes import LIMITS
-from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.row_numbers import sorted_unique, take_column, without
+from promptpress._audit.finding import Finding, Rows, finding_of, sorted_unique, take_column, without
 from promptpress._audit.subject import ConfiguredSubject, Subject
 from promptpress._tokens.encoder import Encoder
 from promptpress._utils import lazy_compute as pc
-
-__all__ = ["EmptyPrompts", "EqualLabels", "EqualPrompts", "Lengths"]
 
 _MAX_EMPTY_BYTES = 64
 """The most bytes of a request of white space alone: longer templates have text."""
@@ -36,7 +33,6 @@ class EmptyPrompts(Check):
         self._rows = Rows()
 
     def add(self, batch: Batch) -> None:
-        """Look at the short requests."""
         for requests in batch.requests:
             short: pa.Array | None = None
             for texts in requests.texts:
@@ -99,11 +95,9 @@ class EqualLabels(ConfiguredCheck):
 
     @classmethod
     def applies_to(cls, subject: ConfiguredSubject) -> bool:
-        """Return true if samples have a request for each of several labels."""
         return subject.labels is not None and len(subject.labels) > 1
 
     def add(self, batch: ConfiguredBatch) -> None:
-        """Compare the requests of each sample."""
         for requests in batch.requests:
             hashes = _core.request_hashes(requests.prompts, self._subject.is_json)
             table = pa.table({"sample": requests.samples, "hash": hashes.cast(pa.binary())})
@@ -210,11 +204,9 @@ class Lengths(Check):
 
     @classmethod
     def applies_to(cls, subject: Subject) -> bool:
-        """Return true if there is a limit."""
         return any(unit in subject.limits for unit in _UNITS)
 
     def add(self, batch: Batch) -> None:
-        """Measure the requests."""
         for requests in batch.requests:
             for unit, limit in self._limits.items():
                 if unit == "bytes":

@@ -16,8 +16,6 @@ from promptpress._audit.subject import ConfiguredSubject
 from promptpress._core import OUTPUT_FORMS
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["LastRole", "Roles"]
-
 _SECTIONS = ("begin", "round", "end")
 _MODEL_ROLES = {"assistant", *(alias for alias, role in OUTPUT_FORMS["openai"].aliases if role == "assistant")}
 _MAX_QUOTED = 40
@@ -40,7 +38,6 @@ class Roles(ConfiguredCheck):
 
     @classmethod
     def applies_to(cls, subject: ConfiguredSubject) -> bool:
-        """Return true if there is a meta template with a round."""
         meta = subject.settings["meta_template"]
         return isinstance(meta, Mapping) and bool(meta.get("round"))
 
@@ -123,11 +120,9 @@ class LastRole(ConfiguredCheck):
 
     @classmethod
     def applies_to(cls, subject: ConfiguredSubject) -> bool:
-        """Return true if a model answers messages."""
         return subject.is_gen and subject.engine.chat is None
 
     def add(self, batch: ConfiguredBatch) -> None:
-        """Look at the last message of each request."""
         for requests in batch.requests:
             roles = _last_roles(requests.prompts)
             if roles is not None:

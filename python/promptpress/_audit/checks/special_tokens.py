@@ -16,14 +16,11 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._audit.batch import Batch
 from promptpress._audit.checks.check import Check
-from promptpress._audit.example_rows import example_columns, finding_of_examples
 from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.searches import TextMatches, example_columns, finding_of_examples
 from promptpress._audit.subject import Subject
-from promptpress._audit.text_matches import TextMatches
 from promptpress._prompts.control_tokens import FAMILIES, families_of
 from promptpress._utils import lazy_compute as pc
-
-__all__ = ["DoubleBos", "SpecialTokens"]
 
 _TOKEN = re.compile(
     r"<\|[^|<>{}\s][^|<>{}\n]{0,60}\|>|<\uff5c[^\uff5c<>{}\n]{1,60}\uff5c>"
@@ -66,7 +63,6 @@ class SpecialTokens(Check):
         self._matches: dict[str, list[TextMatches]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Search the columns that requests show."""
         for name in batch.names:
             if name not in self._matches:
                 self._matches[name] = [TextMatches(*search) for search in self._searches]
@@ -105,7 +101,6 @@ class DoubleBos(Check):
         self._once = Rows()
 
     def add(self, batch: Batch) -> None:
-        """Look at the beginnings of texts."""
         for requests in batch.requests:
             texts = requests.texts[0] if len(requests.texts) == 1 else None
             if texts is None or texts.parents is not None:

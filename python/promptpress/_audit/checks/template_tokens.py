@@ -9,15 +9,11 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._audit.batch import ConfiguredBatch
 from promptpress._audit.checks.check import ConfiguredCheck
-from promptpress._audit.example_rows import example_columns, finding_of_examples
-from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.row_numbers import without
+from promptpress._audit.finding import Finding, Rows, finding_of, without
+from promptpress._audit.searches import TextMatches, example_columns, finding_of_examples
 from promptpress._audit.subject import ConfiguredSubject
-from promptpress._audit.text_matches import TextMatches
 from promptpress._audit.texts import texts_within
 from promptpress._utils import lazy_compute as pc
-
-__all__ = ["MediaTags", "TemplateTokens"]
 
 _HARNESSES = ("opencompass", "aisbench")
 _TAGS = ("<AIS_TEXT_START>", "<AIS_IMAGE_START>", "<AIS_VIDEO_START>", "<AIS_AUDIO_START>", "<AIS_CONTENT_TAG>")
@@ -41,11 +37,9 @@ class TemplateTokens(ConfiguredCheck):
 
     @classmethod
     def applies_to(cls, subject: ConfiguredSubject) -> bool:
-        """Return true if a template has such a token."""
         return bool(_template_tokens(subject))
 
     def add(self, batch: ConfiguredBatch) -> None:
-        """Search for the tokens, and for prompts that lack the value as it is."""
         for name in batch.names:
             rows = self._matches[name].search(batch, name)
             if len(rows) and batch.is_flat(name):
@@ -105,7 +99,6 @@ class MediaTags(ConfiguredCheck):
 
     @classmethod
     def applies_to(cls, subject: ConfiguredSubject) -> bool:
-        """Return true for AISBench's configurations."""
         return bool(subject.settings["dialect"] == "aisbench")
 
     def add(self, batch: ConfiguredBatch) -> None:

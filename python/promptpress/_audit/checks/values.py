@@ -10,13 +10,10 @@ import promptpress._core as _core
 from promptpress._arrow.take import spread_over_runs
 from promptpress._audit.batch import Batch, Columns
 from promptpress._audit.checks.check import Check
-from promptpress._audit.example_rows import example_columns, finding_of_examples
-from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.row_numbers import concatenated
+from promptpress._audit.finding import Finding, Rows, concatenated, finding_of
+from promptpress._audit.searches import example_columns, finding_of_examples
 from promptpress._audit.subject import Subject
 from promptpress._utils import lazy_compute as pc
-
-__all__ = ["KINDS", "Nulls", "OddCharacters"]
 
 KINDS = (
     ("control_character", "a control character"),
@@ -40,7 +37,6 @@ class Nulls(Check):
         self._rows = {name: Rows() for name in subject.schema.names}
 
     def add(self, batch: Batch) -> None:
-        """Search the columns that requests show."""
         for name in batch.names:
             _search_nulls(batch, name, self._rows[name])
 
@@ -94,7 +90,6 @@ class OddCharacters(Check):
         self._rows = {name: [Rows() for _ in KINDS] for name in subject.schema.names}
 
     def add(self, batch: Batch) -> None:
-        """Search the columns that requests show."""
         for name in batch.names:
             _search_characters(batch, name, self._rows[name])
 

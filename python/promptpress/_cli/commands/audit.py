@@ -7,18 +7,8 @@ from typing import get_args
 
 from promptpress._audit.codes import LIMITS
 from promptpress._cli.commands.command import Command
+from promptpress._cli.shell import options
 from promptpress._cli.shell.option_values import names, natural
-from promptpress._cli.shell.options import (
-    ROWS,
-    add_budget,
-    add_config,
-    add_data,
-    add_progress,
-    add_prompt_options,
-    add_rows,
-    add_shared,
-    option_name,
-)
 from promptpress._cli.sources.jinja_options import add_jinja
 from promptpress.typing import Mask
 
@@ -38,22 +28,22 @@ exit codes: 0 no finding as serious as --fail-on, 1 such a finding or an unexpec
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_config(parser)
+    options.add_config(parser)
     add_jinja(parser)
-    add_data(parser)
+    options.add_data(parser)
     checks = parser.add_argument_group("checks")
     checks.add_argument("--allow", type=names, action="extend", metavar="CODE,CODE", help="findings to leave out")
     checks.add_argument("--only", type=names, action="extend", metavar="CODE,CODE", help="findings to look for (all)")
     for name, limit in LIMITS.items():
-        checks.add_argument(option_name(f"max_{name}"), type=natural, metavar="N", help=limit.help)
-    add_shared(checks, "--tokenizer")
+        checks.add_argument(options.option_name(f"max_{name}"), type=natural, metavar="N", help=limit.help)
+    options.add_shared(checks, "--tokenizer")
     mask = "with --tokenizer: what is trained, as for tokenize; its mask is checked"
     checks.add_argument("--mask", choices=get_args(Mask), help=mask)
     errors = "a row that can't be rendered ends the run (raise, default), or is a finding and in no other check (skip)"
     checks.add_argument("--errors", choices=("raise", "skip"), help=errors)
-    add_prompt_options(checks)
-    add_budget(parser, tokenizer=None)
-    add_rows(parser.add_argument_group(ROWS))
+    options.add_prompt_options(checks)
+    options.add_budget(parser, tokenizer=None)
+    options.add_rows(parser.add_argument_group(options.ROWS))
 
     out = parser.add_argument_group("output")
     out.add_argument("--format", choices=("table", "json", "jsonl"), help="default: by suffix of --out, else table")
@@ -64,18 +54,11 @@ def _add_options(parser: ArgumentParser) -> None:
         default="error",
         help="exit code 1 for findings of this or a higher severity (error)",
     )
-    add_shared(out, "--color")
-    add_progress(out)
+    options.add_shared(out, "--color")
+    options.add_progress(out)
 
     how = parser.add_argument_group("execution")
-    add_shared(how, "--data-format", "--batch-size", "--threads", "--traceback")
+    options.add_shared(how, "--data-format", "--batch-size", "--threads", "--traceback")
 
 
-COMMAND = Command(
-    "audit",
-    "find mistakes in all prompts of a table",
-    _DESCRIPTION,
-    _add_options,
-    "promptpress._cli.audit:audit",
-    _EXIT_CODES,
-)
+COMMAND = Command("audit", "find mistakes in all prompts of a table", _DESCRIPTION, _add_options, _EXIT_CODES)

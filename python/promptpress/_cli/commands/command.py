@@ -33,6 +33,6 @@ class Command:
     summary: str
     description: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    run: str
     epilog: str = EXIT_CODES
+    run: str = ""
     max_operands: int | None = 1

@@ -5,16 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from promptpress._cli.commands.command import Command
+from promptpress._cli.shell import options
 from promptpress._cli.shell.option_values import natural
-from promptpress._cli.shell.options import (
-    OVERRIDES,
-    add_budget,
-    add_data,
-    add_model,
-    add_prompt_options,
-    add_shared,
-    add_template,
-)
 from promptpress._cli.sources.jinja_options import add_jinja
 from promptpress._cli.sources.second_side import add_second_side
 
@@ -35,30 +27,22 @@ exit codes: 0 all requests are equal, 1 a difference or an unexpected error, 2 c
 def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument("config", metavar="A", nargs="?", help="a configuration, or a file of prompts")
     parser.add_argument("other", metavar="B", nargs="?", help="a second one; default: A, with the options for B")
-    add_template(parser)
+    options.add_template(parser)
     add_jinja(parser)
-    add_model(parser)
-    add_data(parser, required=False)
-    add_prompt_options(parser.add_argument_group(OVERRIDES))
-    add_budget(parser)
+    options.add_model(parser)
+    options.add_data(parser, required=False)
+    options.add_prompt_options(parser.add_argument_group(options.OVERRIDES))
+    options.add_budget(parser)
     add_second_side(parser.add_argument_group("the same options for B; default: as for A"))
 
     display = parser.add_argument_group("display")
     display.add_argument("--max", type=natural, default=3, metavar="N", help="show the first N differences (3)")
-    add_shared(display, "--whitespace", "--color")
-    add_shared(display, "--json", help="print the counts and the first differences as JSON, for programs")
+    options.add_shared(display, "--whitespace", "--color")
+    options.add_shared(display, "--json", help="print the counts and the first differences as JSON, for programs")
 
     data = parser.add_argument_group("data and execution")
-    add_shared(data, "--where", "--data-format", "--prompt-column", "--threads", "--quiet", "--traceback")
+    options.add_shared(data, "--where", "--data-format", "--prompt-column", "--threads", "--quiet", "--traceback")
     parser.set_defaults(strict=False)
 
 
-COMMAND = Command(
-    "diff",
-    "compare two ways of rendering",
-    _DESCRIPTION,
-    _add_options,
-    "promptpress._cli.diff:diff",
-    _EXIT_CODES,
-    max_operands=2,
-)
+COMMAND = Command("diff", "compare two ways of rendering", _DESCRIPTION, _add_options, _EXIT_CODES, max_operands=2)

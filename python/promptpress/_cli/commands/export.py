@@ -7,23 +7,11 @@ from textwrap import fill
 from typing import Any, get_args
 
 from promptpress._cli.commands.command import EXIT_CODES, Command
+from promptpress._cli.shell import options
 from promptpress._cli.shell.option_values import json_object, pairs, positive, size
-from promptpress._cli.shell.options import (
-    OVERRIDES,
-    ROWS,
-    OptionGroup,
-    add_budget,
-    add_config,
-    add_data,
-    add_progress,
-    add_prompt_options,
-    add_rows,
-    add_shared,
-)
 from promptpress._cli.shell.token_options import TOKEN_OPTIONS as ENCODING
 from promptpress._cli.sources.jinja_options import add_jinja
-from promptpress._export.forms import EXPORTS, TOKEN_OPTIONS
-from promptpress._export.mask_column import MaskColumn
+from promptpress._export.forms import EXPORTS, TOKEN_OPTIONS, MaskColumn
 from promptpress._export.misspelt import Unknown
 
 _INDENT = 21
@@ -43,19 +31,19 @@ or conversations. --output's default is openai, and text for token ids.
 
 def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument("kind", metavar="FORM", choices=tuple(EXPORTS), help=f"one of {', '.join(EXPORTS)}")
-    add_config(parser)
+    options.add_config(parser)
     add_jinja(parser)
-    add_data(parser, required=False)
+    options.add_data(parser, required=False)
     out = "the file, or the folder for datasets; - writes JSON lines to stdout"
     parser.add_argument("--out", metavar="PATH", required=True, help=out)
-    prompts = parser.add_argument_group(OVERRIDES)
-    add_prompt_options(prompts)
-    add_shared(prompts, "--prompt-column", "--keep", "--order")
+    prompts = parser.add_argument_group(options.OVERRIDES)
+    options.add_prompt_options(prompts)
+    options.add_shared(prompts, "--prompt-column", "--keep", "--order")
     counting = (
         "encode the prompts of token ids, or count tokens for the budget: a tokenizer.json, its folder, or a model"
     )
-    add_budget(parser, tokenizer=counting)
-    add_rows(parser.add_argument_group(ROWS))
+    options.add_budget(parser, tokenizer=counting)
+    options.add_rows(parser.add_argument_group(options.ROWS))
 
     add = parser.add_argument_group("requests (openai-batch, vllm-batch, litellm-batch)").add_argument
     add("--model-name", metavar="NAME", help="the model's name for the API")
@@ -89,17 +77,17 @@ def _add_options(parser: ArgumentParser) -> None:
     _add(tokens, "--mask-column", choices=get_args(MaskColumn), help=mask_column)
 
     how = parser.add_argument_group("execution")
-    add_shared(how, "--data-format", "--batch-size", "--threads", "--no-clobber")
+    options.add_shared(how, "--data-format", "--batch-size", "--threads", "--no-clobber")
     errors = "a row that can't be rendered ends the run (raise, default), or is left out (skip)"
     how.add_argument("--errors", choices=("raise", "skip"), help=errors)
     messages = parser.add_argument_group("messages")
-    add_progress(messages)
+    options.add_progress(messages)
     unknown = "keep: write prompts of a template that names a misspelt column, which is an error otherwise"
     messages.add_argument("--unknown", choices=get_args(Unknown), help=unknown)
-    add_shared(messages, "--strict", "--traceback")
+    options.add_shared(messages, "--strict", "--traceback")
 
 
-def _add(group: OptionGroup, option: str, **keywords: Any) -> None:
+def _add(group: options.OptionGroup, option: str, **keywords: Any) -> None:
     """Add an option that only some forms have; its help names them."""
     name = option.removeprefix("--").replace("-", "_")
     forms = ", ".join(form for form, export in EXPORTS.items() if name in export.options)
@@ -111,7 +99,6 @@ COMMAND = Command(
     "render files of samples for other programs",
     _DESCRIPTION,
     _add_options,
-    "promptpress._cli.export:export",
     f"{EXIT_CODES}Whatever goes wrong, either all files are there or none.\n",
     max_operands=2,
 )

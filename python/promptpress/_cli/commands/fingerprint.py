@@ -5,15 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from promptpress._cli.commands.command import Command
-from promptpress._cli.shell.options import (
-    EXAMPLES,
-    OVERRIDES,
-    add_budget,
-    add_config,
-    add_files,
-    add_prompt_options,
-    add_shared,
-)
+from promptpress._cli.shell import options
 from promptpress._cli.sources.jinja_options import add_jinja
 
 _DESCRIPTION = """\
@@ -27,21 +19,15 @@ own prompt hash is printed too.
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_config(parser)
+    options.add_config(parser)
     add_jinja(parser)
-    add_files(parser, "--examples", help=EXAMPLES)
-    add_prompt_options(parser.add_argument_group(OVERRIDES))
-    add_budget(parser)
+    options.add_files(parser, "--examples", help=options.EXAMPLES)
+    options.add_prompt_options(parser.add_argument_group(options.OVERRIDES))
+    options.add_budget(parser)
     how = parser.add_argument_group("execution")
-    add_shared(how, "--json")
-    add_shared(how, "--data-format", help="the format of --examples; default: by suffix")
-    add_shared(how, "--quiet", "--traceback")
+    options.add_shared(how, "--json")
+    options.add_shared(how, "--data-format", help="the format of --examples; default: by suffix")
+    options.add_shared(how, "--quiet", "--traceback")
 
 
-COMMAND = Command(
-    "fingerprint",
-    "identify a configuration by 64 digits",
-    _DESCRIPTION,
-    _add_options,
-    "promptpress._cli.fingerprint:fingerprint",
-)
+COMMAND = Command("fingerprint", "identify a configuration by 64 digits", _DESCRIPTION, _add_options)

@@ -54,7 +54,6 @@ COMMAND = Command(
     "join the results of batches to the rows of their requests",
     _DESCRIPTION,
     _add_options,
-    "promptpress._cli.join:join",
     f"{EXIT_CODES}Whatever goes wrong, --out is either complete or untouched.\n",
     max_operands=None,
 )

@@ -6,20 +6,10 @@ from argparse import ArgumentParser, Namespace
 from typing import get_args
 
 from promptpress._cli.commands.command import Command
+from promptpress._cli.shell import options
 from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.options import (
-    OVERRIDES,
-    ROWS,
-    add_budget,
-    add_config,
-    add_data,
-    add_progress,
-    add_prompt_options,
-    add_rows,
-    add_shared,
-)
 from promptpress._cli.sources.jinja_options import add_jinja, has_jinja_source
-from promptpress._cli.sources.lm_eval_options import add_lm_eval, refuse_lm_eval
+from promptpress._cli.sources.lm_eval_tasks import add_lm_eval, is_lm_eval, is_samples, refuse_lm_eval
 from promptpress._io.read.formats import FORMATS
 from promptpress.typing import RowPolicy
 
@@ -47,7 +37,7 @@ Whatever goes wrong, --out is either complete or untouched.
 def add_execution(parser: ArgumentParser) -> None:
     """Add the options of how files are read and written, and of what becomes of faults."""
     how = parser.add_argument_group("execution")
-    add_shared(how, "--data-format", "--out-format", "--batch-size", "--compression", "--threads")
+    options.add_shared(how, "--data-format", "--out-format", "--batch-size", "--compression", "--threads")
 
     faults = parser.add_argument_group("faults")
     resume = "continue where an interrupted run stopped; finished parts are kept next to --out"
@@ -58,41 +48,40 @@ def add_execution(parser: ArgumentParser) -> None:
     faults.add_argument("--errors", choices=get_args(RowPolicy), help=errors)
     skip = "leave out row groups of Parquet that can't be read, and report them"
     faults.add_argument("--skip-corrupt", action="store_true", help=skip)
-    add_shared(faults, "--no-clobber")
+    options.add_shared(faults, "--no-clobber")
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_config(parser, "; 'all' renders every one, each into a file in the folder --out")
+    options.add_config(parser, "; 'all' renders every one, each into a file in the folder --out")
     add_jinja(parser)
     add_lm_eval(parser)
-    add_data(parser, required=False)
+    options.add_data(parser, required=False)
     out = "the prompts: .parquet, .arrow, .jsonl or .csv, the last two also with .gz or .zst; - is standard output"
     parser.add_argument("--out", metavar="FILE", required=True, help=out)
-    prompts = parser.add_argument_group(OVERRIDES)
-    add_shared(prompts, "--keep")
-    add_prompt_options(prompts)
+    prompts = parser.add_argument_group(options.OVERRIDES)
+    options.add_shared(prompts, "--keep")
+    options.add_prompt_options(prompts)
     prompts.add_argument("--index", metavar="NAME", help="add a first column: the sample's number, from 0")
-    add_shared(prompts, "--order")
+    options.add_shared(prompts, "--order")
     shared = "with --order: add columns of each prompt's group and of the bytes that it shares with the one before it"
     prompts.add_argument("--shared", action="store_true", default=None, help=shared)
     hashes = "add a last column, hash: the first 16 bytes of each prompt's BLAKE3"
     prompts.add_argument("--hashes", action="store_true", default=None, help=hashes)
-    add_budget(parser)
-    add_rows(parser.add_argument_group(ROWS), seed=False)
+    options.add_budget(parser)
+    options.add_rows(parser.add_argument_group(options.ROWS), seed=False)
 
     add_execution(parser)
 
     messages = parser.add_argument_group("messages")
     messages.add_argument("--print-first", action="store_true", help="print the first prompt as the model gets it")
-    add_progress(messages)
-    add_shared(messages, "--strict", "--traceback")
+    options.add_progress(messages)
+    options.add_shared(messages, "--strict", "--traceback")
 
 
 def run(arguments: Namespace) -> ExitCode:
     """Render a configuration, all entries of a configuration, or an lm-eval task; return the exit code."""
     from promptpress._cli.render.jobs import takes_all  # noqa: PLC0415
     from promptpress._cli.render.render import render  # noqa: PLC0415 - --help needn't import what renders
-    from promptpress._cli.sources.lm_eval_files import is_lm_eval, is_samples  # noqa: PLC0415
 
     if is_lm_eval(arguments.config) and not is_samples(arguments.config):
         from promptpress._cli.render.render_lm_eval import render_lm_eval  # noqa: PLC0415 - a tenth of the start
@@ -112,6 +101,6 @@ COMMAND = Command(
     "render files of samples into prompts",
     _DESCRIPTION,
     _add_options,
-    "promptpress._cli.commands.render:run",
     EXIT_CODES,
+    run="promptpress._cli.commands.render:run",
 )

@@ -46,4 +46,4 @@ def _add_options(parser: ArgumentParser) -> None:
     parser.set_defaults(strict=False)
 
 
-COMMAND = Command("show", "show prompts, coloured by origin", _DESCRIPTION, _add_options, "promptpress._cli.show:show")
+COMMAND = Command("show", "show prompts, coloured by origin", _DESCRIPTION, _add_options)

@@ -5,17 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from promptpress._cli.commands.command import Command
+from promptpress._cli.shell import options
 from promptpress._cli.shell.option_values import size
-from promptpress._cli.shell.options import (
-    ROWS,
-    add_budget,
-    add_config,
-    add_data,
-    add_progress,
-    add_prompt_options,
-    add_rows,
-    add_shared,
-)
 from promptpress._cli.sources.jinja_options import add_jinja
 
 _DESCRIPTION = """\
@@ -27,36 +18,34 @@ prompts that render wrote. Values of the data are printed with all unprintable c
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_config(parser)
+    options.add_config(parser)
     add_jinja(parser)
-    add_data(parser, required=False)
+    options.add_data(parser, required=False)
     measures = parser.add_argument_group("measurements")
-    add_shared(measures, "--prompt-column", "--tokenizer")
+    options.add_shared(measures, "--prompt-column", "--tokenizer")
     cache = (
         "simulate a prefix cache of N bytes (64M, 1GiB): how much it finds of the prompts in file and in prefix order"
     )
     measures.add_argument("--cache", type=size, metavar="N", help=cache)
     block = "bytes of a block of that cache (64, which are about 16 tokens)"
     measures.add_argument("--cache-block", type=size, metavar="N", help=block)
-    add_prompt_options(measures)
-    add_budget(parser, tokenizer=None)
-    add_rows(parser.add_argument_group(ROWS))
+    options.add_prompt_options(measures)
+    options.add_budget(parser, tokenizer=None)
+    options.add_rows(parser.add_argument_group(options.ROWS))
 
     how = parser.add_argument_group("execution")
-    add_shared(how, "--json")
-    add_shared(how, "--data-format", help="the format of the data or the prompts; default: by suffix")
-    add_shared(how, "--batch-size", "--threads")
+    options.add_shared(how, "--json")
+    options.add_shared(how, "--data-format", help="the format of the data or the prompts; default: by suffix")
+    options.add_shared(how, "--batch-size", "--threads")
     errors = (
         "a row that can't be rendered ends the run (raise, default), or is left out (skip); origins are left out then"
     )
     how.add_argument("--errors", choices=("raise", "skip"), help=errors)
 
     messages = parser.add_argument_group("messages")
-    add_progress(messages)
-    add_shared(messages, "--traceback")
+    options.add_progress(messages)
+    options.add_shared(messages, "--traceback")
     parser.set_defaults(strict=False)
 
 
-COMMAND = Command(
-    "stats", "lengths, origins and duplicates of prompts", _DESCRIPTION, _add_options, "promptpress._cli.stats:stats"
-)
+COMMAND = Command("stats", "lengths, origins and duplicates of prompts", _DESCRIPTION, _add_options)

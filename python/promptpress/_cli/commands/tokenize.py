@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 
 from promptpress._cli.commands.command import Command
 from promptpress._cli.commands.render import EXIT_CODES, add_execution
-from promptpress._cli.shell.options import (
-    OVERRIDES,
-    ROWS,
-    add_budget,
-    add_config,
-    add_data,
-    add_progress,
-    add_prompt_options,
-    add_rows,
-    add_shared,
-)
-from promptpress._cli.shell.token_options import TOKEN_OPTIONS
+from promptpress._cli.shell import options
+from promptpress._cli.shell.errors import ExitCode
+from promptpress._cli.shell.token_options import TOKEN_OPTIONS, token_settings
 from promptpress._cli.sources.jinja_options import add_jinja
 
 _DESCRIPTION = """\
@@ -29,9 +20,9 @@ CONFIG is a configuration as for render; --template, --jinja and --chat-template
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_config(parser)
+    options.add_config(parser)
     add_jinja(parser)
-    add_data(parser)
+    options.add_data(parser)
     out = "the tokens: .parquet, .arrow, or .jsonl, also with .gz or .zst"
     parser.add_argument("--out", metavar="FILE", required=True, help=out)
 
@@ -39,17 +30,28 @@ def _add_options(parser: ArgumentParser) -> None:
     for option, keywords in TOKEN_OPTIONS.items():
         tokens.add_argument(option, **keywords, required=option == "--tokenizer")
 
-    prompts = parser.add_argument_group(OVERRIDES)
-    add_shared(prompts, "--keep")
-    add_prompt_options(prompts)
+    prompts = parser.add_argument_group(options.OVERRIDES)
+    options.add_shared(prompts, "--keep")
+    options.add_prompt_options(prompts)
     prompts.add_argument("--index", metavar="NAME", help="add a first column: the sample's number, from 0")
-    add_budget(parser, tokenizer=None)
-    add_rows(parser.add_argument_group(ROWS))
+    options.add_budget(parser, tokenizer=None)
+    options.add_rows(parser.add_argument_group(options.ROWS))
     add_execution(parser)
 
     messages = parser.add_argument_group("messages")
-    add_progress(messages)
-    add_shared(messages, "--strict", "--traceback")
+    options.add_progress(messages)
+    options.add_shared(messages, "--strict", "--traceback")
+
+
+def run(arguments: Namespace) -> ExitCode:
+    """Render the samples of a command line, and encode the prompts."""
+    from promptpress._cli.render.render import render  # noqa: PLC0415 - --help needn't import what renders
+    from promptpress._cli.sources.configured_renderer import token_counter  # noqa: PLC0415
+
+    arguments.hashes = arguments.print_first = arguments.shared = False
+    arguments.order = None
+    settings = token_settings(arguments)
+    return render(arguments, {"tokenizer": token_counter(arguments.tokenizer), **settings})
 
 
 COMMAND = Command(
@@ -57,6 +59,6 @@ COMMAND = Command(
     "render files of samples into token ids",
     _DESCRIPTION,
     _add_options,
-    "promptpress._cli.render.tokenize:tokenize",
     EXIT_CODES,
+    run="promptpress._cli.commands.tokenize:run",
 )

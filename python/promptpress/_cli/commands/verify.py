@@ -46,6 +46,6 @@ COMMAND = Command(
     "compare with the harness's own prompts",
     _DESCRIPTION,
     _add_options,
-    "promptpress._cli.verify.verify:verify",
     _EXIT_CODES,
+    run="promptpress._cli.verify.verify:verify",
 )

@@ -5,17 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from promptpress._cli.commands.command import Command
+from promptpress._cli.shell import options
 from promptpress._cli.shell.option_values import natural, naturals
-from promptpress._cli.shell.options import (
-    ROWS,
-    add_budget,
-    add_data,
-    add_files,
-    add_prompt_options,
-    add_rows,
-    add_shared,
-    add_template,
-)
 from promptpress._cli.sources.jinja_options import add_jinja
 
 _DESCRIPTION = """\
@@ -37,24 +28,26 @@ def _add_options(parser: ArgumentParser) -> None:
     configs = "prompt configurations, or a file of rendered prompts; without them, --data is already rendered"
     parser.add_argument("config", metavar="CONFIG", nargs="*", help=configs)
     models = "model configurations; the page begins with the first, and with two models side by side"
-    add_files(parser, "--model", metavar="CONFIG", help=models)
-    add_template(parser)
+    options.add_files(parser, "--model", metavar="CONFIG", help=models)
+    options.add_template(parser)
     add_jinja(parser)
     first = parser.add_argument_group("the entry to show first, if a file contains several")
     first.add_argument("--dataset", metavar="NAME", help="the dataset's abbr, or the variable that holds it")
     first.add_argument("--model-abbr", metavar="NAME", help="the model's abbr")
-    add_data(parser, required=False)
-    add_prompt_options(parser.add_argument_group("the first prompts (these options override the configuration)"))
-    add_budget(parser)
+    options.add_data(parser, required=False)
+    options.add_prompt_options(
+        parser.add_argument_group("the first prompts (these options override the configuration)")
+    )
+    options.add_budget(parser)
     page = parser.add_argument_group("the page")
     page.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
     page.add_argument("--port", type=natural, default=0, metavar="N", help="default: any free port")
     file = parser.add_argument_group("a file instead of the page")
     file.add_argument("--html", metavar="FILE", help="write some rows into one self-contained file")
-    add_shared(file, "--no-clobber")
+    options.add_shared(file, "--no-clobber")
     file.add_argument("--rows", type=naturals, metavar="0,17,...", help="the rows to write; default: the first ten")
-    add_rows(parser.add_argument_group(ROWS))
-    add_shared(
+    options.add_rows(parser.add_argument_group(options.ROWS))
+    options.add_shared(
         parser.add_argument_group("execution"),
         *("--data-format", "--prompt-column", "--threads", "--quiet", "--traceback"),
     )
@@ -62,11 +55,5 @@ def _add_options(parser: ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    "view",
-    "browse all prompts in the browser",
-    _DESCRIPTION,
-    _add_options,
-    "promptpress._cli.view:view",
-    _EXIT_CODES,
-    max_operands=None,
+    "view", "browse all prompts in the browser", _DESCRIPTION, _add_options, _EXIT_CODES, max_operands=None
 )

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import pyarrow as pa
 
 import promptpress
 import promptpress._core as _core
 from promptpress._arrow.ipc import table_bytes
-from promptpress._cli.sources.jinja_runs import RendererOrTemplate
-from promptpress._engine.column_engine import PromptColumn
+from promptpress._cli.sources.jinja_runs import AnyRenderer
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import ordered_batches
@@ -25,9 +24,6 @@ from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import RowGroup
 from promptpress._io.read.samples import Samples
 from promptpress._io.write.rendered_lines import RenderedLines
-
-if TYPE_CHECKING:
-    from promptpress._tokens.token_engine import TokenRenderer
 
 _Batch = TypeVar("_Batch")
 
@@ -69,7 +65,6 @@ class TableSamples:
         return [{"rows": self._table.num_rows, "content": digest[:32]}]
 
     def table(self) -> pa.Table:
-        """Return all samples."""
         return self._table
 
 
@@ -78,7 +73,7 @@ _Count: TypeAlias = Callable[[int], object]
 
 
 def rendered(
-    renderer: RendererOrTemplate | PromptColumn | TokenRenderer,
+    renderer: AnyRenderer,
     samples: AnySamples,
     count: _Count,
     options: RenderOptions,
@@ -124,9 +119,7 @@ def _in_prefix_order(
         yield from batches if samples.chosen is None else _with_row_numbers(batches, samples.chosen)
 
 
-def has_only_prompts(
-    renderer: RendererOrTemplate | PromptColumn | TokenRenderer, schema: pa.Schema
-) -> TypeGuard[promptpress.Renderer]:
+def has_only_prompts(renderer: AnyRenderer, schema: pa.Schema) -> TypeGuard[promptpress.Renderer]:
     """Return true if the core makes the whole output, one prompt for each sample, so that `rendered_as_lines` works.
 
     If `limits` bound the bytes of a batch, prompts need the batches of their samples.

@@ -10,7 +10,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,17 +19,13 @@ from promptpress._cli.render.prompt_stream import AnySamples, has_only_prompts, 
 from promptpress._cli.render.resume import Rendering, finish_parts, finished_parts, remember_clock
 from promptpress._cli.render.stamp import Stamp
 from promptpress._cli.shell.done import Done
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import report_no_rows, say
+from promptpress._cli.shell.errors import ExitCode, report_no_rows, say
 from promptpress._cli.shell.progress import Progress
-from promptpress._cli.shell.threads import set_threads
-from promptpress._cli.sources.configured_renderer import make_renderer
-from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
+from promptpress._cli.sources.configured_renderer import make_renderer, open_samples
+from promptpress._cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate, RunCounts
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import held_warnings, report_notes
-from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.template_option import TEMPLATE
-from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.options import INDEX, SHARED, RenderOptions
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, UsageError
@@ -42,9 +38,6 @@ from promptpress._io.write.streams import CompressedFile
 from promptpress._io.write.writers import lines_of
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.escapes import encodable, visible
-
-if TYPE_CHECKING:
-    from promptpress._tokens.token_engine import TokenRenderer
 
 _SKIPPED_GROUPS = "promptpress.skipped_row_groups"
 _SKIPPED_ROWS = "promptpress.skipped_rows"
@@ -60,17 +53,13 @@ _SAVED_COUNTS = ("rows", "samples", "prompt_bytes", "tokens", "fingerprint", "ha
 
 
 def render(arguments: Namespace, tokens: Mapping[str, Any] | None = None) -> ExitCode:
-    """Render the samples of a command line with one dataset and one model.
-
-    `tokens` are the arguments of `tokenize`, if prompts are to be encoded.
-    """
+    """Render samples with one dataset and one model; `tokens` are the arguments of `tokenize`, to encode prompts."""
     out = chosen_out_format(arguments)
     check_compression(out.format, arguments.compression)
     if not arguments.data:
         raise UsageError("--data FILE is needed: the samples, a row each")
     refuse_overwriting(arguments)
     remember_clock(arguments)
-    set_threads(arguments.threads)
     with held_warnings(arguments) as held:
         renderer = template_of(arguments) or make_renderer(arguments)
     start = time.perf_counter()
@@ -107,13 +96,9 @@ def render_samples(
     if arguments.order is not None and arguments.index is None:
         arguments.index = INDEX
     options = RenderOptions.of(
-        keep,
-        arguments.index,
-        errors=arguments.errors or "raise",
-        order=arguments.order,
-        shared=bool(arguments.shared),
+        keep, arguments.index, errors=arguments.errors or "raise", order=arguments.order, shared=bool(arguments.shared)
     )
-    writer: RendererOrTemplate | TokenRenderer = renderer
+    writer: AnyRenderer = renderer
     if tokens is not None:
         from promptpress._tokens.token_engine import TokenRenderer, token_engine  # noqa: PLC0415 - most runs render
 
@@ -183,7 +168,7 @@ def _refuse_order(arguments: Namespace) -> None:
         raise UsageError("--order with --resume: a run is continued in the order of the samples; leave one of both out")
 
 
-def _schema(renderer: RendererOrTemplate | TokenRenderer, samples: AnySamples, options: RenderOptions) -> pa.Schema:
+def _schema(renderer: AnyRenderer, samples: AnySamples, options: RenderOptions) -> pa.Schema:
     """Return the schema of the output; its metadata count the row groups that `--skip-corrupt` leaves out."""
     schema = engine_of(renderer).output_schema(samples.schema, options)
     if not samples.skipped:
@@ -292,7 +277,7 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
 
 
 def refuse_clash(
-    renderer: RendererOrTemplate | PromptColumn | TokenRenderer,
+    renderer: AnyRenderer,
     schema: pa.Schema,
     keep: list[str],
     config: str,

@@ -21,15 +21,11 @@ from promptpress._cli.render.jobs import ALL
 from promptpress._cli.render.prompt_stream import AnySamples, TableSamples
 from promptpress._cli.render.render import refuse_overwriting, render_samples
 from promptpress._cli.render.resume import remember_clock
-from promptpress._cli.shell.clobber import refuse_existing
 from promptpress._cli.shell.done import Done
-from promptpress._cli.shell.errors import ExitCode, code_and_text
-from promptpress._cli.shell.messages import print_error_line, say
-from promptpress._cli.shell.options import row_choice
-from promptpress._cli.shell.threads import set_threads
-from promptpress._cli.sources.configured_renderer import configuration, renderer_of
+from promptpress._cli.shell.errors import ExitCode, code_and_text, print_error_line, say
+from promptpress._cli.shell.options import refuse_existing, row_choice
+from promptpress._cli.sources.configured_renderer import configuration, open_samples, renderer_of
 from promptpress._cli.sources.notes import held_warnings
-from promptpress._cli.sources.open_samples import open_samples
 from promptpress._cli.sources.template_option import with_template
 from promptpress._config.files.config_file import read_config
 from promptpress._config.files.dataset_files import ADDED_COLUMNS, DatasetFiles, UnknownFilesError, files_of
@@ -76,7 +72,6 @@ def render_all(arguments: Namespace) -> ExitCode:
     folder, kind = _folder(arguments)
     if arguments.print_first:
         raise UsageError("--print-first goes with one dataset; `promptpress show` shows any")
-    set_threads(arguments.threads)
     entries = _entries(arguments)
     data = _files_by_dataset(arguments.data, entries, "--data", is_one_dataset=arguments.dataset != ALL)
     examples = _files_by_dataset(arguments.examples, entries, "--examples", is_one_dataset=arguments.dataset != ALL)

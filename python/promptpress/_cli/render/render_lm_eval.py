@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._cli.render.render import chosen_out_format, print_first, refuse_overwriting, write_prompts
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.errors import say
 from promptpress._cli.shell.options import option_name
-from promptpress._cli.shell.threads import set_threads
 from promptpress._cli.sources.jinja_sources import chat_template
-from promptpress._cli.sources.lm_eval_options import refuse_others
+from promptpress._cli.sources.lm_eval_tasks import refuse_others
 from promptpress._cli.sources.lm_eval_yaml import Function, read_task
 from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._io.read.samples import Samples, example_rows
@@ -40,7 +39,6 @@ def render_lm_eval(arguments: Namespace) -> None:
     if not arguments.data:
         raise UsageError("--data FILE is needed: the documents of the split that is evaluated, a row each")
     refuse_overwriting(arguments)
-    set_threads(arguments.threads)
     start = time.perf_counter()
     config = read_task(arguments.config)
     for part in (config, config.get("fewshot_config")):
@@ -54,7 +52,7 @@ def render_lm_eval(arguments: Namespace) -> None:
                 "--processed-docs says that --data, and --examples, hold what it returns"
             )
     table = _requests(arguments, config)
-    schema = _plain_schema(table.schema)
+    schema = pa.schema([(field.name, _plain(pa.nulls(0, field.type)).type) for field in table.schema])
     if arguments.print_first:
         first = next(_plain_batches(table.slice(0, 1), schema))
         print_first(first.select([_ARGUMENTS]), to_stderr=arguments.out == STDOUT)
@@ -99,10 +97,6 @@ def _plain_batches(table: pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatc
     """Yield the requests in types that all readers support, with dictionaries decoded."""
     for batch in table.to_batches(_BATCH_ROWS):
         yield pa.RecordBatch.from_arrays([_plain(column) for column in batch.columns], schema=schema)
-
-
-def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([(field.name, _plain(pa.nulls(0, field.type)).type) for field in schema])
 
 
 def _plain(array: pa.Array) -> pa.Array:

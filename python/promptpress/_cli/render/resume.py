@@ -8,16 +8,16 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 import promptpress
 from promptpress._arrow.sizes import bytes_of
 from promptpress._cli.render.prompt_stream import AnySamples, rendered
-from promptpress._cli.shell.messages import print_error_line
+from promptpress._cli.shell.errors import print_error_line
 from promptpress._cli.shell.progress import Progress
-from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
+from promptpress._cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate, RunCounts
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import UsageError
@@ -25,9 +25,6 @@ from promptpress._io.write.background_writer import background_writer
 from promptpress._io.write.output_file import STDOUT
 from promptpress._io.write.parts import Parts, read_manifest, refuse_other_run
 from promptpress._utils.counted import counted
-
-if TYPE_CHECKING:
-    from promptpress._tokens.token_engine import TokenRenderer
 
 PART_BYTES = 32 << 20
 PART_SECONDS = 0.5
@@ -52,7 +49,7 @@ def remember_clock(arguments: Namespace) -> None:
 class Rendering(NamedTuple):
     """The inputs of a rendering, and the schema of its output."""
 
-    renderer: RendererOrTemplate | TokenRenderer
+    renderer: AnyRenderer
     texts: RendererOrTemplate
     samples: AnySamples
     schema: pa.Schema
@@ -125,7 +122,7 @@ def _run(arguments: Namespace, rendering: Rendering) -> dict[str, Any]:
         "version of promptpress": promptpress.__version__,
         "version of pyarrow": pa.__version__,
         "version of Python": platform.python_version(),
-        "fingerprint of the configuration and the examples": renderer.fingerprint(),
+        "fingerprint of the configuration and the examples": engine_of(renderer).fingerprint(),
         "columns": [f"{field.name}: {field.type}" for field in rendering.schema],
         "--index": rendering.options.index,
         "--limit": arguments.limit,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 import promptpress
 import promptpress._core as _core
-from promptpress._cli.sources.jinja_runs import RendererOrTemplate
+from promptpress._cli.sources.jinja_runs import AnyRenderer
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError
 from promptpress._fingerprint.request_hash import FINGERPRINT, HASH, VERSION, RequestsHash
@@ -18,9 +17,6 @@ from promptpress._io.write.formats import OUT_FORMATS
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._io.write.writers import takes_metadata_at_end
 from promptpress._utils import lazy_compute as pc
-
-if TYPE_CHECKING:
-    from promptpress._tokens.token_engine import TokenRenderer
 
 _HASH_COLUMN = "hash"
 _HASH_BYTES = 16
@@ -34,7 +30,7 @@ class Stamp:
 
     def __init__(
         self,
-        renderer: RendererOrTemplate | TokenRenderer,
+        renderer: AnyRenderer,
         schema: pa.Schema,
         kind: str,
         *,
@@ -46,7 +42,7 @@ class Stamp:
         self._total = RequestsHash() if has_total else None
         self._is_json = engine_of(renderer).writes_json
         self._adds_column = hashes
-        self.fingerprint = renderer.fingerprint()
+        self.fingerprint = engine_of(renderer).fingerprint()
         self.prompts = (-2 if hashes else -1) - columns_after
         self._index = len(schema) - columns_after
         fields = list(schema)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.shell.messages import say
+from promptpress._cli.shell.errors import ExitCode, say
 from promptpress._cli.shell.option_words import in_options
 from promptpress._errors.row_errors import RowError
 from promptpress._io.read.columnar_inputs import RowGroup
@@ -73,20 +72,15 @@ class Done:
     def summary(self, seconds: float) -> str:
         """Return the counts and the rates in one line."""
         if self.tokens is not None:
-            text = f"{counted(self.rows, 'row')}, {counted(self.tokens, 'token')} in {seconds:.3f} s"
-            has_rate = self.rows >= _MIN_ROWS_OF_A_RATE and seconds
-            return (
-                f"{text}: {self.rows / seconds:,.0f} rows/s, {self.tokens / seconds:,.0f} tokens/s"
-                if has_rate
-                else text
-            )
-        size, unit = float(self.prompt_bytes), "B"
-        for unit in ("B", "kB", "MB", "GB"):
-            if size < 1000 or unit == "GB":
-                break
-            size /= 1000
-        length = f"{size:.1f} {unit}" if unit != "B" else f"{self.prompt_bytes} B"
-        text = f"{counted(self.rows, 'row')}, {length} of prompts in {seconds:.3f} s"
-        if self.rows < _MIN_ROWS_OF_A_RATE or not seconds:
-            return text
-        return f"{text}: {self.rows / seconds:,.0f} rows/s, {self.prompt_bytes / seconds / 1e9:.3f} GB/s"
+            made, speed = counted(self.tokens, "token"), f"{self.tokens / (seconds or 1):,.0f} tokens/s"
+        else:
+            size, unit = float(self.prompt_bytes), "B"
+            for unit in ("B", "kB", "MB", "GB"):
+                if size < 1000 or unit == "GB":
+                    break
+                size /= 1000
+            made = f"{self.prompt_bytes if unit == 'B' else f'{size:.1f}'} {unit} of prompts"
+            speed = f"{self.prompt_bytes / (seconds or 1) / 1e9:.3f} GB/s"
+        text = f"{counted(self.rows, 'row')}, {made} in {seconds:.3f} s"
+        has_rate = self.rows >= _MIN_ROWS_OF_A_RATE and seconds
+        return f"{text}: {self.rows / seconds:,.0f} rows/s, {speed}" if has_rate else text

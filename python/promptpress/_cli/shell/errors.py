@@ -1,7 +1,9 @@
-"""Exit codes of the command, and errors in the words of its options."""
+"""Messages of the command on standard error: errors in the words of its options, with exit codes, and notes."""
 
 from __future__ import annotations
 
+import sys
+from argparse import Namespace
 from enum import IntEnum
 
 from promptpress._cli.shell.option_words import in_options
@@ -16,6 +18,10 @@ from promptpress._errors.file_errors import (
     UsageError,
     reason,
 )
+from promptpress._utils.escapes import encodable, printable
+
+NO_ROWS = "--where: the condition holds for no row"
+"""The message if no row is chosen."""
 
 
 class ExitCode(IntEnum):
@@ -91,3 +97,28 @@ def exit_code_of(error: FileError) -> ExitCode:
     if error.code == "unclear_choice":
         return ExitCode.USAGE
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), ExitCode.UNEXPECTED)
+
+
+def print_error_line(line: str) -> None:
+    """Print a line to standard error, with all characters escaped that would control a terminal or can't be encoded."""
+    print(encodable(printable(line), sys.stderr.encoding), file=sys.stderr, flush=True)
+
+
+def say(text: str) -> None:
+    """Print a message of the program to standard error, in one line."""
+    print_error_line(f"promptpress: {text.replace(chr(10), ' ')}")
+
+
+def report_no_rows(arguments: Namespace, rows: int) -> None:
+    """Report that the condition of `--where` holds for no row."""
+    if not rows and arguments.where is not None and not arguments.quiet:
+        say(f"note: {NO_ROWS}")
+
+
+def can_encode(text: str, encoding: str) -> bool:
+    """Return true if an encoding has all characters of a text."""
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

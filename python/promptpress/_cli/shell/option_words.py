@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["in_options"]
-
 _PHRASES = {
     'substitution="single_pass" leaves values alone': "--substitution single_pass leaves values alone",
     'fallback="jinja2" has Jinja2 render it': "--fallback jinja2 has Jinja2 render it",
@@ -27,21 +25,8 @@ _PHRASES = {
 
 _OPTIONS = (
     *("chat_template", "column", "data_format", "dialect", "environment", "errors", "examples", "fallback", "index"),
-    *(
-        "keep",
-        "labels",
-        "limit",
-        "mask",
-        "max_tokens",
-        "mode",
-        "output",
-        "output_column",
-        "shots",
-        "strings",
-        "substitution",
-        "system",
-    ),
-    *("fit", "fit_labels", "max_seq_len", "reserve"),
+    *("keep", "labels", "limit", "mask", "max_tokens", "mode", "output", "output_column", "shots", "strings"),
+    *("substitution", "system", "fit", "fit_labels", "max_seq_len", "reserve"),
     *("template", "tokenizer", "truncation", "unknown"),
 )
 """Arguments that are options of the same name."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable
 from typing import Any, Protocol, get_args
 
 from promptpress._cli.shell.option_values import labels, limits, names, natural, positive, roles
-from promptpress._errors.file_errors import UsageError
+from promptpress._errors.file_errors import OutputError, UsageError
 from promptpress._io.read.chosen_rows import RowChoice
 from promptpress._io.read.formats import FORMATS
 from promptpress._io.write.formats import OUT_FORMATS
+from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES
 from promptpress.typing import Dialect, FitLabels, FitRule, Mode, Output, RequestOrder, StringLayout, Substitution
 
 EXAMPLES = "the rows that few-shot examples come from (the train split)"
@@ -108,13 +110,7 @@ def add_template(parser: OptionParser) -> None:
 
 
 def add_model(parser: OptionParser, all_hint: str = "") -> None:
-    """Add the model's configuration, and the choice if a file contains several datasets or models.
-
-    Args:
-        parser: The command's parser.
-        all_hint: The end of the help texts: the effect of the name `all`.
-
-    """
+    """Add the model and the choice of several; `all_hint` ends the helps, and says what the name `all` chooses."""
     add = parser.add_argument
     add("--model", metavar="CONFIG", help="a model configuration: meta template and class; default: CONFIG's own model")
     choose = parser.add_argument_group("if a file contains several").add_argument
@@ -148,13 +144,7 @@ def add_prompt_options(parser: OptionGroup) -> None:
 
 
 def add_budget(parser: OptionParser, *, tokenizer: str | None = _COUNTING) -> None:
-    """Add the options of a budget of tokens.
-
-    Args:
-        parser: The command's parser.
-        tokenizer: The help of `--tokenizer`; None if the command has that option already.
-
-    """
+    """Add the options of a budget of tokens; `tokenizer` is the help of `--tokenizer`, unless the command has it."""
     group = parser.add_argument_group("a budget of tokens, which --tokenizer counts")
     if tokenizer is not None:
         add_shared(group, "--tokenizer", help=tokenizer)
@@ -181,6 +171,22 @@ def row_choice(arguments: argparse.Namespace) -> RowChoice:
     if seed is not None and arguments.sample is None:
         raise UsageError("--seed: goes with --sample N, which draws rows at random")
     return RowChoice(arguments.where, arguments.sample, seed or 0)
+
+
+def refuse_clobber(arguments: argparse.Namespace) -> None:
+    """Refuse the outputs of a command line if they exist and `--no-clobber` is given."""
+    if "all" in (getattr(arguments, "dataset", None), getattr(arguments, "model_abbr", None)):
+        return  # the output is a folder; its files are checked when their names are known
+    refuse_existing(arguments, [getattr(arguments, name, None) for name in ("out", "html", "retry")])
+
+
+def refuse_existing(arguments: argparse.Namespace, paths: Iterable[str | None]) -> None:
+    """Refuse the first of some paths that exists, if `--no-clobber` is given."""
+    if not getattr(arguments, "no_clobber", False):
+        return
+    for path in paths:
+        if path not in (None, STDOUT, *STDOUT_DEVICES) and os.path.lexists(path):
+            raise OutputError(f"{path}: is there already, and --no-clobber keeps it")
 
 
 def add_progress(group: argparse._ArgumentGroup) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from types import TracebackType
 from typing import Any, TextIO
 
 _UPDATE_SECONDS = 0.5  # between two updates of the plain line
@@ -32,7 +31,6 @@ class Progress:
             self._bar = tqdm(total=total, file=sys.stderr, **options)
 
     def advance(self, rows: int) -> None:
-        """Add finished samples."""
         self.rows += rows
         if self._bar is not None:
             self._bar.update(rows)
@@ -40,9 +38,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from typing import Literal, TextIO, TypeAlias
 
-from promptpress._cli.shell.messages import can_encode
+from promptpress._cli.shell.errors import can_encode
 from promptpress._prompts.layout import Line
 from promptpress._prompts.lines import Fragment, plain
 from promptpress._utils.escapes import ASCII, UNICODE, Glyphs, encodable
@@ -80,7 +80,6 @@ class Terminal:
         return UNICODE if can_encode("".join(glyphs), self._encoding) else ASCII
 
     def write(self, lines: Iterable[Line]) -> None:
-        """Write the lines of a layout."""
         for line in lines:
             text = "".join(map(self._colored, line)) if self.is_colored else plain(line)
             self._stream.write(encodable(text, self._encoding) + "\n")

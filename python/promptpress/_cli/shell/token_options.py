@@ -11,8 +11,6 @@ from promptpress._errors.file_errors import UsageError
 from promptpress._tokens.settings import TokenSettings
 from promptpress.typing import ControlTokens, Mask, Truncation
 
-__all__ = ["TOKEN_OPTIONS", "token_settings"]
-
 TOKEN_OPTIONS: dict[str, dict[str, Any]] = {
     "--tokenizer": {
         "metavar": "FILE|NAME",

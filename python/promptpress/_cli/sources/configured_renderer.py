@@ -1,24 +1,24 @@
-"""Makes the renderer that the configuration files and options of a command line describe."""
+"""Makes what the options of a command line describe: the renderer of a configuration, samples, and a tokenizer."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 import promptpress
-from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
-from promptpress._cli.sources.jinja_sources import chat_template
+from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given, row_choice
+from promptpress._cli.sources.jinja_sources import chat_template, conversation_texts
 from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template, with_template
-from promptpress._cli.sources.token_counter import token_counter
 from promptpress._config.files.arguments import arguments_of, has_meta_template, optional_model, required_model
 from promptpress._config.files.config_file import Config, read_config
 from promptpress._config.files.selection import Selection, choose_dataset
 from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._io.paths import STDIN
-from promptpress._io.read.samples import example_rows
+from promptpress._io.read.samples import Samples, example_rows
+from promptpress._io.tokenizer import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
 
 _OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "limits")
 
@@ -85,6 +85,14 @@ def _budget(arguments: Namespace) -> dict[str, Any]:
     return {**options, "tokenizer": token_counter(tokenizer)} if hasattr(arguments, "max_seq_len") else {}
 
 
+def token_counter(name: str) -> LoadedTokenizer:
+    """Load the tokenizer of `--tokenizer`, which counts tokens."""
+    try:
+        return load_tokenizer(name)
+    except LOAD_ERRORS as error:
+        raise UsageError(f"--tokenizer {error}") from error  # the message begins with the name
+
+
 def configuration(
     arguments: Namespace,
     read: Callable[[str], Config],
@@ -103,3 +111,16 @@ def configuration(
             )
         return selection, required_model(read(arguments.model), arguments.model_abbr)
     return selection, optional_model(config, arguments.model_abbr) if model is None else model
+
+
+def open_samples(arguments: Namespace, paths: Sequence[str], batch_size: int | None = None) -> Samples:
+    """Open files of samples as the options say. `batch_size` takes the place of the option's."""
+    return Samples(
+        paths,
+        arguments.data_format,
+        arguments.batch_size if batch_size is None else batch_size,
+        arguments.limit,
+        choice=row_choice(arguments),
+        skip_corrupt=getattr(arguments, "skip_corrupt", None),
+        as_texts=conversation_texts(arguments),
+    )

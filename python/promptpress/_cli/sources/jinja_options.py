@@ -59,13 +59,7 @@ def add_jinja(parser: OptionParser) -> None:
 
 
 def has_jinja_source(arguments: Namespace, allowed: Container[str] = ()) -> bool:
-    """Return true if a Jinja template replaces the configuration; refuse options that don't go together.
-
-    Args:
-        arguments: The parsed command line.
-        allowed: Options of a configuration that go with a template too, by their attributes.
-
-    """
+    """Return true if a Jinja template replaces CONFIG; refuse options of a configuration that aren't `allowed` then."""
     of_configurations = tuple(name for name in CONFIGURATION_OPTIONS if name not in allowed)
     jinja, chat = getattr(arguments, "jinja", None), getattr(arguments, "chat_template", None)
     config = arguments.config if getattr(arguments, "template", None) is None else "--template"

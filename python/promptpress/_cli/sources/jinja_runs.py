@@ -7,15 +7,20 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import promptpress
-from promptpress._cli.shell.messages import print_error_line
+from promptpress._cli.shell.errors import print_error_line
 from promptpress._engine.table_renderer import engine_of
 from promptpress._utils.counted import counted
 
 if TYPE_CHECKING:
     from promptpress import ChatTemplate, JinjaTemplate
+    from promptpress._engine.column_engine import PromptColumn
+    from promptpress._tokens.token_engine import TokenRenderer
 
 RendererOrTemplate: TypeAlias = "promptpress.Renderer | JinjaTemplate | ChatTemplate"
 """The renderer of a configuration, or the template that takes the place of a configuration."""
+
+AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | TokenRenderer"
+"""What gives prompts or their tokens: also the column of a file that holds prompts."""
 
 _Batch = TypeVar("_Batch")
 _MAX_REASONS = 5

@@ -15,7 +15,7 @@ from promptpress._cli.shell.option_words import in_options
 from promptpress._cli.shell.options import first_given, option_name
 from promptpress._cli.sources.jinja_options import CONFIGURATION_OPTIONS, has_jinja_source
 from promptpress._cli.sources.template_option import warn_of_backslash_n
-from promptpress._config.bounded_file import read_bytes
+from promptpress._config.bounded_file import read_text
 from promptpress._config.files.config_file import read_config
 from promptpress._config.files.selection import format_prompt_of
 from promptpress._engine.table_renderer import engine_of
@@ -133,10 +133,7 @@ def _named_values(option: str, given: list[tuple[str, str]] | None, others: Cont
 
 
 def _value(option: str, name: str, text: str) -> Any:
-    """Parse a value as JSON; any other text is the value itself, unless it begins like JSON.
-
-    Delimiters of Jinja begin like JSON and are none.
-    """
+    """Parse a value as JSON; others are texts, unless they begin like JSON, as delimiters of Jinja may do."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -176,12 +173,7 @@ def _source(given: str, delimiters: Sequence[str]) -> str:
             raise UsageError(
                 f"--jinja {given}: no such file; and as a template it names no column, as {{{{ q }}}} does"
             )
-        source = read_bytes(given, _MAX_FILE_BYTES)
-        try:
-            return source.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = source.count(b"\n", 0, error.start) + 1
-            raise ConfigError(f"{given}:{line}: not UTF-8 (byte 0x{source[error.start]:02x})") from None
+        return read_text(given, _MAX_FILE_BYTES)
     if "\n" not in given:
         warn_of_backslash_n("--jinja", _TAG.sub("", given))
     return given

@@ -81,16 +81,12 @@ def refuse_rendering(arguments: Namespace) -> None:
     given += [action.option_strings[-1] for action in options if getattr(arguments, action.dest, None) is not None]
     if given:
         raise UsageError(f"{arguments.config}: holds prompts, so {given[0]} has nothing to add")
+    if getattr(arguments, "errors", None) is not None:
+        raise UsageError(f"--errors: is about rows that can't be rendered, and {arguments.config} holds prompts")
 
 
 def prompt_column_of(arguments: Namespace, schema: pa.Schema) -> str:
-    """Return the column of prompts of a rendered file, which `--prompt-column` may name.
-
-    Raises:
-        UsageError: If there is no column of the name that the option gives.
-        DataError: If there is no column of the usual name.
-
-    """
+    """Return the column of prompts of a rendered file; if it lacks that, the error depends on `--prompt-column`."""
     name = str(arguments.prompt_column or PROMPT_COLUMN)
     try:
         column_of_prompts(schema, name)

@@ -21,7 +21,6 @@ class _OptionList:
         self._parser = ArgumentParser(add_help=False)
 
     def add_argument(self, *names: str, **keywords: Any) -> None:
-        """Add an option, as a parser does."""
         action = self._parser.add_argument(*names, **keywords)
         if action.option_strings:
             self.added.append((action, keywords))

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import TemplateError
-from promptpress._cli.sources.lm_eval_files import task_and_date
+from promptpress._cli.sources.lm_eval_tasks import task_and_date
 from promptpress._cli.verify.lm_eval_requests import outcome_of, request_settings
 from promptpress._cli.verify.outcome import Outcome
 from promptpress._errors.file_errors import ConfigError, DataError, reason

@@ -14,7 +14,7 @@ import pyarrow as pa
 import promptpress
 from promptpress._cli.render.jobs import ALL, Job, jobs, takes_all
 from promptpress._cli.shell.errors import ExitCode, code_and_text
-from promptpress._cli.sources.lm_eval_files import is_lm_eval
+from promptpress._cli.sources.lm_eval_tasks import is_lm_eval
 from promptpress._cli.verify.harness_chats import infer_mode_of, reply, requests_by_turn
 from promptpress._cli.verify.harness_pipeline import HARNESSES, Harness
 from promptpress._cli.verify.outcome import Outcome, Refusal, RowRequests, plain

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import pyarrow as pa
 
-from promptpress._cli.sources.lm_eval_files import is_samples
+from promptpress._cli.sources.lm_eval_tasks import is_samples
 from promptpress._cli.verify.lm_eval_requests import judge_task, render_task
 from promptpress._cli.verify.lm_eval_samples import FinishedRun, finished_run
 from promptpress._cli.verify.lm_eval_task import SEED, HarnessTask, load_harness

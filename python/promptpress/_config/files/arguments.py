@@ -120,16 +120,7 @@ def config_of(config: ConfigLike) -> Config:
 
 
 def jinja_source_of(config: ConfigLike, examples: TableLike | None) -> str:
-    """Return the source of a Jinja template that writes the prompts of a file of EvalScope or NeMo-Skills.
-
-    Args:
-        config: The file.
-        examples: The rows of the examples, if there are any.
-
-    Raises:
-        TemplateError: If it is another file, or its prompts are messages.
-
-    """
+    """Return the Jinja template of a file of EvalScope or NeMo-Skills; refuse others, and prompts that are messages."""
     content = config_of(config)
     try:
         prompt = format_prompt_of(content)

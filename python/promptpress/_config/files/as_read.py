@@ -11,8 +11,6 @@ from promptpress._config.python_subset import Opaque, Symbol
 from promptpress._errors.file_errors import ConfigError, located
 from promptpress.typing import ConfigFile
 
-__all__ = ["dataset_as_read", "datasets_as_read"]
-
 
 def datasets_as_read(file: ConfigFile) -> list[dict[str, Any]]:
     """Return the `infer_cfg` and `reader_cfg` of each dataset of a loaded file.

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from promptpress._config.bounded_file import read_bytes
+from promptpress._config.bounded_file import read_text
 from promptpress._errors.file_errors import ConfigError, reason
 from promptpress._io.paths import is_remote
 from promptpress._io.read.formats import SUFFIXES
@@ -54,12 +54,7 @@ def read_config(path: str) -> Config:
         message = f"{path}: a configuration is a {', '.join(_READERS)} or .py file"
         hint = "samples come with --data" if suffix in SUFFIXES else ""
         raise ConfigError(message, for_command=hint, is_choice=True)
-    source = read_bytes(path, _MAX_FILE_BYTES)
-    try:
-        text = source.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = source.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}:{line}: not UTF-8 (byte 0x{source[error.start]:02x})") from None
+    text = read_text(path, _MAX_FILE_BYTES)
     try:
         return Config(path, _READERS[suffix](path, text), python=False)
     except RecursionError:

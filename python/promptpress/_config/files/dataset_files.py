@@ -56,13 +56,7 @@ class DatasetFiles:
     is_hugging_face: bool = False
 
     def check(self, names: Sequence[str], *, has_times: bool) -> None:
-        """Raise an UnknownFilesError if the harness reads other values.
-
-        Args:
-            names: The columns.
-            has_times: True if some texts of the JSON file look like times.
-
-        """
+        """Raise an UnknownFilesError if the harness reads other values, as where texts of JSON look like times."""
         if self.is_hugging_face and has_times:
             message = f"{self.path}: some texts look like times, which the harness's loader takes them for"
             raise UnknownFilesError(message)
@@ -85,15 +79,7 @@ class DatasetFiles:
 
 
 def files_of(dataset: Mapping[str, Any]) -> DatasetFiles:
-    """Return the file of a dataset, after checking that it exists.
-
-    Args:
-        dataset: The harness's dataset dict.
-
-    Raises:
-        UnknownFilesError: If the file is unknown or missing, or the harness makes other rows from it.
-
-    """
+    """Return the file of a dataset, which exists; raise an UnknownFilesError if the harness may make other rows."""
     kind = last_part(dataset.get("type"))
     if not kind:
         raise UnknownFilesError("the configuration names no dataset class, and so no file")

@@ -190,10 +190,7 @@ def _labelled_entries(config: Config, kind: str) -> Iterator[tuple[str, str, Map
 
 
 def _is_dataset(config: Config, value: Mapping[str, Any]) -> bool:
-    """Return true if the file's value is a dataset itself.
-
-    In a Python file, `infer_cfg` may also be the last value of a loop over several datasets.
-    """
+    """Return true if the file is a dataset; a Python file's `infer_cfg` may be that of the last of several."""
     lists = (item for name, item in value.items() if str(name).endswith("datasets")) if config.python else ()
     return "infer_cfg" in value and not any(isinstance(item, (list, tuple)) and item for item in lists)
 
@@ -310,12 +307,7 @@ _ABSENT = object()
 
 
 def _plain(value: Any, path: tuple[str, ...]) -> Any:
-    """Turn a value of a Python file into plain data: dotted names for classes, nothing for code.
-
-    Raises:
-        ConfigError: If prompts depend on a value that is code.
-
-    """
+    """Turn a value of a Python file into plain data: dotted names for classes; refuse code that prompts need."""
     result = _plain_or_absent(value, path)
     return None if result is _ABSENT else result
 

@@ -13,11 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from promptpress._config.format_prompts.pieces import Piece, merged, pieces_of
-from promptpress._config.format_prompts.prompt import CHOICES, LETTERS, FormatPrompt
+from promptpress._config.format_prompts.prompt import CHOICES, LETTERS, FormatPrompt, Piece, merged, pieces_of
 from promptpress._errors.file_errors import ConfigError
-
-__all__ = ["evalscope_prompt"]
 
 _QUESTION, _EXAMPLES = "question", "fewshot"
 _FEW_SHOT = "few_shot_prompt_template"
@@ -30,25 +27,15 @@ _CUT = re.compile(r" \.\.\. \[TRUNCATED(?: \d+ chars)?\] \.\.\. ")
 
 
 def evalscope_prompt(path: str, value: Mapping[str, Any]) -> FormatPrompt | None:
-    """Return the prompt of a benchmark file of EvalScope; None for another file.
-
-    Args:
-        path: The file, for errors.
-        value: Its content.
-
-    Raises:
-        ConfigError: If the file doesn't say with certainty what a prompt is.
-
-    """
+    """Return the prompt of a benchmark file of EvalScope, or None; refuse one that leaves the prompt uncertain."""
     meta = value.get("meta")
     if not isinstance(meta, Mapping) or "prompt_template" not in meta:
         return None
     if meta.get("category") != _CATEGORY:
-        message = (
+        raise ConfigError(
             f"{path}: meta.category: {meta.get('category')!r}; only benchmarks of {_CATEGORY!r} are read, because "
             "EvalScope's code puts media and the turns of agents around the text of others"
         )
-        raise ConfigError(message)
     key, template = _template(path, meta)
     pieces = pieces_of(template, f"{path}: meta.{key}")
     fields = {piece.text for piece in pieces if piece.is_field}
@@ -82,11 +69,10 @@ def _template(path: str, meta: Mapping[str, Any]) -> tuple[str, str]:
     template = _text(path, meta, _FEW_SHOT)
     if template:
         return _FEW_SHOT, template
-    message = (
+    raise ConfigError(
         f"{path}: meta.few_shot_num: {shots}, and {_FEW_SHOT} is empty, because EvalScope's code has the text around "
         f"the examples; write it there, with {{{_EXAMPLES}}} for the examples"
     )
-    raise ConfigError(message)
 
 
 def _text(path: str, meta: Mapping[str, Any], key: str) -> str:
@@ -102,10 +88,9 @@ def _check_sample(prompt: FormatPrompt, example: Any) -> None:
     data = example.get("data") if isinstance(example, Mapping) else None
     messages = data.get("input") if isinstance(data, Mapping) else None
     if not isinstance(messages, list) or not messages:
-        message = (
+        raise ConfigError(
             f"{location}: has no messages, which would show that EvalScope's code does no more than fill the template"
         )
-        raise ConfigError(message)
     contents = [message.get("content") if isinstance(message, Mapping) else None for message in messages]
     if not all(isinstance(content, str) for content in contents):
         raise ConfigError(f"{location}: its contents are lists of parts, which EvalScope's code makes")
@@ -160,10 +145,7 @@ def _agrees(pieces: Sequence[Piece], text: str) -> bool:
 
 
 def _has_in_order(first: str, middle: Sequence[str], last: str, text: str) -> bool:
-    """Return true if a text begins and ends with two texts, and has others between them in their order.
-
-    A regular expression with as many gaps could take for ever.
-    """
+    """Return true if a text has others in order; a regular expression with as many gaps could take for ever."""
     position, end = len(first), len(text) - len(last)
     if position > end or not text.startswith(first) or not text.endswith(last):
         return False

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from promptpress._config.format_prompts.pieces import pieces_of
-from promptpress._config.format_prompts.prompt import FewShot, FormatPrompt
+from promptpress._config.format_prompts.prompt import FewShot, FormatPrompt, pieces_of
 from promptpress._errors.file_errors import Choice, ConfigError
 from promptpress._errors.suggestions import did_you_mean
-
-__all__ = ["nemo_skills_prompt"]
 
 _KEYS = ("user", "system", "few_shot_examples")
 _TEXTS = ("prefix", "template", "suffix")
@@ -26,16 +23,7 @@ _BY_CODE = (
 
 
 def nemo_skills_prompt(path: str, value: Mapping[str, Any]) -> FormatPrompt | None:
-    """Return the prompt of a file of NeMo-Skills; None for another file.
-
-    Args:
-        path: The file, for errors.
-        value: Its content.
-
-    Raises:
-        ConfigError: If the file has other keys, or its examples are chosen by NeMo-Skills' code.
-
-    """
+    """Return the prompt of a file of NeMo-Skills, or None for another; refuse examples that its code chooses."""
     if not isinstance(value.get("user"), str) or {"prompt_template", "ice_template", "template"} & set(value):
         return None
     _check_keys(path, value, _KEYS)

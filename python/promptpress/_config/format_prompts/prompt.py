@@ -1,20 +1,17 @@
-"""A prompt with `str.format` fields, as arguments of `Renderer` or as the source of a Jinja template."""
+"""A prompt with `str.format` fields, cut into pieces, as arguments of `Renderer` or the source of a Jinja template."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import string
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from string import ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
-from promptpress._config.format_prompts.pieces import Piece, merged
 from promptpress._config.short_form import CHAT_ROLES
 from promptpress._errors.file_errors import ConfigError
 from promptpress._io.as_table import as_table
 from promptpress.typing import TableLike
-
-__all__ = ["CHOICES", "EXAMPLES", "LETTERS", "FewShot", "FormatPrompt"]
 
 CHOICES, LETTERS = "choices", "letters"
 """The fields of a multiple-choice question: a line for each choice, and the letters of all."""
@@ -28,7 +25,7 @@ _ARGUMENTS = frozenset({
 })  # fmt: skip
 """Arguments of `Renderer` that don't change how the fields of a prompt are filled."""
 
-_LETTER = f"{{{{ '{ascii_uppercase}'[loop.index0] if loop.index0 < 26 else loop.index0 - 25 }}}}"
+_LETTER = f"{{{{ '{string.ascii_uppercase}'[loop.index0] if loop.index0 < 26 else loop.index0 - 25 }}}}"
 _IN_JINJA = {
     LETTERS: f"{{% for _ in {CHOICES} %}}{_LETTER}{{% if not loop.last %}},{{% endif %}}{{% endfor %}}",
     CHOICES: (
@@ -46,6 +43,61 @@ _JINJA_NAMES = frozenset({
 # row an error.
 _IS_NO_LIST = f"{CHOICES} is string or {CHOICES} is mapping"
 _LIST_CHECK = f"{{% if {_IS_NO_LIST} %}}{{{{ {CHOICES}.a_list_of_choices_is_needed }}}}{{% endif %}}"
+
+
+class Piece(NamedTuple):
+    """A part of a template: literal text, or the name of a field.
+
+    Args:
+        text: The literal text, or the field's name.
+        is_field: True for a field.
+
+    """
+
+    text: str
+    is_field: bool = False
+
+
+def pieces_of(template: str, location: str) -> tuple[Piece, ...]:
+    """Cut a template of `str.format` into its pieces.
+
+    Args:
+        template: The template.
+        location: The file and the key of the template, for errors.
+
+    Raises:
+        ConfigError: If `str.format` can't read the template, or a field asks for more than the text of a column.
+
+    >>> pieces_of("{{{q}}}", "a.json: template")
+    (Piece(text='{', is_field=False), Piece(text='q', is_field=True), Piece(text='}', is_field=False))
+
+    """
+    pieces: list[Piece] = []
+    try:
+        parsed = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise ConfigError(f"{location}: str.format can't read it: {error}") from None
+    for literal, field, spec, conversion in parsed:
+        pieces.append(Piece(literal))
+        if field is None:
+            continue
+        if spec or conversion or not field or field.isdigit() or {".", "["} & set(field):
+            field_text = field + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            message = f"{{{field_text}}}: a field is the bare name of a column; give the column the form that is meant"
+            raise ConfigError(f"{location}: {message}")
+        pieces.append(Piece(field, is_field=True))
+    return merged(pieces)
+
+
+def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Join literal texts that follow one another, and leave out empty ones."""
+    result: list[Piece] = []
+    for piece in pieces:
+        if result and not piece.is_field and not result[-1].is_field:
+            result[-1] = Piece(result[-1].text + piece.text)
+        elif piece.text:
+            result.append(piece)
+    return tuple(result)
 
 
 @dataclass(frozen=True)
@@ -108,15 +160,7 @@ class FormatPrompt:
     few_shot: FewShot | None = None
 
     def arguments(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of `Renderer`.
-
-        Args:
-            overrides: The arguments that the user gives.
-
-        Raises:
-            ConfigError: If only a Jinja template can write the prompt, or an argument doesn't go with the file.
-
-        """
+        """Return the arguments of `Renderer`; refuse what only a Jinja template can write, and foreign overrides."""
         if self.has_choices:
             message = (
                 f"{self.path}: {{{CHOICES}}} stands for a list in each row, which a Jinja template writes; "
@@ -177,15 +221,7 @@ class FormatPrompt:
         return "".join(parts)
 
     def with_examples(self, examples: TableLike | None) -> FormatPrompt:
-        """Return the prompt with the text of examples in their place; no text if there are none.
-
-        Args:
-            examples: The rows of the examples.
-
-        Raises:
-            ConfigError: If examples are given, and there is no place for them.
-
-        """
+        """Return the prompt with the text of examples in their place; refuse examples that have no place."""
         has_place = (
             self.few_shot is not None and self.few_shot.template and Piece(EXAMPLES, is_field=True) in self.pieces
         )

@@ -22,8 +22,7 @@ from promptpress._config.python_subset.harness_dict import METHOD_NAMES, Harness
 from promptpress._config.python_subset.iteration import END, Iteration
 from promptpress._config.python_subset.limits import SLOT_CHARS
 from promptpress._config.python_subset.methods import METHODS, MUTATING_METHODS
-from promptpress._config.python_subset.scopes import MISSING
-from promptpress._config.python_subset.source import source_text
+from promptpress._config.python_subset.source import MISSING, source_text
 from promptpress._config.python_subset.values import Opaque, Symbol, first_opaque, is_stream
 
 _UNCHANGING = (type(None), bool, int, float, complex, str, bytes, type(...), range)
@@ -95,12 +94,7 @@ class Calls(Iteration):
         return self.eval(node)
 
     def apply(
-        self,
-        node: ast.expr,
-        function: Any,
-        args: list[Any],
-        kwargs: dict[str, Any],
-        hidden: Opaque | None = None,
+        self, node: ast.expr, function: Any, args: list[Any], kwargs: dict[str, Any], hidden: Opaque | None = None
     ) -> Any:
         """Call a function.
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from promptpress._config.python_subset.harness_dict import HarnessDict
-from promptpress._config.python_subset.limits import SLOT_CHARS, Budget
-from promptpress._config.python_subset.settled import UnsettledError, settled_order, settled_text
+from promptpress._config.python_subset.limits import SLOT_CHARS, Budget, UnsettledError, settled_order, settled_text
 from promptpress._config.python_subset.streams import STREAM_FUNCTIONS, stream
 from promptpress._config.python_subset.values import Symbol
 
@@ -41,14 +40,12 @@ _TYPES: dict[str, type] = {
 
 
 def copy_call(budget: Budget, value: Any) -> object:
-    """Copy a value as `copy.copy` does."""
     if isinstance(value, (list, dict, set)):
         budget.items(SLOT_CHARS * len(value))
     return copy.copy(value)
 
 
 def deepcopy_call(budget: Budget, value: object) -> object:
-    """Copy a value as `copy.deepcopy` does."""
     budget.deep(value)
     return copy.deepcopy(value)
 

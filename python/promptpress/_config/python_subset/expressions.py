@@ -13,8 +13,7 @@ from promptpress._config.python_subset.formats import format_field
 from promptpress._config.python_subset.harmless import is_harmless
 from promptpress._config.python_subset.limits import SLOT_CHARS
 from promptpress._config.python_subset.operators import OPERATORS, operate
-from promptpress._config.python_subset.scopes import MISSING, UNBOUND
-from promptpress._config.python_subset.source import source_text
+from promptpress._config.python_subset.source import MISSING, UNBOUND, source_text
 from promptpress._config.python_subset.values import Opaque, first_opaque, is_stream
 
 _DISPLAYS: dict[type[ast.expr], Callable[[Any], Any]] = {ast.List: list, ast.Tuple: tuple, ast.Set: set}
@@ -50,16 +49,7 @@ class Expressions(Calls):
         return self.require_data(self.eval(node))
 
     def undecided(self, opaque: Opaque, *rest: ast.AST) -> Opaque:
-        """Return an opaque value for an expression whose other parts depend on an opaque value.
-
-        Args:
-            opaque: The value that decides.
-            rest: The parts that aren't evaluated.
-
-        Raises:
-            RefusedError: If these parts could change other values.
-
-        """
+        """Return an opaque value for an expression; refuse it if `rest`, which isn't evaluated, may change values."""
         if not all(map(is_harmless, rest)):
             raise self.as_final(opaque.refusal)
         return Opaque(opaque.refusal)
@@ -135,7 +125,6 @@ class Expressions(Calls):
         return self.operate(node, type(node.op), self.eval(node.operand), None)
 
     def truth(self, node: ast.expr, value: Any) -> bool:
-        """Return the truth value of data."""
         return bool(self.call(node, bool, (value,)))
 
     def _boolean(self, node: ast.BoolOp) -> Any:

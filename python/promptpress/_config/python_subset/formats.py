@@ -7,8 +7,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from promptpress._config.python_subset.limits import Budget, TooMuchError
-from promptpress._config.python_subset.settled import settled_text
+from promptpress._config.python_subset.limits import Budget, TooMuchError, settled_text
 
 _WIDTH = re.compile(r"\d{5,}")
 

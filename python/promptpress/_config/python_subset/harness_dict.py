@@ -56,11 +56,9 @@ class HarnessDict(dict[Any, Any]):
         return other
 
     def deepcopy(self) -> HarnessDict:
-        """Return a deep copy."""
         return copy.deepcopy(self)
 
     def pop(self, key: Any, default: Any = None) -> Any:
-        """Remove a key and return its value, or the default."""
         return super().pop(key, default)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from promptpress._config.python_subset.harmless import is_harmless
-from promptpress._config.python_subset.limits import SLOT_CHARS
-from promptpress._config.python_subset.scopes import Scope
-from promptpress._config.python_subset.settled import settled_order
-from promptpress._config.python_subset.source import Source
+from promptpress._config.python_subset.limits import SLOT_CHARS, settled_order
+from promptpress._config.python_subset.source import Scope, Source
 from promptpress._config.python_subset.values import Opaque, is_stream
 
 END = object()

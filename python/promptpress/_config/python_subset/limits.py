@@ -1,11 +1,11 @@
-"""Limits on the steps, sizes and depths of a configuration file."""
+"""Limits on a configuration file: its steps, sizes and depths, and results that differ between runs of Python."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from promptpress._config.python_subset.values import is_stream
+from promptpress._config.python_subset.values import Opaque, is_stream
 
 MAX_STEPS = 1_000_000
 MAX_ITEMS = 1 << 27
@@ -17,6 +17,7 @@ MAX_NESTED_STREAMS = 100
 VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 WALKED: tuple[Any, ...] = (list, tuple, set, frozenset, *VIEWS)
 SLOT_CHARS = 16  # the cost of a slot of a list, in characters
+_TEXTS = (type(None), bool, int, float, complex, str, bytes, type(...), range, Opaque)
 
 
 class TooMuchError(Exception):
@@ -66,10 +67,7 @@ class Budget:
             raise TooMuchError(f"an integer of {count} bits")
 
     def keys(self, *values: object) -> None:
-        """Check values that Python will hash: elements of a set, or keys of a dict.
-
-        Python walks a tuple each time that it hashes it, and a tuple inside it twice is walked twice.
-        """
+        """Check values that Python will hash: it walks a tuple twice that stands twice in another one."""
         for value in values:
             todo, seen = [value], 0
             while todo:
@@ -87,13 +85,7 @@ class Budget:
             yield value
 
     def nested(self, stream: object, args: Iterable[object]) -> None:
-        """Count the nesting of iterators, because reading or freeing the outermost one calls all of them.
-
-        Args:
-            stream: The new iterator.
-            args: The values that it reads from.
-
-        """
+        """Count the nesting of an iterator in others, `args`: reading or freeing the outermost calls all."""
         depth = 1 + max((self._depths.get(id(arg), 0) for arg in args if is_stream(arg)), default=0)
         if depth > MAX_NESTED_STREAMS:
             raise TooMuchError(f"iterators of iterators, more than {MAX_NESTED_STREAMS} deep")
@@ -128,3 +120,54 @@ class Budget:
             elif isinstance(value, WALKED):
                 self.items(SLOT_CHARS * (len(value) + 1))
                 todo.extend(value)
+
+
+class UnsettledError(Exception):
+    """Raised for a result that may differ between runs, or that isn't computed here."""
+
+
+def settled_order(*values: object) -> None:
+    """Raise an UnsettledError for a set of two or more elements, whose order may differ."""
+    for value in values:
+        if isinstance(value, (set, frozenset)) and len(value) > 1:
+            raise UnsettledError("the order of a set's elements isn't the same in every run")
+
+
+def settled_extreme(values: object) -> None:
+    """Raise an UnsettledError for a set that may have several sorted orders: any but of strings or of integers."""
+    if isinstance(values, (set, frozenset)):
+        alike = all(isinstance(v, str) for v in values) or all(isinstance(v, int) for v in values)
+        if not alike:
+            settled_order(values)
+
+
+def settled_text(*values: object) -> None:
+    """Raise an UnsettledError for values whose text may differ: sets of two or more elements, objects without a `repr`.
+
+    The caller limits the walk with `Budget.deep`.
+
+    >>> settled_text([1, {"a": None}])
+
+    """
+    todo: list[Any] = list(values)
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            todo.extend(value)
+            todo.extend(dict.values(value))
+        elif isinstance(value, WALKED):
+            settled_order(value)
+            todo.extend(value)
+        elif isinstance(value, slice):
+            todo += [value.start, value.stop, value.step]
+        elif not isinstance(value, _TEXTS):
+            raise UnsettledError(f"the text of a {type(value).__name__} isn't the same in every run")
+
+
+def settled_identity(left: object, right: object) -> None:
+    """Raise an UnsettledError if `is` depends on whether Python keeps equal constants as one object."""
+    sides = (left, right)
+    if not any(side is None or isinstance(side, bool) or side is ... for side in sides) and all(
+        isinstance(side, (*_TEXTS, tuple, frozenset)) for side in sides
+    ):
+        raise UnsettledError("the identity of constants depends on Python's version")

@@ -10,8 +10,7 @@ from typing import Any
 from promptpress._config.python_subset.calls import Function, copy_call
 from promptpress._config.python_subset.formats import format_method
 from promptpress._config.python_subset.harness_dict import HarnessDict
-from promptpress._config.python_subset.limits import SLOT_CHARS, Budget
-from promptpress._config.python_subset.settled import settled_order
+from promptpress._config.python_subset.limits import SLOT_CHARS, Budget, settled_order
 from promptpress._config.python_subset.streams import stream
 from promptpress._config.python_subset.values import is_stream
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from promptpress._config.python_subset.formats import format_percent
 from promptpress._config.python_subset.harness_dict import HarnessDict
-from promptpress._config.python_subset.limits import SLOT_CHARS, Budget
-from promptpress._config.python_subset.settled import UnsettledError, settled_identity, settled_order
+from promptpress._config.python_subset.limits import SLOT_CHARS, Budget, UnsettledError, settled_identity, settled_order
 
 OPERATORS: dict[type[ast.AST], Callable[[Any, Any], object]] = {
     ast.Add: operator.add,

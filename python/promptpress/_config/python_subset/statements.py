@@ -16,7 +16,7 @@ from promptpress._config.bounded_file import read_bytes
 from promptpress._config.python_subset.iteration import END
 from promptpress._config.python_subset.limits import VIEWS, Budget, TooMuchError
 from promptpress._config.python_subset.modules import Modules, is_lazy, is_read_base
-from promptpress._config.python_subset.scopes import Scope
+from promptpress._config.python_subset.source import Scope
 from promptpress._config.python_subset.values import Opaque, RefusedError, Symbol, is_stream
 from promptpress._errors.file_errors import ConfigError, reason
 

@@ -7,15 +7,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from promptpress._config.python_subset.limits import SLOT_CHARS, Budget
-from promptpress._config.python_subset.settled import settled_extreme, settled_order
+from promptpress._config.python_subset.limits import SLOT_CHARS, Budget, settled_extreme, settled_order
 
 
 def stream(budget: Budget, values: Iterable[Any]) -> Iterator[Any]:
-    """Return an iterator over values that counts its steps, because a list may grow while it is read, without an end.
-
-    For an iterator, return the iterator itself, as `iter` does.
-    """
+    """Return an iterator that counts its steps, because a list may grow while it is read; leave iterators alone."""
     settled_order(values)
     iterator = iter(values)
     return iterator if iterator is values else _counted(budget, iterator)

@@ -8,10 +8,8 @@ from typing import Any
 
 from promptpress._config.python_subset.expressions import Expressions
 from promptpress._config.python_subset.harness_dict import METHOD_NAMES, HarnessDict
-from promptpress._config.python_subset.limits import SLOT_CHARS
-from promptpress._config.python_subset.scopes import MISSING
-from promptpress._config.python_subset.settled import settled_order
-from promptpress._config.python_subset.source import source_text
+from promptpress._config.python_subset.limits import SLOT_CHARS, settled_order
+from promptpress._config.python_subset.source import MISSING, source_text
 from promptpress._config.python_subset.values import Opaque
 
 

@@ -59,24 +59,7 @@ class Opaque:
     def __deepcopy__(self, memo: object) -> Opaque:
         return self
 
-    def __str__(self) -> str:  # noqa: PLE0307 - this and the next methods don't return
-        self._refuse()
-
-    def __repr__(self) -> str:
-        self._refuse()
-
-    def __format__(self, spec: str) -> str:
-        self._refuse()
-
-    def __eq__(self, other: object) -> bool:
-        self._refuse()
-
-    def __hash__(self) -> int:  # noqa: PLE0309
-        self._refuse()
-
-    def __bool__(self) -> bool:  # noqa: PLE0304
-        self._refuse()
-
+    __str__ = __repr__ = __format__ = __eq__ = __hash__ = __bool__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __iter__ = __len__ = __contains__ = __getitem__ = _refuse
     __int__ = __float__ = __index__ = __next__ = __reversed__ = __round__ = __abs__ = __neg__ = __pos__ = _refuse

@@ -14,21 +14,12 @@ from promptpress._arrow.take import batch_rows
 from promptpress._io.read.row_filter import RowFilter
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["ALL_ROWS", "ChosenRows", "RowChoice", "sampled_rows"]
-
 Batches = Callable[[], Iterable[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
 class RowChoice:
-    """A choice of rows by their content or at random.
-
-    Args:
-        where: A condition of SQL over the columns; None keeps all rows.
-        sample: The number of rows that are drawn of those; None keeps all of them.
-        seed: The seed of the draw.
-
-    """
+    """A choice of rows: by `where`, a condition of SQL, and of these as many at random as `sample` says."""
 
     where: str | None = None
     sample: int | None = None

@@ -67,18 +67,12 @@ class ParquetInput:
         self.num_rows: int | None = sum(self._counts[n] for n in self._groups)
 
     def begin(self, first: int) -> int:
-        """Return the last row up to `first` where a row group and a batch begin.
-
-        Batches of a reader that begins there are those of a reader of the whole file.
-        """
+        """Return the last row up to `first` where a row group and a batch of a reader of the whole file begin."""
         starts = self._starts()
         return max((start for start in starts if start <= first and start % self._batch_size == 0), default=0)
 
     def repetitive(self, names: Collection[str]) -> set[str]:
-        """Return those of the columns whose texts the file stores once, with numbers for the rows.
-
-        They can be read as dictionaries with less work, in batches of the same rows.
-        """
+        """Return the columns whose texts the file stores once, with numbers: dictionaries are less work to read."""
         # Each row group has its own dictionary, and a batch has only one, so batches would end where row groups do.
         if not self._groups or any(self._counts[n] % self._batch_size for n in self._groups[:-1]):
             return set()
@@ -161,7 +155,6 @@ class ArrowInput:
         self.schema: pa.Schema = self._reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows."""
         reader = self._reader
         is_file = isinstance(reader, pa.ipc.RecordBatchFileReader)
         for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:

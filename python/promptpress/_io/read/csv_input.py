@@ -57,13 +57,7 @@ class SeparatedValues:
         self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in names])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows.
-
-        Raises:
-            DataError: If a row has more or fewer fields than the header, a quoted field isn't closed, or text isn't
-                UTF-8; with the line.
-
-        """
+        """Read the rows. An error of the data names the line."""
         for line, chunk in self._chunks():
             table = self._parsed(line, chunk)
             yield from table.combine_chunks().to_batches(self._batch_size)

@@ -12,8 +12,6 @@ from promptpress._errors.file_errors import UsageError
 from promptpress._io.paths import STDIN, is_remote
 from promptpress._io.read.remote import filesystem
 
-__all__ = ["FileState", "changed", "identity", "state_of"]
-
 _ENDS = 1 << 20
 """The number of bytes at the beginning and at the end of a file that are hashed."""
 
@@ -63,12 +61,7 @@ def changed(path: str, before: FileState | None) -> str | None:
 
 
 def identity(path: str) -> dict[str, Any]:
-    """Return JSON values that identify a file's content: of a local file its size, time, and a hash of both ends.
-
-    Raises:
-        UsageError: If the file can be read only once, like a pipe.
-
-    """
+    """Return JSON values that identify a file's content, for a local one with a hash of both ends; refuse pipes."""
     if is_remote(path):
         system, inner = filesystem(path)
         info = system.info(inner)

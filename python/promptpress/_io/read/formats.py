@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from promptpress._arrow.python_rows import AsTexts
     from promptpress._io.read.sources import Source
 
-__all__ = ["FORMATS", "SUFFIXES", "InputFormat", "ReadOptions", "SampleFile", "input_format"]
-
 
 class SampleFile(Protocol):
     """A file of samples as record batches of one schema; the classes of all formats have these attributes."""
@@ -32,7 +30,13 @@ class SampleFile(Protocol):
     """The number of rows; None if it isn't known before all rows are read."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows."""
+        """Read the rows.
+
+        Raises:
+            DataError: If a row has more or fewer fields than the header, a quoted field isn't closed, or text isn't
+                UTF-8; with the line.
+
+        """
 
 
 class ReadOptions(NamedTuple):

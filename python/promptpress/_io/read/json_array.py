@@ -88,10 +88,7 @@ class _Window:
         self._index += 1
 
     def items(self) -> list[str]:
-        """Go past all complete objects that a comma and the beginning of another object follow; return their texts.
-
-        Most of a file is like this, so only this is fast; `item` reads everything else.
-        """
+        """Go past all objects that a comma and another object follow, which is most of a file; return their texts."""
         self.character()
         text, index, items = self._text, self._index, list[str]()
         scan = self._scanner.scan_once  # type: ignore[attr-defined]  # what raw_decode calls

@@ -127,12 +127,6 @@ class JsonLines:
             self.schema, self._only = schema, None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows.
-
-        Raises:
-            DataError: If the file has changed since it was opened.
-
-        """
         if self._only is not None:
             yield from self._only.combine_chunks().to_batches(self._batch_size)
             return

@@ -13,8 +13,6 @@ import promptpress._core as _core
 from promptpress._errors.file_errors import DataError, UsageError
 from promptpress._errors.suggestions import did_you_mean
 
-__all__ = ["RowFilter"]
-
 _SELECT = "SELECT "
 _ROW = "promptpress row"
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -181,10 +179,7 @@ class RowFilter:
 
 
 def _nodes(tree: Any, bound: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the class of each node of a syntax tree, with the name of a column or a function.
-
-    `bound` are names of lambda parameters, which are no columns.
-    """
+    """Yield the class and the name of each node of a syntax tree; `bound` are parameters of lambdas, no columns."""
     if isinstance(tree, list):
         for item in tree:
             yield from _nodes(item, bound)

@@ -6,6 +6,7 @@ import lzma
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -90,7 +91,8 @@ class Samples:
             self.check_condition(choice.where)
         if choice.skips:
             self._limit = None
-            self.chosen = ChosenRows(choice, limit, self.schema, self._all_batches, self.num_rows)
+            read = partial(self._file_batches, 0, self.schema, set())
+            self.chosen = ChosenRows(choice, limit, self.schema, read, self.num_rows)
             self.num_rows = self.chosen.num_rows
         elif limit is not None:
             self.num_rows = limit if self.num_rows is None else min(self.num_rows, limit)
@@ -129,11 +131,10 @@ class Samples:
         as_texts = self._options.as_texts
         has_texts = any(isinstance(file, JsonLines) and file.has_texts for _, file in self._files)
         if as_texts is not None and has_texts and re.search(rf"\b{re.escape(as_texts.column)}\b", where):
-            message = (
+            raise UsageError(
                 f"--where: the conversations of {as_texts.column!r} have parts of several types here, which have no "
                 "type in SQL; name other columns"
             )
-            raise UsageError(message)
 
     def _common_schema(self) -> pa.Schema:
         first_path, first = self._files[0]
@@ -188,10 +189,6 @@ class Samples:
     def table(self) -> pa.Table:
         """Read all rows into one table."""
         return pa.Table.from_batches(list(self._batches(int, 0, self.schema, set())), self.schema)
-
-    def _all_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield all rows of the files."""
-        return self._file_batches(0, self.schema, set())
 
     def _batches(
         self, count: Callable[[int], object], first: int, schema: pa.Schema, dictionaries: set[str]
@@ -250,7 +247,6 @@ class Samples:
             raise DataError(f"{path}: the file has changed while it was read: {why_not}")
 
     def close(self) -> None:
-        """Close the files."""
         self._stack.close()
 
 

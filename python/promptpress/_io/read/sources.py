@@ -113,6 +113,5 @@ class _Closing(io.BufferedReader):
         self._compressed = compressed
 
     def close(self) -> None:
-        """Close both."""
         super().close()
         self._compressed.close()

@@ -45,7 +45,6 @@ class CsvWriter:
         self._file.write(self._rows([_quoted(pa.array([name])) for name in schema.names]))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Write one batch."""
         if batch.num_rows:
             texts = [texts(batch, self._first_row) for texts in self._texts]
             self._file.write(self._rows([_quoted(column) for column in texts]))

@@ -154,13 +154,7 @@ def check_compression(kind: str, compression: str | None) -> None:
 
 
 def open_writer(
-    file: IO[bytes],
-    kind: str,
-    schema: pa.Schema,
-    compression: str | None,
-    *,
-    requests: int = -1,
-    at_end: _AtEnd = None,
+    file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None, *, requests: int = -1, at_end: _AtEnd = None
 ) -> Writer:
     """Open a writer of record batches, to be closed before the file is.
 

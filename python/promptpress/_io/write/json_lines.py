@@ -20,8 +20,6 @@ from promptpress._arrow.to_pylist import to_pylist
 from promptpress._arrow.types import is_encoded
 from promptpress._arrow.validation import checked
 
-__all__ = ["LineIds", "LineWriter", "Piece", "json_text", "object_pieces", "slices"]
-
 Kind = Literal["literal", "value", "request", "items", "member", "json", "text", "plain", "row"]
 
 _OF_FRAMES = ("literal", "row", "request")
@@ -62,14 +60,7 @@ def object_pieces(members: Sequence[tuple[str, Piece]]) -> list[Piece]:
 
 @dataclass(frozen=True)
 class LineIds:
-    """The ids in some lines.
-
-    Args:
-        shortest: The bytes of the shortest id.
-        longest: The bytes of the longest id.
-        repeated: The first row whose id has occurred before, and the earlier row.
-
-    """
+    """The bytes of the shortest and the longest id of some lines, and the first row with an earlier row's id."""
 
     shortest: int
     longest: int
@@ -120,12 +111,7 @@ class LineWriter:
         return self._layout if self._is_frame else None
 
     def lines(self, batch: pa.RecordBatch, first_row: int = 0) -> list[pa.LargeBinaryArray]:
-        """Write the rows of a batch, in several arrays.
-
-        Raises:
-            RenderError: If a value has no Python form, such as a date after the year 9999; rows count from `first_row`.
-
-        """
+        """Write the rows of a batch, in several arrays; errors of values count rows from `first_row`."""
         return list(self._layout.lines(self._for_core(batch, first_row), first_row))
 
     def lines_and_ids(self, batch: pa.RecordBatch, first_row: int) -> tuple[list[pa.LargeBinaryArray], LineIds]:

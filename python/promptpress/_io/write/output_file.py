@@ -11,8 +11,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from typing import IO, BinaryIO, TextIO, cast
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, BinaryIO, TextIO, cast
 
 from promptpress._errors.file_errors import OutputError, ReaderGoneError, reason
 from promptpress._io.paths import is_remote, missing
@@ -124,7 +124,8 @@ class PartialFile:
     def discard(self) -> None:
         """Delete the file if it hasn't got its name."""
         if self._temporary is not None:
-            with _undisturbed():
+            # Clean up even if Ctrl-C is pressed twice.
+            with handled_signals((signal.SIGINT, signal.SIGTERM), signal.SIG_IGN):
                 self._drop()
 
     def _drop(self) -> None:
@@ -173,11 +174,7 @@ class PartialFile:
 
 
 def try_lock(handle: int) -> bool | None:
-    """Lock an open file or folder without waiting, until it is closed or the process ends.
-
-    Return true if it is locked now, false if another process has locked it, and None if the file system has no locks.
-
-    """
+    """Lock an open file or folder until it is closed; return false if another process has it, None without locks."""
     if fcntl is None:
         return None
     try:
@@ -276,17 +273,15 @@ def output_errors(path: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ignore signals during a clean-up, even if Ctrl-C is pressed twice."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
+def handled_signals(numbers: Iterable[int], handler: Any) -> Iterator[None]:
+    """Handle some signals otherwise within a block; in other threads than the main one, change nothing."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in numbers} if is_main else {}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, original in before.items():
+            signal.signal(number, original)
 
 
 def _sync_folder(folder: str) -> None:

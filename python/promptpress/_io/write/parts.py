@@ -24,8 +24,6 @@ from promptpress._io.write.output_file import (
 )
 from promptpress._io.write.streams import HashedWrites
 
-__all__ = ["Parts", "forget", "parts_folder", "read_manifest", "refuse_other_run"]
-
 _MANIFEST = "run.json"
 _DONE = "done.json"
 _NAME = re.compile(r"part-(\d{6,})-rows-(\d+)-(\d+)-([0-9a-f]{32})\.arrows")
@@ -58,10 +56,7 @@ def parts_folder(path: str) -> str:
 
 
 def refuse_other_run(path: str) -> str | None:
-    """Raise `OutputError` if a run with parts is writing the output.
-
-    Return the folder with finished parts of a run that has ended; None if there is none.
-    """
+    """Refuse an output that a run with parts is writing; return the folder of parts of a run that has ended."""
     folder = parts_folder(path)
     try:
         handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
@@ -126,7 +121,6 @@ class Parts:
 
     @property
     def count(self) -> int:
-        """The number of parts."""
         return len(self._parts)
 
     def write(self, schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int) -> None:
@@ -168,10 +162,7 @@ class Parts:
                 raise OutputError(f"{path}: {reason(error)}; run again with --resume, which makes it anew") from error
 
     def finish(self, done: Mapping[str, Any]) -> None:
-        """Delete the parts of a complete output, but keep the run and JSON values for `finished`.
-
-        An output that is one of many isn't made again, if the run is resumed.
-        """
+        """Delete the parts of an output, but keep `finished`: of many outputs, a resumed run makes only others."""
         self._write(_DONE, {**self._output_state(), "done": dict(done)})
         self._delete(_NAME)
         self._parts = []

@@ -6,23 +6,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-__all__ = ["RenderedLines"]
-
 
 @dataclass(frozen=True)
 class RenderedLines:
-    """The lines of some rows.
-
-    Args:
-        lines: A line for each request, with its line break.
-        text_bytes: The bytes of the requests' texts alone, without escapes.
-
-    """
+    """The lines of some rows, with their line breaks; `text_bytes` are those of the texts without escapes."""
 
     lines: pa.LargeBinaryArray
     text_bytes: int
 
     @property
     def num_rows(self) -> int:
-        """The number of lines."""
         return len(self.lines)

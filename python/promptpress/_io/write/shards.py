@@ -17,8 +17,6 @@ from promptpress._io.paths import CODECS
 from promptpress._io.read.formats import SUFFIXES
 from promptpress._io.write.output_file import STDOUT, PartialFile, output_errors, output_file
 
-__all__ = ["ShardedLines", "sharded_lines"]
-
 
 class ShardedLines:
     """Writes lines to one or more files; `sharded_lines` makes it. `only` is the file for all lines of a pipe."""

@@ -12,8 +12,6 @@ from typing import IO, Any, BinaryIO, cast
 
 import pyarrow as pa
 
-__all__ = ["CompressedFile", "EarlyWrites", "HashedWrites", "WholeWrites"]
-
 _STEP = 8 << 20
 """The bytes that go to the disk at a time: with fewer it is idle in the end, with more each wait is longer."""
 
@@ -62,7 +60,6 @@ class WholeWrites(io.RawIOBase):
         self._stream: Any = getattr(stream, "raw", stream)
 
     def writable(self) -> bool:
-        """Return true."""
         return True
 
     def write(self, data: Any) -> int:
@@ -145,14 +142,11 @@ class HashedWrites(io.RawIOBase):
         self._hash = hashlib.sha256()
 
     def writable(self) -> bool:
-        """Return true."""
         return True
 
     def write(self, data: Any) -> int:
-        """Write and hash some bytes."""
         self._hash.update(data)
         return self._file.write(data)
 
     def digest(self) -> str:
-        """Return the first 32 hexadecimal digits of the hash."""
         return self._hash.hexdigest()[:32]

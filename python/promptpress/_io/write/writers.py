@@ -15,8 +15,6 @@ from promptpress._io.write.background_writer import background_writer
 from promptpress._io.write.json_lines import LineWriter, Piece, object_pieces, slices
 from promptpress._io.write.rendered_lines import RenderedLines
 
-__all__ = ["ArrowWriter", "JsonLinesWriter", "ParquetWriter", "lines_of", "takes_metadata_at_end"]
-
 
 def takes_metadata_at_end(kind: str) -> bool:
     """Return true if a file of the format can have metadata that is known only when all rows are written."""
@@ -33,17 +31,14 @@ class ParquetWriter:
         self._at_end = at_end if takes_metadata_at_end("parquet") else None
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Write one batch."""
         self._writer.write_batch(batch)
 
     def close(self) -> None:
-        """Write the metadata and the end of the file."""
         if self._at_end is not None:
             self._writer.add_key_value_metadata(dict(self._at_end()))
         self._writer.close()
 
     def abandon(self) -> None:
-        """Write nothing more."""
         self._writer.is_open = False  # else it closes itself when it is collected
 
 
@@ -63,14 +58,12 @@ class ArrowWriter:
             if "Dictionary replacement" not in str(error):
                 raise
             names = [repr(field.name) for field in batch.schema if pa.types.is_dictionary(field.type)]
-            message = (
+            raise OutputError(
                 f"an Arrow file has one dictionary for a column, and these samples have several ({', '.join(names)}); "
                 "write Parquet or JSON lines, or keep other columns"
-            )
-            raise OutputError(message) from error
+            ) from error
 
     def close(self) -> None:
-        """Write the end of the file."""
         self._writer.close()
 
     def abandon(self) -> None:
@@ -78,11 +71,7 @@ class ArrowWriter:
 
 
 def lines_of(schema: pa.Schema, requests: int = -1) -> LineWriter:
-    """Make a writer of rows as JSON objects, one a line, without escapes to ASCII.
-
-    Messages in the requests' column, given by its index, are written with the keys that they have.
-
-    """
+    """Make a writer of rows as JSON objects; messages in the requests' column are written with the keys they have."""
     request_name = schema.names[requests]
     members = [(name, Piece("request" if name == request_name else "value", column=name)) for name in schema.names]
     return LineWriter(schema, object_pieces(members))
@@ -103,7 +92,6 @@ class JsonLinesWriter:
             self._file.write(text_of(lines))
 
     def write_batch(self, batch: pa.RecordBatch | RenderedLines) -> None:
-        """Write one batch."""
         if isinstance(batch, RenderedLines):
             self._write([batch.lines])
         else:
@@ -112,7 +100,6 @@ class JsonLinesWriter:
         self._rows += batch.num_rows
 
     def close(self) -> None:
-        """Wait until all lines are written."""
         self._stack.close()
 
     def abandon(self) -> None:

@@ -1,7 +1,8 @@
-"""Tokens that a mask trains: none at all, not the one that ends a turn, or a mask that isn't known."""
+"""Tokens that a mask trains, and tokens that hold text of the template and of data."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from promptpress._audit.batch import Batch
@@ -10,14 +11,12 @@ from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
 from promptpress._audit.token_batches import RequestTokens
 
-__all__ = ["TrainedTokens"]
-
 _MAX_BETWEEN = 8
 """The most tokens between what is trained and the token that would end it."""
 
 
 class TrainedTokens(Check):
-    """Masks of what is trained."""
+    """Masks that train nothing, that don't train the token that ends a turn, or that aren't known."""
 
     codes = ("unknown_mask", "empty_mask", "untrained_stop")
 
@@ -33,11 +32,9 @@ class TrainedTokens(Check):
 
     @classmethod
     def applies_to(cls, subject: Subject) -> bool:
-        """Return true if there is a mask."""
         return subject.mask is not None
 
     def add(self, batch: Batch) -> None:
-        """Look at the masks."""
         requests, errors = self._tokens.of(batch.samples, batch.first)
         empty: dict[int, None] = {}
         unended: dict[int, tuple[int, int]] = {}
@@ -85,6 +82,49 @@ class TrainedTokens(Check):
             end = "no token that ends the turn is near" if self._end is None else f"{self._end!r} follows, untrained"
             message = f"what is trained doesn't end with a token that ends the turn; in the first row {end}"
             yield finding_of("untrained_stop", message, self._unended)
+
+
+class TokenBorders(Check):
+    """Tokens that hold the end of the template's text and the beginning of data, or the other way round."""
+
+    codes = ("straddling_token",)
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        tokens = subject.tokens
+        assert tokens is not None  # as in `applies_to`
+        self._tokens = tokens
+        self._rows = Rows()
+        self._token = ""
+
+    @classmethod
+    def applies_to(cls, subject: Subject) -> bool:
+        """Return true if there is a tokenizer, and requests are texts."""
+        return subject.tokens is not None
+
+    def add(self, batch: Batch) -> None:
+        requests, _ = self._tokens.of(batch.samples, batch.first)
+        tokens: dict[int, tuple[int, int]] = {}
+        for request in requests:
+            if request.sample in tokens:
+                continue
+            count = len(request.ends)
+            # Special tokens after a text have no place in it.
+            while count and request.ends[count - 1] == 0:
+                count -= 1
+            for border in request.borders:
+                number = bisect_right(request.ends, border, 0, count)
+                if number < count and request.starts[number] < border:
+                    tokens[request.sample] = (request.starts[number], request.ends[number])
+                    if not self._rows and len(tokens) == 1:
+                        self._token = request.text[slice(*tokens[request.sample])].decode(errors="replace")
+                    break
+        self._rows.add(tokens, *next(iter(tokens.values()), (None, None)))
+
+    def findings(self) -> Iterator[Finding]:
+        if self._rows:
+            message = f"a token holds text of the template and of data; in the first row {self._token!r}"
+            yield finding_of("straddling_token", message, self._rows)
 
 
 def _last_trained(mask: bytes) -> Iterator[int]:

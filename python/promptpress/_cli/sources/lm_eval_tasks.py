@@ -1,34 +1,65 @@
-"""Options for tasks of lm-evaluation-harness."""
+"""Tasks of lm-evaluation-harness: their files, the samples that its runs log, and the command's options for them."""
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from promptpress._cli.shell.option_values import natural
 from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
-from promptpress._errors.file_errors import UsageError
+from promptpress._errors.file_errors import ConfigError, UsageError
 
+_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d{2}-\d{2}T[\d.-]+)\.jsonl")
+_KEYS = re.compile(
+    r"""^["']?(doc_to_(text|target|choice)|output_type|formats|process_docs|fewshot_config)["']?\s*:""", re.MULTILINE
+)
+_INCLUDE = re.compile(r"""^["']?include["']?\s*:""", re.MULTILINE)
+_TASK = re.compile(r"""^["']?task["']?\s*:""", re.MULTILINE)
+_HEAD_BYTES = 1 << 16
 _TASK_OPTIONS = ("task_format", "num_fewshot", "fewshot_as_multiturn", "processed_docs", "system_instruction")
 _OTHER_OPTIONS = (
-    *(
-        "keep",
-        "index",
-        "order",
-        "shared",
-        "hashes",
-        "template",
-        "shots",
-        "shots_seed",
-        "output_column",
-        "model",
-        "dataset",
-        "model_abbr",
-        "jinja",
-    ),
-    *("column", "output", "roles", "mode", "labels", "substitution", "dialect", "strings", "system"),
-    *("add_generation_prompt", "where", "sample", "tokenizer"),
+    *("keep", "index", "order", "shared", "hashes", "template", "shots", "shots_seed", "output_column", "model"),
+    *("dataset", "model_abbr", "jinja", "column", "output", "roles", "mode", "labels", "substitution", "dialect"),
+    *("strings", "system", "add_generation_prompt", "where", "sample", "tokenizer"),
     *BUDGET_OPTIONS,
 )
+
+
+def is_samples(path: str) -> bool:
+    """Return true if a file has the name of a run's samples, such as `samples_arc_easy_2026-01-31T09-00-00.jsonl`."""
+    return _NAME.fullmatch(Path(path).name) is not None
+
+
+def task_and_date(path: str) -> tuple[str, str]:
+    """Return the task and the date in the name of a file of samples.
+
+    Example:
+        >>> task_and_date("samples_arc_easy_2026-01-31T09-00-00.000001.jsonl")
+        ('arc_easy', '2026-01-31T09-00-00.000001')
+
+    """
+    match = _NAME.fullmatch(Path(path).name)
+    if match is None:
+        raise ConfigError(f"{path}: a run's samples are called samples_TASK_DATE.jsonl")
+    return match["task"], match["date"]
+
+
+def is_lm_eval(path: str | None) -> bool:
+    """Return true if a configuration is from lm-evaluation-harness: a task's YAML, or a run's samples."""
+    if path is None:
+        return False
+    if is_samples(path):
+        return True
+    if Path(path).suffix.lower() not in (".yaml", ".yml"):
+        return False
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    is_task = _KEYS.search(head) or (_INCLUDE.search(head) and _TASK.search(head))
+    return bool(is_task) and "infer_cfg" not in head
 
 
 def add_lm_eval(parser: ArgumentParser) -> None:
