@@ -136,7 +136,8 @@ def test_a_value_without_bytes_completes_a_placeholder(
     for settings_of_mode in ({}, {"mode": "ppl", "labels": ["A", "B"]}):
         config = {"prompt_template": template, "reader": {"input_columns": ["q"]}, **settings_of_mode}
         assert check(config, samples) == want
-        assert pp.Renderer(**config).divergence(samples).to_pylist() == [{"row": row, "columns": columns} for row in want]
+        divergence = pp.Renderer(**config).divergence(samples).to_pylist()
+        assert divergence == [{"row": row, "columns": columns} for row in want]
 
 
 def test_a_value_without_bytes_in_an_example_completes_a_placeholder_of_the_sample() -> None:

@@ -10,8 +10,6 @@ import pyarrow as pa
 from promptpress._errors.errors import template_error
 from promptpress._renderers.renderer import Renderer
 
-__all__ = ["AnyRenderer", "column_names_for", "output_schema", "rendered_columns", "renderer_of"]
-
 AnyRenderer = Any
 """A `Renderer`, a `JinjaTemplate` or a `ChatTemplate`; naming the latter two would import Jinja2."""
 

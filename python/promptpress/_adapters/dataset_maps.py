@@ -6,8 +6,6 @@ from typing import Any
 
 from promptpress._adapters.columns import AnyRenderer, renderer_of
 
-__all__ = ["render"]
-
 
 def render(
     dataset: Any, renderer: AnyRenderer, /, *, remove_columns: str | list[str] | None = None, **arguments: Any

@@ -15,8 +15,6 @@ from promptpress._adapters.columns import (
     renderer_of,
 )
 
-__all__ = ["register"]
-
 
 def register(connection: Any, name: str, renderer: AnyRenderer, /) -> None:
     """Make a renderer a scalar function of a DuckDB connection.

@@ -19,8 +19,6 @@ from promptpress._adapters.columns import (
 if TYPE_CHECKING:
     from promptpress._renderers.chat_template import ChatTemplate
 
-__all__ = ["PromptExpressions", "register"]
-
 NAMESPACE = "promptpress"
 
 

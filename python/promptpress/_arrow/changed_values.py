@@ -9,8 +9,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-__all__ = ["changed", "nested_too_deeply"]
-
 _MAX_DEPTH = 128
 _CONTAINERS = (list, tuple, dict)
 

@@ -13,13 +13,6 @@ from promptpress._arrow import python_text as _text
 from promptpress._arrow.validation import checked, in_one_chunk
 from promptpress._errors.errors import render_error
 
-__all__ = [
-    "PythonText",
-    "core_schema",
-    "for_core",
-    "row_numbers",
-]
-
 _MAX_DEPTH = 128
 """Types nested deeper would be followed by recursion until some stack ends; JSON's own readers stop there too."""
 

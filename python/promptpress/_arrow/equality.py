@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from promptpress._arrow.ipc import table_bytes
 
-__all__ = ["same_texts"]
-
 _FLOATS = re.compile("float|double")
 
 

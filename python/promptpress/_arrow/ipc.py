@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["bytes_table", "table_bytes"]
-
 
 def table_bytes(table: pa.Table) -> bytes:
     """Write a table down, and nothing else that its buffers hold.

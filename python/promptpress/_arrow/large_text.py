@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["ends_of", "text_of"]
-
 
 def ends_of(texts: pa.LargeBinaryArray | pa.LargeStringArray) -> memoryview:
     """Say where the first of some texts starts, and where each ends.

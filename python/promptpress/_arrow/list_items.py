@@ -6,8 +6,6 @@ import pyarrow as pa
 
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["parent_rows"]
-
 
 def parent_rows(lists: pa.Array) -> pa.Array:
     """Return the number of the list of each item that `lists.flatten()` gives.

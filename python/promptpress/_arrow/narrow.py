@@ -7,8 +7,6 @@ from itertools import pairwise
 import pyarrow as pa
 from pyarrow import types
 
-__all__ = ["narrowed"]
-
 _MANY = 4096
 """Values of other rows that are worth leaving out."""
 

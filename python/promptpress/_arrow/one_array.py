@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from promptpress._errors.errors import render_error
 
-__all__ = ["one_array"]
-
 
 def one_array(arrays: Sequence[pa.Array], column: str | None = None) -> pa.Array:
     """Join arrays of texts.

@@ -9,8 +9,6 @@ from promptpress._arrow.types import is_encoded, is_text
 from promptpress._errors.errors import render_error
 from promptpress._errors.suggestions import close_names
 
-__all__ = ["PROMPT_COLUMN", "column_of_prompts"]
-
 PROMPT_COLUMN = "prompt"
 """What `Renderer` calls it, where no other name is given."""
 

@@ -11,8 +11,6 @@ import pyarrow as pa
 from promptpress._arrow.changed_values import changed, nested_too_deeply
 from promptpress._errors.errors import render_error
 
-__all__ = ["AsTexts", "columns_table", "rows_table"]
-
 
 @dataclass(frozen=True)
 class AsTexts:

@@ -11,8 +11,6 @@ from promptpress._arrow.core_tables import unsupported_columns
 from promptpress._arrow.take import rows_in_any_order
 from promptpress._arrow.validation import checked
 
-__all__ = ["rows_in_order"]
-
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 """The types of texts, which the core takes as bytes."""
 

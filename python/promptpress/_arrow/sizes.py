@@ -6,8 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["bytes_of"]
-
 
 def bytes_of(data: pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray) -> int:
     """Return how many bytes columns refer to: of a slice those of its rows, but for unions, which count as a whole.

@@ -8,8 +8,6 @@ from pyarrow import types
 from promptpress._errors.errors import render_error
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["batch_rows", "rows_in_any_order", "spread_over_runs", "take_rows"]
-
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
 

@@ -9,8 +9,6 @@ import pyarrow as pa
 from promptpress._arrow.types import is_text
 from promptpress.typing import Request
 
-__all__ = ["to_pylist"]
-
 
 def to_pylist(prompts: pa.Array | pa.ChunkedArray) -> list[Request | None]:
     """Return requests as the Python objects that the harness passes on.

@@ -7,8 +7,6 @@ from pyarrow import types
 
 from promptpress._core import STRING_LAYOUTS
 
-__all__ = ["LAYOUTS", "is_encoded", "is_messages", "is_text", "without_views"]
-
 LAYOUTS: dict[str, pa.DataType] = {name: getattr(pa, name)() for name in STRING_LAYOUTS}
 """Layouts of strings, keyed by their public names."""
 

@@ -14,8 +14,6 @@ from promptpress._arrow import python_text as _text
 from promptpress._arrow.ipc import bytes_table, table_bytes
 from promptpress._errors.errors import render_error
 
-__all__ = ["check_values", "checked", "in_one_chunk"]
-
 _VALIDATED_TYPES = frozenset(
     kind.id
     for kind in (

@@ -9,8 +9,6 @@ from itertools import zip_longest
 
 from promptpress._prompts.prompt import PromptMessage
 
-__all__ = ["Numbers", "aligned"]
-
 Numbers = tuple[int | None, int | None]
 """The numbers of a message on both sides; None on the side that lacks it."""
 

@@ -12,8 +12,6 @@ from promptpress._diff.first_difference import common_prefix, common_suffix
 from promptpress._prompts.lines import Mark
 from promptpress._prompts.prompt import Piece
 
-__all__ = ["Window", "changes", "windows"]
-
 _TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
 _MAX_CHARACTERS = 1600
 _MAX_TOKENS = 400

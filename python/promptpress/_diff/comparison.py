@@ -21,8 +21,6 @@ from promptpress._prompts.prompt_source import PromptSource, take
 from promptpress._prompts.rendered_source import RenderedSource
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Comparison", "Difference", "compare", "difference_rows", "unequal"]
-
 
 @dataclass(frozen=True)
 class Difference:

@@ -17,8 +17,6 @@ from promptpress.typing import TableLike
 if TYPE_CHECKING:
     from promptpress._diff.comparison import Comparison
 
-__all__ = ["Diff", "diff"]
-
 _MAX_PROMPTS = 3
 """The number of requests whose prompts are kept for printing."""
 

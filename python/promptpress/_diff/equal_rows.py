@@ -10,8 +10,6 @@ from promptpress._arrow.list_items import parent_rows
 from promptpress._arrow.types import is_text
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["equal_rows", "is_comparable"]
-
 
 def is_comparable(kind: pa.DataType, other: pa.DataType) -> bool:
     """Return true if both types are texts, or both are lists of messages.

@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias
 from promptpress._diff.alignment import aligned
 from promptpress._prompts.prompt import Piece, Prompt, PromptMessage
 
-__all__ = ["Change", "Location", "common_prefix", "common_suffix", "first_difference"]
-
 Change: TypeAlias = Literal["text", "role", "fields", "parts", "messages", "form", "null", "only_a", "only_b"]
 """The kind of a difference: a text; a role; the other fields of a message; the number of parts; a message that one side
 lacks; a text on one side and messages on the other; a null on one side; or a request that one side lacks."""

@@ -12,8 +12,6 @@ from promptpress._diff.text_pairs import PairedText, text_pairs
 from promptpress._prompts.html import STYLESHEET, pieces_html, text_html
 from promptpress._utils.escapes import one_line
 
-__all__ = ["html_of"]
-
 _STYLE = """\
 .pp-diff{margin:0 0 12px}.pp-diff table{border-collapse:collapse;width:100%;table-layout:fixed}
 .pp-diff td{vertical-align:top;text-align:left;padding:2px 8px;width:50%;border:1px solid #8884;white-space:normal}

@@ -16,8 +16,6 @@ from promptpress._prompts.origins import described
 from promptpress._prompts.prompt import Prompt
 from promptpress._utils.escapes import cells
 
-__all__ = ["DiffLayout", "location_text", "request_name", "summary", "text_of"]
-
 _MIN_WIDE = 80
 """The fewest cells of a line for two texts side by side."""
 

@@ -13,8 +13,6 @@ import pyarrow as pa
 
 from promptpress._prompts.prompt_source import RequestBatch
 
-__all__ = ["Pairs", "Unpaired", "paired"]
-
 
 @dataclass(frozen=True)
 class Pairs:

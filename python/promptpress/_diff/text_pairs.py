@@ -9,8 +9,6 @@ from itertools import zip_longest
 from promptpress._diff.alignment import aligned
 from promptpress._prompts.prompt import Piece, Prompt, PromptMessage
 
-__all__ = ["PairedText", "text_pairs"]
-
 
 @dataclass(frozen=True)
 class PairedText:

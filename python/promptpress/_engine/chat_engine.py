@@ -26,8 +26,6 @@ from promptpress._jinja.origins import Origins
 from promptpress._jinja.run import JinjaRun, Texts
 from promptpress.typing import StringLayout
 
-__all__ = ["ChatEngine"]
-
 _GENERATION = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")
 _LONGEST_SHOWN_SOURCE = 60
 _DEFAULTS: dict[str, Any] = {

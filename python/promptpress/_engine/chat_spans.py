@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["CHAT_TEMPLATE", "ChatConversation", "composed_spans"]
-
 CHAT_TEMPLATE = "chat_template"
 """The source of what a chat template says itself."""
 

@@ -34,8 +34,6 @@ from promptpress._jinja.origins import spans_type
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StringLayout
 
-__all__ = ["ChatStage"]
-
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 _COLUMN = "messages"
 _MODEL_CLASS = "HuggingFacewithChatTemplate"

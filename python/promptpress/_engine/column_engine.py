@@ -19,8 +19,6 @@ from promptpress._engine.table_renderer import TableRenderer
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import as_openai
 
-__all__ = ["PromptColumn"]
-
 
 class ColumnEngine(TableEngine):
     """Takes the prompts from a column. ShareGPT's conversations become the JSON of messages.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from promptpress._engine.shot_fit import ShotFit
     from promptpress._io.write.rendered_lines import RenderedLines
 
-__all__ = ["ConfiguredEngine", "ConfiguredRenderer", "silent"]
-
 _MOST_SAMPLES = 2**31
 
 

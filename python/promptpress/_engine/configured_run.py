@@ -16,8 +16,6 @@ from promptpress._engine.run import Part, Run
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
 
-__all__ = ["ConfiguredRun"]
-
 
 class ConfiguredRun(Run):
     """Renders samples by a configuration.

@@ -12,8 +12,6 @@ from promptpress._arrow.validation import check_values
 from promptpress._errors.errors import render_error
 from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 
-__all__ = ["Conversation"]
-
 
 class Conversation:
     """The requests of the current turn, and the way to the next. Made by `Renderer.converse`.

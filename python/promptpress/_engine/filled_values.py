@@ -13,8 +13,6 @@ from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
 from promptpress._utils.encoded_requests import EncodedRequests
 
-__all__ = ["LastRun", "warn_of_filled_values"]
-
 _MAX_COLUMNS = 3
 
 

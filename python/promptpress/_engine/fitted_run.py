@@ -28,8 +28,6 @@ from promptpress._errors.errors import ABOUT_THE_TABLE, of_row
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
 
-__all__ = ["ExampleChoices", "FittedRun", "chosen_configuration", "with_examples"]
-
 _ROWS = 4096
 """Samples that are rendered and counted together, so that memory doesn't grow with the table."""
 

@@ -11,8 +11,6 @@ from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.fitted_run import ExampleChoices, with_examples
 from promptpress._engine.options import RenderOptions
 
-__all__ = ["FittedSample", "fitted_sample"]
-
 
 class FittedSample(NamedTuple):
     """Requests of one sample that have the same examples.

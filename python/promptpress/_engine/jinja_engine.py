@@ -25,8 +25,6 @@ from promptpress._jinja.survey import guarded_names
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
 
-__all__ = ["JinjaEngine"]
-
 _CLOCK = "strftime_now"
 _HASHED = ("source", "environment", "fallback", "strings", "now")
 _DEFAULTS = {"environment": "jinja2", "fallback": "jinja2", "strings": "string"}

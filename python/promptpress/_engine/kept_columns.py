@@ -14,8 +14,6 @@ from promptpress._errors.errors import render_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["ALL", "kept_schema", "names_of", "repeated"]
-
 ALL = "all"
 """The value of `keep` that keeps all columns."""
 

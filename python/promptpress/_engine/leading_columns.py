@@ -12,8 +12,6 @@ from promptpress._core import RenderError, TemplateError
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_engine import TableEngine
 
-__all__ = ["leading_columns"]
-
 _PROBE_ROWS = 4
 """The samples that are rendered at each of three places of the table, to see the columns of their requests."""
 

@@ -12,8 +12,6 @@ from promptpress._arrow.sizes import bytes_of
 from promptpress._config.configuration import Configuration
 from promptpress._io.write.rendered_lines import RenderedLines
 
-__all__ = ["rendered_lines"]
-
 _BLOCK_BYTES = 16 << 20
 """About so much is rendered at a time: the memory of lines that have been written is used again while it is near."""
 _MIN_ROWS = 1 << 12

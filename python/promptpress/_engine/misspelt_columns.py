@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["MisspeltColumn", "misspelt_columns", "with_misspelt_columns"]
-
 _KEY = b"promptpress.misspelt_columns"
 
 

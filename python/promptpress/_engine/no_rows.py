@@ -7,8 +7,6 @@ import warnings
 from promptpress._errors.errors import NothingRenderedWarning
 from promptpress._utils.callers import callers_level
 
-__all__ = ["warn_of_no_rows"]
-
 
 def warn_of_no_rows(rows: int) -> None:
     """Warn if there are no rows. The text is always the same, so that Python shows it once for a line of a program.

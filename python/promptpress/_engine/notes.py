@@ -16,8 +16,6 @@ from promptpress._core import Note, RenderError
 from promptpress._engine.misspelt_columns import MisspeltColumn
 from promptpress._engine.schema_warnings import listed_texts
 
-__all__ = ["find_notes", "misspelt_in", "table_of", "warning_text"]
-
 _UNKNOWN = "unknown_placeholder"
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("code", "severity", "place", "message", "remedy")])
 

@@ -14,8 +14,6 @@ from promptpress._engine.kept_columns import ALL, names_of
 from promptpress._engine.run import Part
 from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail
 
-__all__ = ["ERRORS", "INDEX", "SHARED", "RenderOptions"]
-
 ERRORS = ("raise", "column", "skip")
 """All that may become of a row that can't be rendered."""
 

@@ -25,8 +25,6 @@ from promptpress._fingerprint.request_hash import with_requests_hash
 from promptpress._io.as_table import as_table
 from promptpress.typing import TableLike
 
-__all__ = ["PrefixOrder", "ordered_batches", "prefix_order", "render_table"]
-
 _BATCH_ROWS = 1 << 16
 """The number of samples that are copied and rendered at a time, as many as the core renders into one array."""
 

@@ -16,8 +16,6 @@ from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._errors.errors import render_error
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["rendered_batch", "rendered_batches", "rendered_table"]
-
 
 def rendered_table(run: Run, table: pa.Table, schema: pa.Schema, options: RenderOptions) -> pa.Table:
     """Render a table.

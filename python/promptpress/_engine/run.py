@@ -12,8 +12,6 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._errors.row_errors import RowErrors
 
-__all__ = ["Part", "Run"]
-
 
 @dataclass(frozen=True)
 class Part:

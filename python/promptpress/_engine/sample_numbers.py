@@ -10,8 +10,6 @@ import promptpress._core as _core
 from promptpress._engine.run import Part
 from promptpress._errors.errors import render_error
 
-__all__ = ["indexed_schema", "sample_numbers"]
-
 
 def indexed_schema(schema: pa.Schema, name: str, keep: Sequence[str]) -> pa.Schema:
     """Put the index before an output's columns.

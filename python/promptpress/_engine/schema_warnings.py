@@ -10,8 +10,6 @@ import pyarrow as pa
 from promptpress._errors.errors import PromptWarning
 from promptpress._utils.callers import callers_level
 
-__all__ = ["SchemaWarnings", "listed_texts"]
-
 _MAX_SHOWN = 5
 
 

@@ -16,8 +16,6 @@ from promptpress._errors.errors import template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress.typing import FitLabels, FitRule
 
-__all__ = ["SHOT_COLUMNS", "ShotFit", "TokenCounts", "harness_limit", "shot_fit_of"]
-
 SHOT_COLUMNS = {"n_shots": pa.int32(), "truncated": pa.bool_()}
 """The types of the columns that say what is left of each request, keyed by their usual names."""
 

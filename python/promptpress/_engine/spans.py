@@ -14,8 +14,6 @@ from promptpress._engine.fitted_sample import fitted_sample
 from promptpress._engine.options import RenderOptions
 from promptpress._errors.errors import of_row, render_error
 
-__all__ = ["origin_spans"]
-
 
 def origin_spans(engine: ConfiguredEngine, table: pa.Table, row: int, label: object, turn: int | None) -> pa.Table:
     """Make the table that `Renderer.explain` returns.

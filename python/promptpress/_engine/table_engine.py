@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from promptpress._io.tokenizer import LoadedTokenizer
     from promptpress._jinja.run import JinjaRun
 
-__all__ = ["CHOSEN_EXAMPLES", "TableEngine"]
-
 CHOSEN_EXAMPLES = "promptpress.examples"
 """The column of examples that are chosen by the positions of samples, for samples in another order."""
 

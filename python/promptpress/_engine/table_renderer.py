@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 from promptpress._engine.table_engine import TableEngine
 
-__all__ = ["TableRenderer", "engine_of"]
-
 Engine = TypeVar("Engine", bound=TableEngine)
 
 

@@ -23,8 +23,6 @@ from promptpress._utils import lazy_compute as pc
 from promptpress._utils.callers import callers_level
 from promptpress.typing import StringLayout
 
-__all__ = ["TemplateEngine", "checked_output", "warn_of_file_name", "with_nulls"]
-
 _PROMPT = "prompt"
 _SUFFIXES = (".jinja", ".jinja2", ".j2", ".json")
 _OUTPUT_COLUMNS = (_PROMPT, "label", "turn", "hash", "spans", "error")

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from promptpress._core import RenderError, TemplateError
 
-__all__ = [
-    "ABOUT_THE_TABLE",
-    "FilledValuesWarning",
-    "NothingRenderedWarning",
-    "PromptWarning",
-    "of_row",
-    "render_error",
-    "row_error_text",
-    "template_error",
-]
-
 
 class PromptWarning(UserWarning):
     """Warning of a probable mistake in a configuration: see `promptpress.Renderer.notes`."""

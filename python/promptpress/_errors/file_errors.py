@@ -12,18 +12,6 @@ from typing import Any, NamedTuple
 
 from promptpress._core import RenderError, TemplateError
 
-__all__ = [
-    "Choice",
-    "ConfigError",
-    "DataError",
-    "FileError",
-    "OutputError",
-    "ReaderGoneError",
-    "UsageError",
-    "located",
-    "reason",
-]
-
 
 class Choice(NamedTuple):
     """An argument that would solve an error, and the rest of the sentence that begins with it."""

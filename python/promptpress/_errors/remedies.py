@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from promptpress._errors.suggestions import did_you_mean
 
-__all__ = ["known_arguments", "not_a_table", "of_examples"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["RowError", "RowErrors"]
-
 _MAX_FIRST = 3
 
 

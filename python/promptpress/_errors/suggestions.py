@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["close_names", "did_you_mean"]
-
 
 def close_names(name: str, names: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
     """Return at most `count` names that resemble a misspelt one, the closest first.

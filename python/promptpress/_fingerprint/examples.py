@@ -21,8 +21,6 @@ from promptpress._core import CompiledRenderer, repeated_rows
 from promptpress._fingerprint.written import written
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["content"]
-
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _BRACES = ("{", "}")
 _BRACE = re.compile(rb"[{}]")

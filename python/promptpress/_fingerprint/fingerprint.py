@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from promptpress._config.configuration import Configuration
     from promptpress._jinja.chat.settings import ChatSettings
 
-__all__ = ["of_chat_template", "of_configuration", "of_jinja_template"]
-
 
 def of_configuration(configuration: Configuration, chat: ChatSettings | None = None) -> str:
     """Return the fingerprint of a renderer.

@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["FINGERPRINT", "HASH", "PREFIX_ORDER", "VERSION", "RequestsHash", "with_requests_hash"]
-
 FINGERPRINT, HASH, VERSION = "promptpress.fingerprint", "promptpress.hash", "promptpress.version"
 """Keys of metadata, in tables and in files."""
 

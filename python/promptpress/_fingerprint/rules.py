@@ -1,7 +1,5 @@
 """The number of the rules: which bytes this version makes of a configuration."""
 
-__all__ = ["RULES"]
-
 RULES = 1
 """To be raised by one whenever some configuration and table come out otherwise than in the version before.
 

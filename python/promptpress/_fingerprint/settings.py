@@ -11,8 +11,6 @@ from typing import Any
 
 from promptpress._core import OUTPUT_FORMS, TEMPLATE_KEYS, CompiledRenderer
 
-__all__ = ["deciding_settings"]
-
 _SECTIONS = {"begin", "round", "end"}
 _CHATTING = ("ChatInferencer", "ParallelChatInferencer")
 _EMPTY: Mapping[str, Any] = {}

@@ -6,8 +6,6 @@ import math
 import struct
 from typing import Any
 
-__all__ = ["written"]
-
 
 def written(value: Any) -> bytes:
     """Write a value down so that no two different ones are written alike.

@@ -16,8 +16,6 @@ from promptpress._prompts.control_tokens import FAMILIES, families_of
 from promptpress._prompts.origins import Kind, described, kind_of, legend
 from promptpress._prompts.prompt import Piece, Prompt, Speaker
 
-__all__ = ["ShownKind", "caption", "shown_kind", "shown_legend", "with_speakers"]
-
 ShownKind: TypeAlias = Kind | Literal["control"] | Speaker
 """The kind of a piece as it is coloured: of its origin, or a control token, or a speaker."""
 

@@ -16,8 +16,6 @@ from promptpress._prompts.renderer_source import RendererSource
 from promptpress._prompts.sample_rows import SampleRows, check_row
 from promptpress._prompts.template_source import TemplateSource
 
-__all__ = ["ChosenSampleRows", "ChosenSource"]
-
 
 class ChosenSampleRows:
     """The chosen rows of a table, numbered from 0, as `SampleRows`."""

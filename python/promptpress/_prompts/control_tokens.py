@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FAMILIES", "families_of"]
-
 _BAR = "\uff5c"
 """DeepSeek's tokens are written with a full-width bar."""
 

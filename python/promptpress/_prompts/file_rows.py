@@ -13,8 +13,6 @@ from promptpress._errors.file_errors import DataError
 from promptpress._io.read.samples import Samples, reading
 from promptpress._prompts.sample_rows import check_row
 
-__all__ = ["FileRows"]
-
 _BLOCK = 4096
 """Rows that are decoded at once on the way to a row."""
 

@@ -15,17 +15,6 @@ from promptpress._prompts.lines import Mark, TextMark, fragments, marks_of_text,
 from promptpress._prompts.prompt import Piece, Prompt, PromptMessage, heading
 from promptpress._utils.escapes import UNICODE, one_line
 
-__all__ = [
-    "COLORS",
-    "STYLESHEET",
-    "block_html",
-    "legend_html",
-    "pieces_html",
-    "prompt_html",
-    "stylesheet_under",
-    "text_html",
-]
-
 COLORS = {  # kind: text and background of the light theme, then of the dark one
     "template": ("#0b4f9e", "#e8f0fb", "#9ec5ff", "#16263d"),
     "column": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),

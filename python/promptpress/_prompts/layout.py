@@ -11,8 +11,6 @@ from promptpress._prompts.origins import described, kind_of
 from promptpress._prompts.prompt import Piece, Prompt, PromptMessage, heading
 from promptpress._utils.escapes import UNICODE, Glyphs, one_line
 
-__all__ = ["Layout", "Line"]
-
 Line = list[Fragment]
 
 _EXCERPT = 60

@@ -10,8 +10,6 @@ from promptpress._prompts.chats import ShownKind, shown_kind
 from promptpress._prompts.prompt import Piece
 from promptpress._utils.escapes import Glyphs, cell, cells, one_line, runs
 
-__all__ = ["Fragment", "Mark", "TextMark", "fragments", "marks_of_text", "plain", "trailing", "wrapped"]
-
 _TRAILING = re.compile(r"[ \t\xa0]+(?=\n|\Z)")
 _TAB_STOP = 8
 

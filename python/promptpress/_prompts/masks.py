@@ -13,8 +13,6 @@ from typing import Any
 from promptpress._core import TemplateError
 from promptpress._engine.configured_engine import ConfiguredEngine
 
-__all__ = ["marking_engine", "with_masked_spans"]
-
 _MARK = "\ue000"
 """A character of private use, which no template has and which isn't part of a placeholder."""
 

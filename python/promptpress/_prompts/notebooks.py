@@ -22,8 +22,6 @@ from promptpress._prompts.renderer_source import RendererSource
 from promptpress._prompts.sample_rows import TableRows
 from promptpress._utils.escapes import one_line
 
-__all__ = ["show_spans", "show_table"]
-
 _announced: dict[int, tuple[weakref.ref[pa.Table], Callable[[pa.Table], str]]] = {}
 """The live tables that have HTML, and what writes it, keyed by the table's id: Arrow's tables have no hash."""
 

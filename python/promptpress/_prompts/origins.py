@@ -7,8 +7,6 @@ from typing import Literal, TypeAlias, get_args
 
 from promptpress._prompts.prompt import Piece, Prompt
 
-__all__ = ["Kind", "described", "kind_of", "legend"]
-
 Kind: TypeAlias = Literal[
     "template", "column", "example", "example_column", "meta", "separator", "masked", "filled", "unknown"
 ]

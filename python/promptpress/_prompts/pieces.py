@@ -9,8 +9,6 @@ from typing import Any
 
 from promptpress._prompts.prompt import ContentPart, Piece, Prompt, PromptMessage
 
-__all__ = ["as_request", "prompt_of"]
-
 _CONTENT_KEYS = ("prompt", "content", "parts", "prompt_mm", "text")
 """Keys that may hold a message's content; the first one that is there does."""
 

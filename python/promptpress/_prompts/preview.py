@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 # The modules that make and show prompts are imported at the first preview: most programs only render.
 
-__all__ = ["Preview", "preview_of"]
-
 
 class Preview:
     """Some prompts to look at: coloured by where their pieces come from in notebooks, text elsewhere.

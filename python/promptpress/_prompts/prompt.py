@@ -8,8 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 from promptpress.typing import Request
 
-__all__ = ["ContentPart", "Piece", "Prompt", "PromptMessage", "Speaker", "heading"]
-
 Speaker: TypeAlias = Literal["system", "user", "assistant", "tool"]
 """The role of a turn in a chat, whatever the model's family calls it."""
 

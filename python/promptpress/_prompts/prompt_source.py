@@ -11,8 +11,6 @@ import pyarrow as pa
 from promptpress._arrow.types import without_views
 from promptpress._prompts.prompt import Prompt
 
-__all__ = ["PromptSource", "RequestBatch", "RequestId", "take"]
-
 
 class RequestId(NamedTuple):
     """Identifies a request by its sample, and by its label and turn if it has any."""

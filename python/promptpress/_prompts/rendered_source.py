@@ -20,8 +20,6 @@ from promptpress._prompts.prompt_source import RequestBatch, take
 from promptpress._prompts.sample_rows import SampleRows
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["RenderedSource"]
-
 _BATCH = 65536
 _LABEL, _TURN, _SAMPLE, _ERROR = "label", "turn", "sample", "error"
 

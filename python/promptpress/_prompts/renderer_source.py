@@ -26,8 +26,6 @@ from promptpress._prompts.prompt_source import RequestBatch
 from promptpress._prompts.sample_rows import SampleRows
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["RendererSource"]
-
 _JOINTS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
 
 

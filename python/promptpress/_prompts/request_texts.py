@@ -9,8 +9,6 @@ from promptpress._arrow.list_items import parent_rows
 from promptpress._arrow.types import is_text, without_views
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["message_texts"]
-
 _TEXT_KEYS = ("prompt", "content")
 
 

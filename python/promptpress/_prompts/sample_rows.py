@@ -11,8 +11,6 @@ from promptpress._arrow.python_rows import AsTexts
 from promptpress._errors.errors import render_error
 from promptpress._io.as_table import as_table
 
-__all__ = ["SampleRows", "TableRows", "check_row"]
-
 
 class SampleRows(Protocol):
     """A table that may be larger than memory."""

@@ -16,8 +16,6 @@ from promptpress._prompts.prompt_source import PromptSource, RequestBatch, Reque
 from promptpress._prompts.request_texts import message_texts
 from promptpress._utils import lazy_compute as pc
 
-__all__ = ["Matches", "RequestFilter", "extremes", "match_marks", "matching"]
-
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
 

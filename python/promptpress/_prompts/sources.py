@@ -10,8 +10,6 @@ from promptpress._prompts.renderer_source import RendererSource
 from promptpress._prompts.sample_rows import SampleRows
 from promptpress._prompts.template_source import TemplateSource
 
-__all__ = ["source_of"]
-
 
 def source_of(renderer: TableRenderer[Any], rows: SampleRows) -> RendererSource | TemplateSource:
     """Return the prompts of a `Renderer`, a `JinjaTemplate` or a `ChatTemplate`.

@@ -18,8 +18,6 @@ from promptpress._prompts.prompt import Prompt
 from promptpress._prompts.prompt_source import RequestBatch
 from promptpress._prompts.sample_rows import SampleRows
 
-__all__ = ["TemplateSource"]
-
 _PROMPT = 0
 """The position of the texts among the output columns."""
 

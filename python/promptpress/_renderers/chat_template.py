@@ -24,8 +24,6 @@ from promptpress._renderers.template_renderer import TemplateRenderer
 from promptpress._utils.callers import callers_level
 from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail, StringLayout, TableLike
 
-__all__ = ["ChatTemplate"]
-
 
 class ChatTemplate(TemplateRenderer[ChatEngine]):
     r"""Renders conversations into the texts that a model's chat template makes of them.

@@ -12,8 +12,6 @@ from promptpress._errors.file_errors import ConfigError, located
 from promptpress._renderers.renderer import Renderer
 from promptpress.typing import ConfigLike
 
-__all__ = ["LoadedConfig", "load_config"]
-
 _NAMES_SHOWN = 8
 
 

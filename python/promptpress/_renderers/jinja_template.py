@@ -32,8 +32,6 @@ from promptpress.typing import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["JinjaTemplate"]
-
 EnvironmentName = Literal["jinja2", "transformers", "lm_eval"]
 Fallback = Literal["jinja2", "refuse"]
 

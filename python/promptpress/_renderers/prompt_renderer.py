@@ -22,8 +22,6 @@ from promptpress.typing import (
     Truncation,
 )
 
-__all__ = ["PromptRenderer"]
-
 Engine = TypeVar("Engine", bound=TableEngine)
 
 

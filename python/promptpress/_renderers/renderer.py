@@ -47,8 +47,6 @@ from promptpress.typing import (
     Tokens,
 )
 
-__all__ = ["Renderer"]
-
 
 class Renderer(PromptRenderer[ConfiguredEngine]):
     r"""Renders samples into the prompts that an evaluation harness would have built one by one.

@@ -20,8 +20,6 @@ from promptpress._io.as_table import as_table
 from promptpress._io.tokenizer import load_tokenizer
 from promptpress.typing import ChatTemplateLike, TableLike, Tokens
 
-__all__ = ["engine_of_arguments"]
-
 _NO_BUDGET = {"max_seq_len": None, "fit": "harness", "reserve": 0, "fit_labels": "each"}
 
 

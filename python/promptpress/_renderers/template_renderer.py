@@ -13,8 +13,6 @@ from promptpress._prompts.preview import Preview, preview_of
 from promptpress._renderers.prompt_renderer import PromptRenderer
 from promptpress.typing import Mask, StreamLike, TableLike
 
-__all__ = ["TemplateRenderer"]
-
 Engine = TypeVar("Engine", bound=TemplateEngine)
 
 

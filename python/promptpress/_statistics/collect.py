@@ -29,8 +29,6 @@ from promptpress._tokens.encoder import Encoder
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StreamLike, TableLike
 
-__all__ = ["collected", "sliced", "stats"]
-
 _PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
 _BINS = 20
 _MAX_FIRST = 5

@@ -12,8 +12,6 @@ from promptpress._engine.ordered_rendering import ordered_batches
 from promptpress._engine.table_engine import TableEngine
 from promptpress.typing import RowPolicy
 
-__all__ = ["CACHE_BLOCK", "PrefixCaches"]
-
 CACHE_BLOCK = 64
 """The default size of a block in bytes: about 16 tokens of English."""
 

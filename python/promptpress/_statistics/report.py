@@ -13,8 +13,6 @@ from typing import Any
 
 from promptpress._utils.escapes import cells, printable
 
-__all__ = ["BLOCKS", "html_report", "text_report"]
-
 BLOCKS = " ▏▎▍▌▋▊▉█"
 """The characters of bars: from nothing to a whole block, by eighths."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["LengthSummary", "Statistics"]
-
 
 @dataclass(frozen=True)
 class LengthSummary:

@@ -24,8 +24,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["anchors", "has_empty_normalizer"]
-
 
 def anchors(tokenizer: Any) -> dict[str, int]:
     """Return the added tokens at which texts can be cut, and their ids.

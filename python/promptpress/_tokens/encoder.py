@@ -17,8 +17,6 @@ from promptpress._tokens.pieces import Cutter, Pieces
 from promptpress._tokens.plain_data import PlainData
 from promptpress._tokens.tokens import Tokens, encoded
 
-__all__ = ["Encoded", "Encoder"]
-
 _Encode = Callable[..., "list[Tokens | RenderError]"]
 """Encodes some texts, with or without offsets."""
 

@@ -18,8 +18,6 @@ from promptpress._tokens.anchors import has_empty_normalizer
 from promptpress._tokens.probes import probes
 from promptpress._tokens.tokens import encoded
 
-__all__ = ["Fast"]
-
 _MODELS = ("BPE", "Unigram")
 _NORMALIZERS = ("NFC", "NFKC", "Precompiled", "Prepend", "Replace", "Strip")
 _PRE_TOKENIZERS = ("ByteLevel", "Metaspace", "Split")

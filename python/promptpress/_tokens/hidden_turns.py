@@ -13,8 +13,6 @@ from promptpress._tokens.origins import FRAMES, UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.marks import MARKS
 
-__all__ = ["ASSISTANTS", "calls_tools", "hidden_turns", "marked_conversation", "place_of_turn"]
-
 ASSISTANTS = ("assistant", "BOT")
 """The roles of assistants."""
 

@@ -13,8 +13,6 @@ from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.marks import MARKS
 
-__all__ = ["assistant_spans", "generation_spans"]
-
 Span = tuple[int, int]
 """The first byte of a prompt's stretch, and the byte after it."""
 

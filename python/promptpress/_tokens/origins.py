@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["FRAMES", "UnknownOriginError", "check_origin"]
-
 FRAMES = ("template", "chat_template", "role.begin", "role.end", "meta_template.begin", "meta_template.end")
 """The sources of what stands around messages."""
 

@@ -14,8 +14,6 @@ from promptpress._errors.errors import render_error
 from promptpress._tokens.anchors import anchors
 from promptpress._tokens.tokens import Tokens, encoded
 
-__all__ = ["Cutter", "Pieces"]
-
 _LOOKED_AT = 16
 """The number of texts whose added tokens become places to cut."""
 

@@ -14,8 +14,6 @@ from promptpress._tokens.origins import UnknownOriginError, check_origin
 from promptpress._tokens.pieces import Pieces
 from promptpress._tokens.tokens import Tokens
 
-__all__ = ["PlainData"]
-
 _CONTEXT = "\ufdd0\ufdd1"
 """An added token of the tokenizer without others, after which pieces are encoded: noncharacters."""
 

@@ -6,8 +6,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-__all__ = ["probes"]
-
 _WORDS = ("a", "Word", "ÉTÉ", "don't", "I'LL", "we'Ve", "x's", "naïve", "日本語", "한국", "हिन्दी", "שלום", "ß")
 _NUMBERS = ("1", "12", "1234567", "3.14", "٣٤", "½", "Ⅷ", "1,000")
 _MARKS = (

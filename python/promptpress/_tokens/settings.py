@@ -11,8 +11,6 @@ import pyarrow as pa
 from promptpress._errors.suggestions import did_you_mean
 from promptpress.typing import ControlTokens, Mask, Truncation
 
-__all__ = ["TokenSettings"]
-
 _OFFSETS = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))
 _IDS = pa.list_(pa.int32())
 

@@ -31,8 +31,6 @@ from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
 from promptpress._utils.encoded_requests import EncodedRequests
 
-__all__ = ["TokenEngine", "TokenRenderer", "token_engine"]
-
 _Turns = tuple[list[dict[str, Any]] | None, dict[int, tuple[int, int]]]
 """The messages of a request, and the places of those that its origins don't show, keyed by the messages' numbers."""
 

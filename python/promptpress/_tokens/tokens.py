@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-__all__ = ["Tokens", "encoded"]
-
 
 @dataclass
 class Tokens:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 
-__all__ = ["callers_level"]
-
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 

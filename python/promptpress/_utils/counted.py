@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["counted"]
-
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, which gets an "s" unless the number is one.

@@ -7,20 +7,6 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = [
-    "ASCII",
-    "UNICODE",
-    "Glyphs",
-    "cell",
-    "cells",
-    "encodable",
-    "escaped",
-    "one_line",
-    "printable",
-    "runs",
-    "visible",
-]
-
 # Controls (C0, DEL, C1) but line feed and tab; soft hyphen; marks of direction; zero-width characters; line and
 # paragraph separators, at which some terminals and str.splitlines break; annotations; shorthand and musical controls;
 # tags; lone surrogates.

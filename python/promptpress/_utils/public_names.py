@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-__all__ = ["name_publicly"]
-
 
 def name_publicly(module: str, public: Mapping[str, Any]) -> None:
     """Set `__module__` and `__qualname__` of classes and functions to their public names.

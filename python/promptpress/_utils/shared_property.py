@@ -6,8 +6,6 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["shared_property"]
-
 Value = TypeVar("Value")
 
 

@@ -19,8 +19,6 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Call", "Threads", "wait_for_calls"]
-
 Result = TypeVar("Result")
 
 _POLL_SECONDS = 1.0
