@@ -97,7 +97,7 @@ def page(results: Results, picture: str) -> Iterator[str]:
     yield from ["## Targets", ""]
     yield from [
         "By the processors' seconds, promptpress on one thread; *machine busy* says that the reference took a tenth",
-        "longer than at its best beside these rounds, or waited. [Performance](design/performance.md) says what each",
+        "longer than at its best around these rounds, or waited. [Performance](design/performance.md) says what each",
         "target means.",
         "",
     ]

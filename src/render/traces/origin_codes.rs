@@ -1,4 +1,4 @@
-//! What the columns of spans say of an origin: codes, looked up by the origin's number.
+//! Codes for the columns of spans that depend on the origin alone, looked up by the origin's number.
 
 use super::nullable::NULL;
 use crate::template::Origin;
@@ -36,11 +36,11 @@ fn coded<'o>(origins: &'o [Origin], text: impl Fn(&'o Origin) -> Option<&'o str>
     let mut names: Vec<&str> = Vec::new();
     let code = |origin| {
         let Some(text) = text(origin) else { return NULL };
-        let known = names.iter().position(|name| *name == text);
-        known.unwrap_or_else(|| {
+        let code = names.iter().position(|name| *name == text).unwrap_or(names.len());
+        if code == names.len() {
             names.push(text);
-            names.len() - 1
-        }) as i32
+        }
+        code as i32
     };
     let codes = origins.iter().map(code).collect();
     (codes, names)

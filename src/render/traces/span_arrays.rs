@@ -252,7 +252,7 @@ fn add_shifts<const N: usize>(
     }
 }
 
-/// The number of columns of 32 bits beside the positions: message, part, column, example and role.
+/// The number of columns of 32 bits next to the positions: message, part, column, example and role.
 const NUMBERS: usize = 5;
 
 /// The columns of all spans, to be written.
