@@ -143,7 +143,7 @@ def test_each_label_has_a_renderer_of_the_template_of_the_label(monkeypatch, log
         sizes.append(tuple(len(template["template"]) for template in templates))
         return original(*arguments, **settings)
 
-    labels = ["A", "B", *(f"label {n}" for n in range(40))]
+    labels = ["A", "B", *(f"label {n}" for n in range(10))]
     turns = {label: {"round": [TURNS[0], {"role": "BOT", "prompt": label}]} for label in labels}
     given: dict[str, Any] = {
         "prompt_template": {
