@@ -116,6 +116,8 @@ def counted() -> dict[str, Callable[[], Counted]]:
     calls: dict[str, Callable[[], Counted]] = {
         name: partial(of_workload, workload, rows=FEW if name in slow else MANY) for name, workload in workloads.items()
     }
+    detailed = {"spans": "detailed"}
+    calls["five-text detailed spans"] = partial(of_workload, workloads["five-text"], options=detailed, rows=FEW)
     for name in ("zero", "five-text", "five-messages"):
         calls[f"{name} spans"] = partial(of_workload, workloads[name], options={"spans": True}, rows=FEW)
         calls[f"{name} audit"] = partial(of_workload, workloads[name], method="audit", rows=FEW)
