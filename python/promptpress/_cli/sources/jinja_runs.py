@@ -20,7 +20,7 @@ RendererOrTemplate: TypeAlias = "promptpress.Renderer | JinjaTemplate | ChatTemp
 """The renderer of a configuration, or the template that takes the place of a configuration."""
 
 AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | TokenRenderer"
-"""What gives prompts or their tokens: also the column of a file that holds prompts."""
+"""Sources of prompts or of their tokens; the column of a file that holds prompts is one, too."""
 
 _Batch = TypeVar("_Batch")
 _MAX_REASONS = 5
