@@ -221,7 +221,7 @@ class ConversationShapes:
 
     def __new__(cls, limit: int, max_bytes: int) -> ConversationShapes: ...
     def read(
-        self, column: pa.Array, start: int, rows: int, first_row: int
+        self, column: pa.Array, start: int, rows: int, first_row: int, is_open: bool
     ) -> tuple[pa.UInt32Array, pa.LargeListArray, list[tuple[int, int]]]: ...
     def skeleton(self, shape: int) -> str: ...
     def __len__(self) -> int: ...
@@ -442,6 +442,9 @@ class JinjaProgram:
     @property
     def reasons(self) -> list[str]:
         """The reasons for which rows are given up, by the numbers that the block has."""
+    @property
+    def origins(self) -> int:
+        """The number of origins of the program's own data, whose numbers come after those of columns or items."""
 
     def __new__(
         cls,

@@ -9,9 +9,9 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, FieldRef};
 
 use super::location::Location;
-use super::reading::{Reading, add_key};
+use super::reading::{Reading, Slot, add_float, add_key, add_string};
 use crate::error::Result;
-use crate::python_text::{TextColumn, float_text};
+use crate::python_text::TextColumn;
 use crate::render::{cast, is_list, is_text, large_lists, lists_in_bounds, sound};
 
 /// Values of one type, opened for reading one by one.
@@ -177,17 +177,22 @@ impl Values {
         }
         match self {
             Self::Null => {}
-            Self::Text(texts) if location.is_slot() => reading.slot(texts.bytes(row)),
-            Self::Text(texts) => reading.string(str::from_utf8(texts.bytes(row)).ok()?),
+            Self::Text(texts) if location == Location::Name => reading.string(str::from_utf8(texts.bytes(row)).ok()?),
+            Self::Text(texts) => reading.slot(texts.bytes(row)),
             Self::Bool(values) => reading.json(if values.value(row) { "true" } else { "false" }),
-            Self::Int(values) => reading.json(itoa::Buffer::new().format(values.value(row))),
-            Self::Unsigned(values) => reading.json(itoa::Buffer::new().format(values.value(row))),
-            Self::Float(values) => match values.value(row) {
-                value if value.is_nan() => reading.json("NaN"),
-                value if value.is_infinite() => reading.json(if value > 0.0 { "Infinity" } else { "-Infinity" }),
-                value => reading.json(&float_text(value)),
-            },
-            Self::List(lists) => lists.write(row, location.item(), reading)?,
+            Self::Int(_) | Self::Unsigned(_) => self.write_slot(row, Slot::Int, reading)?,
+            Self::Float(_) => self.write_slot(row, Slot::Float, reading)?,
+            Self::List(lists) => {
+                let is_empty = lists.row(row).is_none_or(|items| items.is_empty());
+                if !reading.is_open && location.is_closed_list() && !is_empty {
+                    self.write_slot(row, Slot::List, reading)?;
+                } else {
+                    lists.write(row, location.item(), reading)?;
+                }
+            }
+            Self::Struct(fields, _) if !reading.is_open && location.is_closed_object() && !fields.is_empty() => {
+                self.write_slot(row, Slot::Object, reading)?;
+            }
             Self::Struct(fields, _) => {
                 reading.json("{");
                 for Member { name, key, values } in fields {
@@ -195,6 +200,50 @@ impl Values {
                     values.write(row, location.under(name.as_bytes()), reading)?;
                 }
                 reading.json("}");
+            }
+            Self::Other(_) => return None,
+        }
+        Some(())
+    }
+
+    /// Write a slot with the value's JSON.
+    fn write_slot(&self, row: usize, slot: Slot, reading: &mut Reading) -> Option<()> {
+        self.add_json(row, &mut reading.texts)?;
+        reading.end_slot(slot);
+        Some(())
+    }
+
+    /// Append a value as Python's `json.dumps` writes it. The result is None if it has no form here.
+    fn add_json(&self, row: usize, out: &mut Vec<u8>) -> Option<()> {
+        if self.is_null(row) {
+            out.extend_from_slice(b"null");
+            return Some(());
+        }
+        match self {
+            Self::Null => {}
+            Self::Text(texts) => add_string(str::from_utf8(texts.bytes(row)).ok()?, out),
+            Self::Bool(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
+            Self::Int(values) => out.extend_from_slice(itoa::Buffer::new().format(values.value(row)).as_bytes()),
+            Self::Unsigned(values) => out.extend_from_slice(itoa::Buffer::new().format(values.value(row)).as_bytes()),
+            Self::Float(values) => add_float(values.value(row), out),
+            Self::List(lists) => {
+                let (items, opened) = (lists.row(row)?, lists.opened.as_deref()?);
+                out.push(b'[');
+                for (n, item) in items.enumerate() {
+                    out.extend_from_slice(if n > 0 { b", " } else { b"" });
+                    opened.add_json(item, out)?;
+                }
+                out.push(b']');
+            }
+            Self::Struct(fields, _) => {
+                out.push(b'{');
+                for (n, Member { name, values, .. }) in fields.iter().enumerate() {
+                    out.extend_from_slice(if n > 0 { b", " } else { b"" });
+                    add_string(name, out);
+                    out.extend_from_slice(b": ");
+                    values.add_json(row, out)?;
+                }
+                out.push(b'}');
             }
             Self::Other(_) => return None,
         }

@@ -35,13 +35,17 @@ pub struct Conversations {
 
 /// Read a column of conversations: lists of structs, or texts that hold them as JSON.
 ///
+/// `is_open` says that the template looks into lists and dicts of any kind, so that none of them may be a single slot.
+///
 /// # Errors
 ///
 /// `RenderError` for a column of another type; with the row, for a conversation whose array isn't sound.
-pub fn read(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
+pub fn read(column: &ArrayRef, shapes: &Shapes, is_open: bool) -> Result<Conversations> {
     match column.data_type() {
-        data_type if is_text(data_type) => of_texts(column, shapes),
-        data_type if is_list(data_type) && is_message(element_type(data_type).as_ref()) => of_lists(column, shapes),
+        data_type if is_text(data_type) => of_texts(column, shapes, is_open),
+        data_type if is_list(data_type) && is_message(element_type(data_type).as_ref()) => {
+            of_lists(column, shapes, is_open)
+        }
         data_type => {
             let message = format!(
                 "expected conversations: lists of structs with a role and a content (or from and value), or texts that \
@@ -56,9 +60,9 @@ fn is_message(items: Option<&DataType>) -> bool {
     matches!(items, Some(DataType::Struct(_) | DataType::Null))
 }
 
-fn of_texts(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
+fn of_texts(column: &ArrayRef, shapes: &Shapes, is_open: bool) -> Result<Conversations> {
     let texts = TextColumn::new(column)?;
-    let parts = read_parts(column.len(), shapes, |rows, reading| {
+    let parts = read_parts(column.len(), (shapes, is_open), |rows, reading| {
         for row in rows {
             // The texts have been checked.
             let text = if texts.is_null(row) { "" } else { str::from_utf8(texts.bytes(row)).unwrap_or_default() };
@@ -68,19 +72,20 @@ fn of_texts(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
     join(&parts)
 }
 
-fn of_lists(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
+fn of_lists(column: &ArrayRef, shapes: &Shapes, is_open: bool) -> Result<Conversations> {
     let lists = Lists::new(column)?;
     let plain = lists.items.as_struct_opt().map(Plain::new).transpose().map_err(|error| lists.located(error))?;
     let Some(plain) = plain.flatten() else {
         let lists = lists.opened()?;
-        let parts = read_parts(lists.len(), shapes, |rows, reading| {
+        let parts = read_parts(lists.len(), (shapes, is_open), |rows, reading| {
             for row in rows {
                 reading.row(|reading| lists.row(row).and_then(|_| lists.write(row, Location::Message, reading)));
             }
         });
         return join(&parts);
     };
-    let parts = read_parts(lists.len(), shapes, |rows, reading| plain.read(rows.map(|row| lists.row(row)), reading));
+    let parts =
+        read_parts(lists.len(), (shapes, is_open), |rows, reading| plain.read(rows.map(|row| lists.row(row)), reading));
     let ends = OffsetBuffer::new(lists.ends().iter().map(|end| *end as i64).collect());
     let items = Arc::new(Field::new_list_field(plain.contents.data_type().clone(), true));
     let slots = LargeListArray::try_new(items, ends, plain.contents, None).map_err(|e| malformed(&e))?;
@@ -89,11 +94,11 @@ fn of_lists(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
 
 fn read_parts<'s>(
     rows: usize,
-    shapes: &'s Shapes,
+    (shapes, is_open): (&'s Shapes, bool),
     read: impl Fn(Range<usize>, &mut Reading<'s>) + Send + Sync,
 ) -> Vec<Reading<'s>> {
     threads::map(threads::chunks(0..rows, CHUNK_ROWS), |rows| {
-        let mut reading = Reading::new(shapes);
+        let mut reading = Reading::new(shapes, is_open);
         read(rows, &mut reading);
         reading
     })

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::location::Location;
-use super::reading::Reading;
+use super::reading::{Reading, Slot, add_float, add_string};
 use crate::json_text::next_special;
 
 /// The maximal depth of nested values.
@@ -88,7 +88,7 @@ impl<'t> Parser<'t> {
                 self.list(Location::Message, 1, reading)?;
             } else {
                 let before = reading.written();
-                self.value(Location::Shape, 1, reading)?;
+                self.value(Location::Value, 1, reading)?;
                 reading.take_back(before);
             }
             self.skip_blanks();
@@ -101,17 +101,87 @@ impl<'t> Parser<'t> {
     fn value(&mut self, location: Location, depth: usize, reading: &mut Reading) -> Option<()> {
         match self.peek()? {
             b'"' => self.string_value(location, reading)?,
+            b'{' if !reading.is_open && location.is_closed_object() && !self.is_empty(b'}') => {
+                self.slot(Slot::Object, depth, reading)?;
+            }
+            b'[' if !reading.is_open && location.is_closed_list() && !self.is_empty(b']') => {
+                self.slot(Slot::List, depth, reading)?;
+            }
             b'{' => self.object(location, depth, reading)?,
             b'[' => self.list(location.item(), depth, reading)?,
-            b'-' | b'0'..=b'9' => self.number(reading)?,
+            b't' | b'f' | b'n' => reading.json(self.word()?),
             _ => {
-                const WORDS: [&str; 5] = ["null", "true", "false", "NaN", "Infinity"];
-                let word = WORDS.into_iter().find(|word| self.text[self.position..].starts_with(word))?;
-                self.position += word.len();
-                reading.json(word);
+                let slot = self.number(&mut reading.texts)?;
+                reading.end_slot(slot);
             }
         }
         Some(())
+    }
+
+    /// Return true if the list or object here ends with `end` before its first item.
+    fn is_empty(&self, end: u8) -> bool {
+        let rest = &self.bytes[self.position + 1..];
+        rest.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) == Some(&end)
+    }
+
+    /// Read a value as a slot with its JSON.
+    fn slot(&mut self, slot: Slot, depth: usize, reading: &mut Reading) -> Option<()> {
+        self.add_json(depth, &mut reading.texts)?;
+        reading.end_slot(slot);
+        Some(())
+    }
+
+    /// Read a value, and append it as Python's `json.dumps` writes it.
+    fn add_json(&mut self, depth: usize, out: &mut Vec<u8>) -> Option<()> {
+        let opening = self.peek()?;
+        match opening {
+            b'"' => match self.string()? {
+                Inside::Raw(text) => add_string(text, out),
+                Inside::Scratch => add_string(&self.scratch, out),
+            },
+            b'{' | b'[' => {
+                if depth == MAX_DEPTH {
+                    return None;
+                }
+                let closing = opening + 2;
+                out.push(opening);
+                self.position += 1;
+                self.skip_blanks();
+                let mut keys = Vec::new();
+                let mut is_first = true;
+                while !(is_first && self.take(closing)) {
+                    out.extend_from_slice(if is_first { b"" } else { b", " });
+                    is_first = false;
+                    self.skip_blanks();
+                    if opening == b'{' {
+                        add_string(self.key(&mut keys)?, out);
+                        out.extend_from_slice(b": ");
+                    }
+                    self.add_json(depth + 1, out)?;
+                    self.skip_blanks();
+                    if self.take(closing) {
+                        break;
+                    }
+                    if !self.take(b',') {
+                        return None;
+                    }
+                }
+                out.push(closing);
+            }
+            b't' | b'f' | b'n' => out.extend_from_slice(self.word()?.as_bytes()),
+            _ => {
+                self.number(out)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Read `null`, `true` or `false`.
+    fn word(&mut self) -> Option<&'static str> {
+        const WORDS: [&str; 3] = ["null", "true", "false"];
+        let word = WORDS.into_iter().find(|word| self.text[self.position..].starts_with(word))?;
+        self.position += word.len();
+        Some(word)
     }
 
     fn object(&mut self, location: Location, depth: usize, reading: &mut Reading) -> Option<()> {
@@ -188,10 +258,10 @@ impl<'t> Parser<'t> {
             Inside::Raw(text) => text,
             Inside::Scratch => &self.scratch,
         };
-        if location.is_slot() {
-            reading.slot(text.as_bytes());
-        } else {
+        if location == Location::Name {
             reading.string(text);
+        } else {
+            reading.slot(text.as_bytes());
         }
         Some(())
     }
@@ -256,26 +326,39 @@ impl<'t> Parser<'t> {
         digits.iter().try_fold(0, |sum, digit| Some(sum * 16 + char::from(*digit).to_digit(16)?))
     }
 
-    /// Read a number; its text goes into the shape as it is.
-    fn number(&mut self, reading: &mut Reading) -> Option<()> {
+    /// Read a number, and append it as Python's `json.dumps` writes it.
+    fn number(&mut self, out: &mut Vec<u8>) -> Option<Slot> {
         let start = self.position;
-        self.take(b'-');
-        if self.text[self.position..].starts_with("Infinity") {
-            self.position += "Infinity".len();
-        } else {
-            if !self.take(b'0') {
-                self.digits()?;
-            }
-            if self.take(b'.') {
-                self.digits()?;
-            }
-            if self.take(b'e') || self.take(b'E') {
-                let _ = self.take(b'+') || self.take(b'-');
-                self.digits()?;
-            }
+        let is_negative = self.take(b'-');
+        let rest = &self.text[self.position..];
+        if rest.starts_with("Infinity") || (rest.starts_with("NaN") && !is_negative) {
+            self.position += if rest.starts_with("NaN") { "NaN" } else { "Infinity" }.len();
+            out.extend_from_slice(&self.bytes[start..self.position]);
+            return Some(Slot::Float);
+        }
+        if !self.take(b'0') {
+            self.digits()?;
+        }
+        let mut slot = Slot::Int;
+        if self.take(b'.') {
+            slot = Slot::Float;
+            self.digits()?;
+        }
+        if self.take(b'e') || self.take(b'E') {
+            slot = Slot::Float;
+            let _ = self.take(b'+') || self.take(b'-');
+            self.digits()?;
         }
         let number = &self.text[start..self.position];
-        (number.len() <= MAX_NUMBER_BYTES).then(|| reading.json(number))
+        if number.len() > MAX_NUMBER_BYTES {
+            return None;
+        }
+        match (slot, number) {
+            (Slot::Float, _) => add_float(number.parse().ok()?, out),
+            (_, "-0") => out.push(b'0'),
+            _ => out.extend_from_slice(number.as_bytes()),
+        }
+        Some(slot)
     }
 
     /// Read at least one digit.

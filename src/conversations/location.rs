@@ -1,6 +1,6 @@
-//! The locations in a message whose texts are slots.
+//! The locations in a message, which decide how its values are read.
 
-/// The location of a value in a conversation. It decides which texts are slots.
+/// The location of a value in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
     /// The value is a message.
@@ -15,24 +15,22 @@ pub enum Location {
     Call,
     /// The value is the function of a call.
     Function,
-    /// The value is a text that is a slot.
-    Text,
-    /// The value is anything else: all of it belongs to the shape.
-    Shape,
+    /// The value is a role or a type, by which templates tell values apart: its text belongs to the shape.
+    Name,
+    /// The value is anything else.
+    Value,
 }
 
 impl Location {
     /// Return the location of a key's value in an object at this location.
     pub fn under(self, key: &[u8]) -> Self {
         match (self, key) {
+            (Self::Message, b"role" | b"from") | (Self::Part | Self::Call | Self::Function, b"type") => Self::Name,
             // ShareGPT uses `value`.
             (Self::Message, b"content" | b"value") => Self::Content,
-            (Self::Message, b"reasoning_content" | b"thinking" | b"reasoning") => Self::Text,
             (Self::Message, b"tool_calls") => Self::Calls,
             (Self::Message, b"function_call") | (Self::Call, b"function") => Self::Function,
-            (Self::Part, b"text" | b"thinking") => Self::Text,
-            (Self::Call | Self::Function, b"arguments") => Self::Text,
-            _ => Self::Shape,
+            _ => Self::Value,
         }
     }
 
@@ -41,12 +39,17 @@ impl Location {
         match self {
             Self::Content => Self::Part,
             Self::Calls => Self::Call,
-            _ => Self::Shape,
+            _ => Self::Value,
         }
     }
 
-    /// Return true if a string at this location is a slot.
-    pub fn is_slot(self) -> bool {
-        matches!(self, Self::Content | Self::Part | Self::Text)
+    /// Return true if an object at this location is a single slot, unless it is empty or the template looks into it.
+    pub fn is_closed_object(self) -> bool {
+        matches!(self, Self::Value | Self::Name | Self::Content)
+    }
+
+    /// Return true if a list at this location is a single slot, unless it is empty or the template looks into it.
+    pub fn is_closed_list(self) -> bool {
+        !matches!(self, Self::Content | Self::Calls)
     }
 }

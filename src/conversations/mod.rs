@@ -1,22 +1,24 @@
 //! Reads columns of conversations: the shape of each, and the texts of its slots.
 //!
-//! A conversation's **shape** is all of it except certain texts: roles, names, ids, numbers, keys and their order,
-//! nulls and missing keys. A chat template is compiled once for a shape, and the texts are filled in row by row.
-//! `location` decides which texts are slots. Two readers may decide differently about a text; that affects only speed.
+//! A conversation's **shape** is its structure: the number of messages, roles, keys and their order, nulls and truths.
+//! A chat template is compiled once for a shape, and all other values (texts, names, ids, numbers, arguments) are slots,
+//! which are filled in row by row. A list or dict that isn't part of a content or a call is a single slot, unless the
+//! template looks into it. `location` decides. Two readers may decide differently; that affects only speed.
 //!
 //! | file | what |
 //! |---|---|
 //! | `shapes` | numbers the shapes, up to a limit |
-//! | `location` | the locations in a message whose texts are slots |
+//! | `location` | the locations in a message, and which values there are slots |
 //! | `reading` | collects rows: writes the skeletons and keeps the slots' texts |
 //! | `plain` | lists of structs with a role and a content, whose texts aren't copied |
 //! | `arrow` | lists of any other structs |
 //! | `json` | texts that hold a conversation as JSON |
 //! | `column` | chooses one of these for a column, and reads its rows on all threads |
 //!
-//! A **skeleton** is a shape as JSON. Objects, lists, numbers, true, false and null are written as they are. A string
-//! that belongs to the shape is written as `"=text"`, and `"?"` is a slot. Keys are written as they are. Slots are
-//! numbered from 0 in their order in the skeleton.
+//! A **skeleton** is a shape as JSON. Objects, lists, true, false and null are written as they are. A string that
+//! belongs to the shape is written as `"=text"`, and a slot as its kind: `"?"` a text, `"i"` an int, `"f"` a float,
+//! `"{"` an object, `"["` a list. The text of a slot that is no text is its JSON. Slots are numbered from 0 in their
+//! order in the skeleton.
 
 mod arrow;
 mod column;

@@ -256,9 +256,9 @@ mod tests {
                     [Arc::new(StringArray::from(roles.clone())) as ArrayRef, Arc::new(LargeStringArray::from(roles))]
                 {
                     let (plain, shapes) = (plain(array), Shapes::new(100, 1 << 20));
-                    let mut reading = Reading::new(&shapes);
+                    let mut reading = Reading::new(&shapes, false);
                     // A shape has a number from its second occurrence on.
-                    plain.read(ranges.iter().cloned().map(Some), &mut Reading::new(&shapes));
+                    plain.read(ranges.iter().cloned().map(Some), &mut Reading::new(&shapes, false));
                     plain.read(ranges.iter().cloned().map(Some), &mut reading);
                     assert_eq!(reading.ids.len(), 1024);
                     let usual = reading.ids[usize::from(changed == 0)];

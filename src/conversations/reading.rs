@@ -2,10 +2,13 @@
 
 use super::shapes::{NO_SHAPE, Shapes};
 use crate::json_text;
+use crate::python_text::float_text;
 
 /// Some rows of a column, in their order.
 pub struct Reading<'s> {
     shapes: &'s Shapes,
+    /// True if the template looks into lists and dicts of any kind, so that none of them is a single slot.
+    pub is_open: bool,
     /// The number of each row's shape.
     pub ids: Vec<u32>,
     /// The number of slots up to the end of each row.
@@ -21,9 +24,10 @@ pub struct Reading<'s> {
 
 impl<'s> Reading<'s> {
     /// Begin without rows.
-    pub fn new(shapes: &'s Shapes) -> Self {
+    pub fn new(shapes: &'s Shapes, is_open: bool) -> Self {
         Self {
             shapes,
+            is_open,
             ids: Vec::new(),
             rows: Vec::new(),
             ends: Vec::new(),
@@ -91,23 +95,64 @@ impl<'s> Reading<'s> {
     /// Write a slot, and keep its text, which is UTF-8.
     pub fn slot(&mut self, text: &[u8]) {
         self.texts.extend_from_slice(text);
-        self.end_slot();
+        self.end_slot(Slot::Text);
     }
 
     /// Write a slot whose text has been added to `texts`.
-    pub fn end_slot(&mut self) {
+    pub fn end_slot(&mut self, slot: Slot) {
         self.ends.push(self.texts.len());
-        self.skeleton.push_str("\"?\"");
+        self.skeleton.push_str(slot.mark());
     }
 
-    /// Return the length of the skeleton.
-    pub fn written(&self) -> usize {
-        self.skeleton.len()
+    /// Return a mark of what has been written, for `take_back`.
+    pub fn written(&self) -> [usize; 3] {
+        [self.skeleton.len(), self.ends.len(), self.texts.len()]
     }
 
-    /// Cut the skeleton to `length` bytes. The part that is cut off has no slots.
-    pub fn take_back(&mut self, length: usize) {
-        self.skeleton.truncate(length);
+    /// Take back what has been written since `written`.
+    pub fn take_back(&mut self, [skeleton, ends, texts]: [usize; 3]) {
+        self.skeleton.truncate(skeleton);
+        self.ends.truncate(ends);
+        self.texts.truncate(texts);
+    }
+}
+
+/// The kinds of slots. The text of each but the first is JSON, as Python's `json.dumps` writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    Text,
+    Int,
+    Float,
+    Object,
+    List,
+}
+
+impl Slot {
+    /// Return the slot's mark in a skeleton. Other strings begin with `=`.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Text => "\"?\"",
+            Self::Int => "\"i\"",
+            Self::Float => "\"f\"",
+            Self::Object => "\"{\"",
+            Self::List => "\"[\"",
+        }
+    }
+}
+
+/// Append a string as JSON.
+pub fn add_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    json_text::escape(text, |piece| out.extend_from_slice(piece.as_bytes()));
+    out.push(b'"');
+}
+
+/// Append a float as Python's `json.dumps` writes it.
+pub fn add_float(value: f64, out: &mut Vec<u8>) {
+    match value {
+        value if value.is_nan() => out.extend_from_slice(b"NaN"),
+        value if value.is_infinite() => out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" }),
+        value => out.extend_from_slice(float_text(value).as_bytes()),
     }
 }
 

@@ -111,7 +111,9 @@ impl<'r> Evaluation<'r> {
                 self.search(operation, node)
             }
             O::Add | O::Sub | O::Mul | O::FloorDiv | O::TrueDiv | O::Mod => self.arithmetic(operation, node),
-            O::Neg | O::Abs | O::Round | O::Int | O::Float | O::ToInt | O::Sum => self.number(operation, node),
+            O::Neg | O::Abs | O::Round | O::Int | O::Float | O::ToInt | O::FromJson | O::Sum => {
+                self.number(operation, node)
+            }
             O::LowerCase | O::UpperCase | O::TitleCase | O::Capitalize | O::SwapCase | O::CaseFold | O::TitleFilter => {
                 self.case(operation, node)
             }
@@ -220,6 +222,7 @@ impl<'r> Evaluation<'r> {
                 number::float(value, default)
             }
             O::ToInt => number::to_int(value),
+            O::FromJson => number::from_json(value.str()?),
             _ => number::sum(value.list()?),
         }
     }

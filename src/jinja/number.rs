@@ -174,6 +174,19 @@ pub(super) fn float<'r>(value: Value, default: Value<'r>) -> Valued<Value<'r>> {
 }
 
 /// Python's `int` of a number or a decimal text.
+/// Return the number that a JSON text holds, as `json.loads` does. Bail for an int beyond 64 bits.
+pub(super) fn from_json<'r>(text: &[u8]) -> Valued<Value<'r>> {
+    let text = str::from_utf8(text).map_err(|_| Bail::VALUE)?;
+    let number = match text {
+        "NaN" => Some(Value::Float(f64::NAN)),
+        "Infinity" => Some(Value::Float(f64::INFINITY)),
+        "-Infinity" => Some(Value::Float(f64::NEG_INFINITY)),
+        _ if text.contains(['.', 'e', 'E']) => text.parse().ok().map(Value::Float),
+        _ => text.parse().ok().map(Value::Int),
+    };
+    number.ok_or(Bail::VALUE)
+}
+
 pub(super) fn to_int<'r>(value: Value) -> Valued<Value<'r>> {
     match value {
         Value::Str(text) => match int_of(text)? {

@@ -120,6 +120,7 @@ operations! {
     Int = "int" 1 Some(3), UNKNOWN UNCERTAIN;
     Float = "float" 1 Some(2), UNKNOWN UNCERTAIN;
     ToInt = "to_int" 1 Some(1), INT UNCERTAIN;
+    FromJson = "from_json" 1 Some(1), UNKNOWN UNCERTAIN;
     Abs = "abs" 1 Some(1), UNKNOWN UNCERTAIN;
     Round = "round" 1 Some(2), UNKNOWN UNCERTAIN;
     ToJson = "tojson" 1 Some(5), TEXT UNCERTAIN;

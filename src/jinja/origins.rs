@@ -39,19 +39,30 @@ pub(super) struct Origins<'p> {
     numbers: &'p [u32],
     /// The origin of a value that each expression computes.
     of_nodes: Vec<u32>,
-    /// The memory of the program's texts, in ascending order.
-    constants: Vec<Range<usize>>,
+    /// The memory of the program's texts, in ascending order, and the origin of each.
+    constants: Vec<(Range<usize>, u32)>,
+    /// The parts of the program's literals that data brought, in their order, and the origin of each.
+    literals: Vec<(Range<usize>, u32)>,
 }
 
 impl<'p> Origins<'p> {
     pub(super) fn new(program: &Program, sources: Sources, numbers: &'p [u32]) -> Self {
-        let mut constants = vec![addresses(&program.literals)];
-        program.constants.iter().for_each(|constant| add_texts(constant, &mut constants));
-        constants.sort_by_key(|range| range.start);
-        let mut origins = Self { sources, numbers, of_nodes: Vec::with_capacity(program.nodes.len()), constants };
+        // The last numbers are those of the program's own data.
+        let (numbers, of_data) = numbers.split_at(numbers.len().saturating_sub(program.origins));
+        let of_data = |origin: u32| of_data.get(origin as usize).copied().unwrap_or(COMPUTED);
+        let of_constant = |index: usize| program.constant_origins[index].map_or(TEMPLATE, of_data);
+        let mut constants = Vec::with_capacity(program.constants.len());
+        for (index, constant) in program.constants.iter().enumerate() {
+            add_texts(constant, of_constant(index), &mut constants);
+        }
+        constants.sort_by_key(|(range, _)| range.start);
+        let literals =
+            program.literal_origins.iter().map(|(range, origin)| (range.clone(), of_data(*origin))).collect();
+        let of_nodes = Vec::with_capacity(program.nodes.len());
+        let mut origins = Self { sources, numbers, of_nodes, constants, literals };
         for node in &program.nodes {
             let origin = match node.kind {
-                NodeKind::Constant(_) => TEMPLATE,
+                NodeKind::Constant(index) => of_constant(index as usize),
                 NodeKind::Column(_) if sources == Sources::Items => COMPUTED,
                 NodeKind::Column(column) => origins.number(column as usize),
                 NodeKind::Operation(operation) => {
@@ -114,13 +125,18 @@ impl<'p> Origins<'p> {
     }
 
     fn of_text(&self, text: &[u8], node: u32, columns: &[&Column], row: usize) -> u32 {
-        let following = self.constants.partition_point(|range| range.start <= text.as_ptr().addr());
-        if following > 0 && is_within(&self.constants[following - 1], text) {
-            return TEMPLATE;
+        let following = self.constants.partition_point(|(range, _)| range.start <= text.as_ptr().addr());
+        if following > 0 && is_within(&self.constants[following - 1].0, text) {
+            return self.constants[following - 1].1;
+        }
+        // A value that depends on one text only needs no search.
+        let of_node = self.of_nodes[node as usize];
+        if of_node != COMPUTED {
+            return of_node;
         }
         match self.source_of(text, columns, row) {
             Some(source) => self.number(source),
-            None => self.of_nodes[node as usize],
+            None => of_node,
         }
     }
 }
@@ -135,25 +151,25 @@ fn is_within(range: &Range<usize>, text: &[u8]) -> bool {
     range.start <= text.start && text.end <= range.end
 }
 
-fn add_texts(constant: &Constant, out: &mut Vec<Range<usize>>) {
+fn add_texts(constant: &Constant, origin: u32, out: &mut Vec<(Range<usize>, u32)>) {
     match constant {
-        Constant::Str(text) => out.push(addresses(text.as_bytes())),
-        Constant::List(items) => items.iter().for_each(|item| add_texts(item, out)),
+        Constant::Str(text) => out.push((addresses(text.as_bytes()), origin)),
+        Constant::List(items) => items.iter().for_each(|item| add_texts(item, origin, out)),
         Constant::None | Constant::Bool(_) | Constant::Int(_) | Constant::Float(_) => {}
     }
 }
 
 /// Records the origins of a row's text. If rows are only rendered, nothing is recorded.
 pub(super) trait Marks {
-    /// Record that a literal was written.
-    fn literal(&mut self, bytes: usize);
+    /// Record that a part of the program's literals was written.
+    fn literal(&mut self, start: usize, end: usize);
     /// Record that the value of an expression was written.
     fn value(&mut self, node: u32, value: Value, bytes: usize, columns: &[&Column], row: usize);
 }
 
 impl Marks for () {
     #[inline]
-    fn literal(&mut self, _: usize) {}
+    fn literal(&mut self, _: usize, _: usize) {}
 
     #[inline]
     fn value(&mut self, _: u32, _: Value, _: usize, _: &[&Column], _: usize) {}
@@ -213,8 +229,17 @@ pub(super) struct Trace<'t, 'p> {
 }
 
 impl Marks for Trace<'_, '_> {
-    fn literal(&mut self, bytes: usize) {
-        self.spans.add(bytes, TEMPLATE);
+    fn literal(&mut self, start: usize, end: usize) {
+        let literals = &self.origins.literals;
+        let mut written = start;
+        let first = literals.partition_point(|(range, _)| range.end <= start);
+        for (range, origin) in literals[first..].iter().take_while(|(range, _)| range.start < end) {
+            self.spans.add(range.start.saturating_sub(written), TEMPLATE);
+            written = written.max(range.start);
+            self.spans.add(range.end.min(end) - written, *origin);
+            written = range.end.min(end);
+        }
+        self.spans.add(end - written, TEMPLATE);
     }
 
     fn value(&mut self, node: u32, value: Value, bytes: usize, columns: &[&Column], row: usize) {

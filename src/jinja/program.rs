@@ -1,6 +1,7 @@
 //! Programs: expressions over columns, and statements that write their values. A program is checked when it is built.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::constant::Constant;
 use super::operation::{Operation, Signature};
@@ -28,6 +29,8 @@ pub enum Expression {
     Column(usize),
     /// A value.
     Constant(Constant),
+    /// A value that data brought, and the number of its origin.
+    Data(Constant, usize),
     /// An operation, by its name, and its operands.
     Operation(String, Vec<Operand>),
 }
@@ -37,6 +40,8 @@ pub enum Expression {
 pub enum Statement {
     /// Write a text.
     Literal(String),
+    /// Write a text that data brought, and the number of its origin.
+    Data(String, usize),
     /// Write Python's `str` of an expression's value.
     Emit(usize),
     /// Evaluate an expression.
@@ -90,9 +95,15 @@ pub struct Program {
     pub(super) nodes: Vec<Node>,
     pub(super) operands: Vec<u32>,
     pub(super) constants: Vec<Constant>,
+    /// The origin of each constant that data brought.
+    pub(super) constant_origins: Vec<Option<u32>>,
     pub(super) block: Box<[Step]>,
     /// All literals, and padding after them.
     pub(super) literals: Vec<u8>,
+    /// The parts of the literals that data brought, in their order, and the origin of each.
+    pub(super) literal_origins: Vec<(Range<usize>, u32)>,
+    /// The number of origins of constants and literals.
+    pub(super) origins: usize,
     /// The number of values that are kept because they are needed more than once.
     pub(super) kept: usize,
     /// The number of expressions that the caller passed. The nodes after them are operands that are constants.
@@ -121,7 +132,8 @@ impl Program {
                     return Err(fault(format!("there are {} columns, and no number {column}", columns.len())));
                 }
                 Expression::Column(column) => (NodeKind::Column(column as u32), Vec::new()),
-                Expression::Constant(value) => (builder.constant(value).map_err(fault)?, Vec::new()),
+                Expression::Constant(value) => (builder.constant(value, None).map_err(fault)?, Vec::new()),
+                Expression::Data(value, origin) => (builder.constant(value, Some(origin)).map_err(fault)?, Vec::new()),
                 Expression::Operation(name, operands) => {
                     let Some(operation) = Operation::named(&name) else {
                         return Err(fault(format!("there is no operation {name:?}")));
@@ -157,8 +169,29 @@ impl Program {
         builder.literals.extend_from_slice(&[0; PADDING_BYTES]);
         let by_case =
             builder.nodes.iter().any(|node| matches!(node.kind, NodeKind::Operation(operation) if operation.by_case()));
-        let Builder { nodes, operands, constants, literals, expressions: given, .. } = builder;
-        Ok(Self { columns, nodes, operands, constants, block, literals, kept, given, by_case })
+        let Builder { nodes, operands, constants, constant_origins, literals, literal_origins, .. } = builder;
+        let given = builder.expressions;
+        let known = constant_origins.iter().flatten().chain(literal_origins.iter().map(|(_, origin)| origin));
+        let origins = known.max().map_or(0, |last| *last as usize + 1);
+        Ok(Self {
+            columns,
+            nodes,
+            operands,
+            constants,
+            constant_origins,
+            block,
+            literals,
+            literal_origins,
+            origins,
+            kept,
+            given,
+            by_case,
+        })
+    }
+
+    /// Return the number of origins of the program's own data. Their numbers come after those of columns or items.
+    pub fn origins(&self) -> usize {
+        self.origins
     }
 
     /// Return true if the program needs the running interpreter's tables of letters.
@@ -199,7 +232,9 @@ struct Builder {
     nodes: Vec<Node>,
     operands: Vec<u32>,
     constants: Vec<Constant>,
+    constant_origins: Vec<Option<u32>>,
     literals: Vec<u8>,
+    literal_origins: Vec<(Range<usize>, u32)>,
     depths: Vec<usize>,
     /// The number of operations and statements that use each node.
     used: Vec<usize>,
@@ -211,11 +246,12 @@ struct Builder {
 }
 
 impl Builder {
-    fn constant(&mut self, value: Constant) -> Result<NodeKind, String> {
+    fn constant(&mut self, value: Constant, origin: Option<usize>) -> Result<NodeKind, String> {
         if depth(&value) > MAX_NESTING {
             return Err(format!("lists are nested more than {MAX_NESTING} deep"));
         }
         self.constants.push(value);
+        self.constant_origins.push(origin.map(|origin| origin as u32));
         Ok(NodeKind::Constant(self.constants.len() as u32 - 1))
     }
 
@@ -241,7 +277,7 @@ impl Builder {
         match operand {
             Operand::Node(number) => Ok(number as u32),
             Operand::Constant(value) => {
-                let kind = self.constant(value)?;
+                let kind = self.constant(value, None)?;
                 self.nodes.push(Node { kind, first: 0, count: 0, kept: NOT_KEPT });
                 Ok(self.nodes.len() as u32 - 1)
             }
@@ -256,7 +292,11 @@ impl Builder {
         for statement in block {
             let step = match statement {
                 Statement::Literal(text) => {
-                    self.literal(text.as_bytes(), &mut steps);
+                    self.literal(text.as_bytes(), None, &mut steps);
+                    continue;
+                }
+                Statement::Data(text, origin) => {
+                    self.literal(text.as_bytes(), Some(origin as u32), &mut steps);
                     continue;
                 }
                 Statement::Emit(node) => {
@@ -287,9 +327,10 @@ impl Builder {
         Ok(number as u32)
     }
 
-    fn literal(&mut self, text: &[u8], steps: &mut Vec<Step>) {
+    fn literal(&mut self, text: &[u8], origin: Option<u32>, steps: &mut Vec<Step>) {
         let start = self.literals.len();
         self.literals.extend_from_slice(text);
+        self.literal_origins.extend(origin.map(|origin| (start..self.literals.len(), origin)));
         match steps.last_mut() {
             _ if text.is_empty() => {}
             Some(Step::Literal(_, end)) if *end == start => *end = self.literals.len(),
@@ -306,7 +347,7 @@ impl Builder {
             NodeKind::Constant(index) => {
                 if let Constant::Str(literal) = &self.constants[index as usize] {
                     let literal = literal.clone();
-                    return self.literal(literal.as_bytes(), steps);
+                    return self.literal(literal.as_bytes(), self.constant_origins[index as usize], steps);
                 }
             }
             NodeKind::Operation(Operation::Text) if once => {

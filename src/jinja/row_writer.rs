@@ -56,7 +56,7 @@ impl<M: Marks> RowWriter<'_, '_, M> {
             match step {
                 Step::Literal(start, end) => {
                     self.chunk.slice(self.literals, *start, end - start);
-                    self.marks.literal(end - start);
+                    self.marks.literal(*start, *end);
                 }
                 Step::Emit(node) => {
                     let value = self.evaluation.value(*node)?;

@@ -29,7 +29,7 @@ impl ConversationShapes {
 
     /// Read `rows` rows of a column from row `start` on. Return the ids of their shapes as uint32, their slots as lists
     /// of strings, and the ids that occur with the number of rows of each. The id is 4294967295 if the shape isn't kept
-    /// or the row can't be read. Errors count rows from the column's first one, which is row `first_row`.
+    /// or the row can't be read. `is_open`: no list or dict is a single slot. Errors count rows from the column's first one, which is row `first_row`.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -37,13 +37,14 @@ impl ConversationShapes {
         start: usize,
         rows: usize,
         first_row: usize,
+        is_open: bool,
     ) -> PyResult<Read<'py>> {
         let column = column.0;
         if start.checked_add(rows).is_none_or(|end| end > column.len()) {
             let message = format!("rows {start} to {start} + {rows} of {}", column.len());
             return Err(to_python(py, &Error::render(Code::RowOutOfRange, message), None));
         }
-        let conversations = detached_rows(py, None, rows, || read(&column.slice(start, rows), &self.0))?;
+        let conversations = detached_rows(py, None, rows, || read(&column.slice(start, rows), &self.0, is_open))?;
         let conversations = conversations.map_err(|error| to_python(py, &error.shifted(first_row + start), None))?;
         Ok((
             export(py, Arc::new(conversations.ids))?,

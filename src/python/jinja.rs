@@ -60,6 +60,12 @@ impl JinjaProgram {
         self.program.columns.clone()
     }
 
+    /// Return the number of origins of the program's own data.
+    #[getter]
+    fn origins(&self) -> usize {
+        self.program.origins()
+    }
+
     /// Render one row whose only column has the list `texts`. Return None if the row is given up, or if a text has a
     /// lone surrogate, which UTF-8 can't represent.
     ///
@@ -111,7 +117,8 @@ fn expression(node: &Bound<'_, PyAny>) -> PyResult<Expression> {
     match (&*name, operands) {
         ("column", [number]) => Ok(Expression::Column(number.extract()?)),
         ("const", [value]) => constant(value, MAX_NESTING).map(Expression::Constant),
-        ("column" | "const", _) => Err(malformed(node)),
+        ("data", [value, origin]) => Ok(Expression::Data(constant(value, MAX_NESTING)?, origin.extract()?)),
+        ("column" | "const" | "data", _) => Err(malformed(node)),
         _ => Ok(Expression::Operation(name, operands.iter().map(operand).collect::<PyResult<_>>()?)),
     }
 }
@@ -159,6 +166,7 @@ fn statements(block: &Bound<'_, PyAny>, depth: usize) -> PyResult<Vec<Statement>
         let Some((name, operands)) = parts.split_first() else { return Err(malformed(&statement)) };
         match (&*name.extract::<String>()?, operands) {
             ("lit", [text]) => Ok(Statement::Literal(text.extract()?)),
+            ("data", [text, origin]) => Ok(Statement::Data(text.extract()?, origin.extract()?)),
             ("emit", [node]) => Ok(Statement::Emit(node.extract()?)),
             ("check", [node]) => Ok(Statement::Check(node.extract()?)),
             ("if", [node, then, otherwise]) => {

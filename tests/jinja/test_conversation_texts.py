@@ -116,16 +116,21 @@ def test_rows_are_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=part_of(200), deadline=None)
 @given(chat=st.lists(MESSAGES, min_size=1, max_size=3))
-def test_a_shape_has_all_but_the_texts(chat: list[Any]) -> None:
-    read = shape_of(chat)
-    if read is None:
-        return
-    shape, texts = read
+def test_a_shape_has_all_but_the_slots(chat: list[Any]) -> None:
+    for is_open in (False, True):
+        read = shape_of(chat, is_open=is_open)
+        if read is not None:
+            check_shape(*read, chat)
+
+
+def check_shape(shape: Any, texts: list[str], chat: list[Any]) -> None:
     slots = iter(texts)
 
     def filled(value: Any) -> Any:
         if isinstance(value, str):
-            return next(slots) if value == "?" else value[1:]
+            if value.startswith("="):
+                return value[1:]
+            return next(slots) if value == "?" else json.loads(next(slots))
         if isinstance(value, list):
             return [filled(item) for item in value]
         return {name: filled(item) for name, item in value.items()} if isinstance(value, dict) else value

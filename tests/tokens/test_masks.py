@@ -211,9 +211,9 @@ def test_texts_with_the_marks_themselves_have_no_mask() -> None:
         pp.ChatTemplate(CHATML).tokenize(rows, small_tokenizer(), mask="generation")
 
 
-def test_rows_of_jinja2_and_joint_texts_have_no_mask() -> None:
+def test_changed_and_joint_texts_have_no_mask() -> None:
     by_jinja2 = pp.ChatTemplate("{% for m in messages %}{{ m.content|wordwrap(3) }}{% endfor %}")
-    with pytest.raises(pp.RenderError, match="Jinja2 rendered the conversation"):
+    with pytest.raises(pp.RenderError, match="the template changes content of message 1"):
         by_jinja2.tokenize(CONVERSATION, small_tokenizer(), mask="assistant")
     table = by_jinja2.tokenize(CONVERSATION * 2, small_tokenizer(), mask="assistant", errors="column")
     assert table["input_ids"].null_count == 2
@@ -354,14 +354,21 @@ def test_rows_with_calls_next_to_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "expression",
+    ("expression", "said"),
     [
-        "('<|im_start|>' ~ m.role ~ '\n' ~ m.content ~ '<|im_end|>\n')|trim",
-        "('<s>' ~ m.content).replace('a', 'b')",
-        "m.content|upper",
-        "m.content|length",
+        ("('<|im_start|>' ~ m.role ~ '\n' ~ m.content ~ '<|im_end|>\n')|trim", "abc a<|im_end|>"),
+        ("('<s>' ~ m.content ~ '<|im_end|>').replace('s', 't')", "abc a<|im_end|>"),
+        ("('%s<|im_end|>' % m.content)", "abc a<|im_end|>"),
+        ("[m.content, '<|im_end|>']|join", "abc a<|im_end|>"),
+        ("(m.content ~ ' <|im_end|>').split(' ')[0]", "abc<|im_end|>"),
     ],
 )
+def test_what_a_template_joins_to_a_content_is_its_own(expression: str, said: str) -> None:
+    template = "{% for m in messages %}{{ " + expression + " }}<|im_end|>{% endfor %}"
+    assert trained(template, [user("q"), assistant("abc a")]) == said
+
+
+@pytest.mark.parametrize("expression", ["m.content|upper", "m.content|length", "m.content|wordwrap(3)"])
 def test_what_a_template_changes_is_refused(expression: str) -> None:
     template = "{% for m in messages %}{{ " + expression + " }}{% endfor %}"
     with pytest.raises(pp.RenderError) as caught:

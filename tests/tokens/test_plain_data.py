@@ -123,11 +123,6 @@ def test_masks_go_along() -> None:
 
 
 def test_what_is_not_certain_is_refused() -> None:
-    rows = [{"messages": [{"role": "user", "content": "Hi."}]}]
-    by_jinja2 = pp.ChatTemplate("{% for m in messages %}{{ m.content|wordwrap(3) }}{% endfor %}")
-    with pytest.raises(pp.RenderError, match="Jinja2 rendered the conversation") as caught:
-        by_jinja2.tokenize(rows, small_tokenizer(), control_tokens="text")
-    assert (caught.value.code, caught.value.row) == ("unknown_origin", 0)
     tokenizer = Tokenizer.from_str(small_tokenizer().to_str())
     tokenizer.add_tokens([AddedToken("\n\n", normalized=False)])
     with pytest.raises(pp.RenderError, match=r"the template writes '\\n\\n', a token at which no text can be cut"):

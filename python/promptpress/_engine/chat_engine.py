@@ -93,6 +93,11 @@ class ChatEngine(TemplateEngine):
         return True
 
     @property
+    def closes_conversations(self) -> bool:
+        """True without a generation prompt, as `TableEngine.closes_conversations`."""
+        return not self.renderer.settings.add_generation_prompt
+
+    @property
     def as_texts(self) -> AsTexts | None:
         """The writer of conversations with objects, such as dataclasses, or with values that Arrow would change."""
         return AsTexts(self.column, holds_as_given, json_texts)

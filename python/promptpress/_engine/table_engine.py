@@ -247,6 +247,11 @@ class TableEngine(ABC):
         """True if the spans of requests say who speaks."""
         return False
 
+    @property
+    def closes_conversations(self) -> bool:
+        """True if a prompt that ends with a turn holds nothing after it but the turn's end."""
+        return False
+
     def marked(self) -> TableEngine:
         """Make an engine of the same texts, with marks around those of `{% generation %}` blocks.
 

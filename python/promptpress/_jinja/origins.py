@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._jinja.traced.origin import COMPUTED, TEMPLATE, UNKNOWN, Origin
+from promptpress._jinja.traced.values import Piece
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StringLayout
 
@@ -24,25 +26,7 @@ _FIELDS = {
 }
 
 
-class Origin(NamedTuple):
-    """An origin of bytes.
-
-    Args:
-        source: `template`, `field`, `computed` (from several fields), or `jinja2` (not known: Jinja2 rendered the row).
-        column: The column.
-        message: The number of the message in its conversation.
-        role: The message's role.
-        path: The path of the text in the message, such as `content` or `tool_calls[0].function.arguments`.
-    """
-
-    source: str
-    column: str | None = None
-    message: int | None = None
-    role: str | None = None
-    path: str | None = None
-
-
-_FIXED = (Origin("template"), Origin("computed"), Origin("jinja2"))
+_FIXED = (TEMPLATE, COMPUTED, UNKNOWN)
 """The origins whose numbers the core gives itself."""
 
 
@@ -88,6 +72,7 @@ class Origins:
         texts: Sequence[pa.Array],
         *,
         by_item: bool,
+        trace: Callable[[list[int]], Mapping[int, Sequence[Piece]]],
     ) -> Iterator[pa.Array]:
         """Yield the spans of each array of texts.
 
@@ -98,16 +83,35 @@ class Origins:
             table: The rows.
             texts: The texts, in several arrays.
             by_item: True if the only column has lists of texts.
+            trace: Returns the parts of rows' texts, given the rows' numbers; rows whose parts aren't known are left
+                out. It is called for the rows of which the programs don't know all origins.
         """
         numbers = [[self.number(origin) for origin in program] for program in origins]
         lengths = pa.chunked_array([_lengths(array) for array in texts], pa.int64()).combine_chunks()
         lengths = lengths.combine_chunks() if isinstance(lengths, pa.ChunkedArray) else lengths
         arrays = _core.jinja_spans(list(programs), numbers, by_item, which, table, lengths)
         spans = pa.concat_arrays(arrays) if arrays else None
+        if spans is not None and (traced := trace(_doubtful_rows(spans))):
+            spans = self._with_rows(spans, traced)
         start = 0
         for array in texts:
             yield pa.array([], self.data_type) if spans is None else self._named(spans.slice(start, len(array)))
             start += len(array)
+
+    def _with_rows(self, spans: pa.Array, traced: Mapping[int, Sequence[Piece]]) -> pa.Array:
+        """Return spans with those of some rows replaced."""
+        rows = pa.array([self._spans_of(parts) for parts in traced.values()], spans.type)
+        places = {row: len(spans) + place for place, row in enumerate(traced)}
+        order = pa.array([places.get(row, row) for row in range(len(spans))], pa.int64())
+        return pa.concat_arrays([spans, rows]).take(order)
+
+    def _spans_of(self, parts: Sequence[Piece]) -> list[dict[str, int]]:
+        out: list[dict[str, int]] = []
+        end = 0
+        for text, origin in parts:
+            start, end = end, end + len(text.encode())
+            out.append({"start": start, "end": end, "origin": self.number(TEMPLATE if origin is None else origin)})
+        return out
 
     def _named(self, spans: pa.Array) -> pa.Array:
         """Return spans with the names of their origins in place of the numbers."""
@@ -134,6 +138,14 @@ class Origins:
 
 def _plain(data_type: pa.DataType) -> pa.DataType:
     return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+
+
+def _doubtful_rows(spans: pa.Array) -> list[int]:
+    """Return the rows with a span that is computed from several values, or that no program rendered."""
+    numbers = spans.flatten().field("origin")
+    doubtful = pc.is_in(numbers, value_set=pa.array([_FIXED.index(COMPUTED), _FIXED.index(UNKNOWN)], pa.uint32()))
+    rows: list[int] = pc.unique(pc.list_parent_indices(spans).filter(doubtful)).to_pylist()
+    return rows
 
 
 def _lengths(texts: pa.Array) -> pa.Array:

@@ -12,6 +12,8 @@ from jinja2.exceptions import TemplateSyntaxError
 from promptpress._errors.errors import render_error, template_error
 from promptpress._jinja.sandbox.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.sandbox.environments import environment
+from promptpress._jinja.traced.environment import tracing
+from promptpress._jinja.traced.values import pieces
 from promptpress._jinja.survey import Survey, refuse_deep_expressions
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from promptpress._core import TemplateError
     from promptpress._jinja.sandbox.bounded import BoundedEnvironment
+    from promptpress._jinja.traced.values import Piece
 
 
 class Reference:
@@ -43,7 +46,7 @@ class Reference:
     promptpress.TemplateError: source: line 1: TemplateSyntaxError: Expected an expression, got 'end of statement block'
     """
 
-    __slots__ = ("_compiled", "_tree", "environment", "names_read", "source")
+    __slots__ = ("_compiled", "_traced", "_tree", "environment", "names_read", "source")
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class Reference:
         self.source = source
         self.environment: BoundedEnvironment = environment(environment_name, now, options, is_marked=is_marked)
         self._compiled: Template | None = None
+        self._traced: Template | None = None
         BUDGET.start(steps=COMPILE_STEPS)
         try:
             self._tree: nodes.Template = self.environment.parse(source)
@@ -93,6 +97,21 @@ class Reference:
         BUDGET.start(names)
         try:
             return code.render(**names)
+        except LimitExceededError as error:
+            raise render_error("template_limit", str(error)) from None
+
+    def parts(self, names: Mapping[str, Any]) -> list[Piece]:
+        """Render one row; return the parts of its text with their origins, which data among the values bring.
+
+        Raises:
+            Exception: As `render`.
+        """
+        if self._traced is None:
+            BUDGET.start(steps=COMPILE_STEPS)
+            self._traced = tracing(self.environment).from_string(self.source)
+        BUDGET.start(names)
+        try:
+            return pieces(self._traced.render(**names))
         except LimitExceededError as error:
             raise render_error("template_limit", str(error)) from None
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +16,9 @@ from promptpress._arrow.types import LAYOUTS
 from promptpress._arrow.validation import checked
 from promptpress._errors.errors import ABOUT_THE_TABLE, of_row, render_error
 from promptpress._errors.row_errors import RowErrors
-from promptpress._jinja.origins import Origin, Origins
+from promptpress._jinja.origins import Origins
+from promptpress._jinja.traced.origin import Origin
+from promptpress._jinja.traced.values import Piece, is_json, joined, pieces, traced
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.encoded_requests import EncodedRequests
 
@@ -198,8 +201,35 @@ class Runner:
             return [(texts, None) for texts in arrays], run
         columns = [[] if program is None else program.columns for program in programs]
         fields = [[Origin("field", name) for name in names] for names in columns]
-        spans = origins.spans(programs, fields, which, part, arrays, by_item=False)
+        trace = partial(self._traced, part, pa.chunked_array(arrays), failed or {}, first_row)
+        spans = origins.spans(programs, fields, which, part, arrays, by_item=False, trace=trace)
         return list(zip(arrays, spans, strict=True)), run
+
+    def _traced(
+        self,
+        table: pa.Table,
+        texts: pa.ChunkedArray,
+        failed: Mapping[int, _core.RenderError],
+        first_row: int,
+        rows: list[int],
+    ) -> dict[int, list[Piece]]:
+        """Return the parts of rows' texts with their origins; rows in which they make another text are left out."""
+        out: dict[int, list[Piece]] = {}
+        for row in rows:
+            if first_row + row in failed:
+                continue
+            values = {name: _values(table.column(name), name, [row], first_row)[0] for name in table.column_names}
+            if not all(map(is_json, values.values())):
+                continue  # of other objects the origins would be lost
+            try:
+                parts = self._reference.parts({
+                    name: traced(value, Origin("field", name)) for name, value in values.items()
+                })
+            except Exception:  # a value that can't have an origin was used where only the plain one will do
+                continue
+            if "".join([text for text, _ in parts]) == texts[row].as_py():
+                out[row] = pieces(joined([(text, origin and origin._replace(path=None)) for text, origin in parts]))
+        return out
 
     def programs_for(self, table: pa.Table) -> tuple[Sequence[Any], pa.Array | None]:
         """Return the programs of a table's rows and which of them each row takes, as `render_rows` expects them."""

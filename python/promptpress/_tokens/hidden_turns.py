@@ -19,6 +19,9 @@ ASSISTANTS = ("assistant", "BOT")
 _CALLS = ("tool_calls", "function_call")
 _MARK = MARKS[0]
 _CONTENT = "content"
+_THOUGHT = "thinking"
+_OF_TEXTS = frozenset({"type", "text", _THOUGHT})
+"""The keys of parts whose texts origins show."""
 
 
 def calls_tools(message: Mapping[str, Any]) -> bool:
@@ -29,6 +32,13 @@ def calls_tools(message: Mapping[str, Any]) -> bool:
 
     """
     return message.get("role") in ASSISTANTS and any(message.get(key) for key in _CALLS)
+
+
+def _has_other_parts(message: Mapping[str, Any]) -> bool:
+    """Return true if an assistant's content has parts that aren't texts, such as calls of tools."""
+    content = message.get(_CONTENT)
+    parts = content if message.get("role") in ASSISTANTS and isinstance(content, list) else []
+    return any(isinstance(part, Mapping) and not set(part) <= _OF_TEXTS for part in parts)
 
 
 def hidden_turns(
@@ -51,7 +61,7 @@ def hidden_turns(
     return [
         number
         for number, message in enumerate(messages)
-        if calls_tools(message) or (ends and message.get("role") in ASSISTANTS and number not in visible)
+        if calls_tools(message) or _has_other_parts(message) or (ends and message.get("role") in ASSISTANTS and number not in visible)
     ]
 
 
@@ -69,7 +79,8 @@ def marked_conversation(messages: Sequence[Mapping[str, Any]], number: int) -> l
     changed = [dict(message) for message in messages]
     content: Any = _MARK
     if changed[number].get(_CONTENT) and isinstance(changed[number][_CONTENT], list):
-        content = [{"type": "text", "text": _MARK}]
+        thoughts = [part for part in changed[number][_CONTENT] if isinstance(part, Mapping) and _THOUGHT in part]
+        content = [*thoughts, {"type": "text", "text": _MARK}]
     changed[number] = {key: value for key, value in changed[number].items() if key not in _CALLS} | {_CONTENT: content}
     return changed
 
@@ -90,7 +101,7 @@ def place_of_turn(text: str, marked: str | None, number: int, message: Mapping[s
     (3, 6)
 
     """
-    what = "calls tools" if calls_tools(message) else "is empty"
+    what = "calls tools" if calls_tools(message) else "has other parts" if _has_other_parts(message) else "is empty"
     before, mark, after = (marked or "").partition(_MARK)
     if marked is not None and not mark and what == "is empty":
         return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
@@ -107,6 +108,7 @@ def assistant_spans(
     messages: Sequence[Mapping[str, Any]] | None = None,
     *,
     hidden: Mapping[int, Span] | None = None,
+    is_closed: bool = False,
 ) -> list[Span]:
     """Return the stretches that assistants say, and what ends their turns where that is asked for.
 
@@ -117,6 +119,7 @@ def assistant_spans(
         added: The tokenizer's added tokens, as texts.
         messages: The conversation as the template sees it; None if a configuration made the prompt.
         hidden: The stretches of messages that the origins don't show, keyed by the messages' numbers.
+        is_closed: True if all that stands after the last turn is its end, and not the beginning of a further one.
 
     Raises:
         UnknownOriginError: If the origin of a stretch isn't known.
@@ -126,7 +129,7 @@ def assistant_spans(
     if messages is None:
         pieces = _with_empty_turns(pieces)
     for message, (start, end) in (hidden or {}).items():
-        pieces = _with_spoken(pieces, start, end, message)
+        pieces = _with_spoken(pieces, start, end, message, reasoning=settings.reasoning)
     turns: list[_Turn] = []
     for number, piece in enumerate(pieces):
         if not piece.is_said or (piece.is_reasoning and not settings.reasoning):
@@ -145,27 +148,33 @@ def assistant_spans(
         turns = [turn for turn in turns if turn.message in last]
     elif settings.last_turn:
         turns = turns[-1:]
+    turns = [turn for turn in turns if turn.message is None or messages is None or _is_trained(messages[turn.message])]
     if settings.mask != "assistant":
         for turn in turns:
             end = turn.spans[-1][1]
             frames = takewhile(lambda piece: piece.is_frame, islice(pieces, turn.numbers[-1] + 1, None))
             limit = max((piece.end for piece in frames), default=end)
             frame = text[end:limit].decode()
-            turn.spans.append((end, end + _end_of_turn(frame, added, with_blanks=settings.mask == "assistant+turn")))
+            is_turn = settings.mask == "assistant+turn"
+            length = _end_of_turn(frame, added, with_blanks=is_turn)
+            is_last = messages is not None and turn.message == len(messages) - 1
+            closes = is_turn and is_closed and is_last and limit == len(text)
+            turn.spans.append((end, limit if closes else end + length))
     return [span for turn in turns for span in turn.spans if span[0] < span[1]]
 
 
 def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str, Any]] | None) -> _Piece:
     check_origin(span)
     source, path, start, end, message = (span.get(name) for name in ("source", "path", "start", "end", "message"))
-    is_frame = source in FRAMES or path == "role"
+    is_frame = source in FRAMES
     keys = _KEYS.findall(path or "")
     is_reasoning = any(key in REASONING for key in keys)
     is_said = not is_frame and span.get("role") in ASSISTANTS and (not keys or keys[0] == _CONTENT or is_reasoning)
     value = None
     if is_said and path is not None and messages is not None and message is not None:
         value = _value(messages[message], keys)
-        if text[start:end].decode() not in value:
+        written = text[start:end].decode()
+        if not any(written in form for form in _forms(value, keys)):
             raise UnknownOriginError(
                 f"the template changes {path} of message {message}, or joins text of its own to it"
             )
@@ -174,13 +183,28 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
         int(end or 0),
         message,
         path,
-        value,
+        value if isinstance(value, str) and text[start:end].decode() in value else None,
         is_said,
         is_said and is_reasoning,
         is_frame,
         source == _BEGIN,
         span.get("role") in ASSISTANTS,
     )
+
+
+def _forms(value: Any, keys: Sequence[str]) -> Iterator[str]:
+    """Yield the texts that a template may write of a value, or of the key under which it stands."""
+    for item in (value, keys[-1] if keys else ""):
+        yield str(item)
+        yield repr(item)
+        yield json.dumps(item, ensure_ascii=False)
+        yield json.dumps(item)
+
+
+def _is_trained(message: Mapping[str, Any]) -> bool:
+    """Return false for a message that says of itself that it isn't trained."""
+    weight = message.get("weight")
+    return not (message.get("train") is False or (isinstance(weight, (int, float)) and weight == 0))
 
 
 def _spoken(start: int, end: int, message: int | None) -> _Piece:
@@ -198,11 +222,11 @@ def _with_empty_turns(pieces: Sequence[_Piece]) -> list[_Piece]:
     return out
 
 
-def _with_spoken(pieces: Sequence[_Piece], start: int, end: int, message: int) -> list[_Piece]:
+def _with_spoken(pieces: Sequence[_Piece], start: int, end: int, message: int, *, reasoning: bool) -> list[_Piece]:
     """Return the pieces with one for what an assistant says, in the place of what the origins know of it.
 
     Raises:
-        UnknownOriginError: If it holds something of another message.
+        UnknownOriginError: If it holds something of another message, or reasoning that isn't trained.
 
     """
     before: list[_Piece] = []
@@ -211,6 +235,8 @@ def _with_spoken(pieces: Sequence[_Piece], start: int, end: int, message: int) -
         is_outside = piece.end <= start or piece.start >= end
         if not is_outside and not piece.is_frame and piece.message != message:
             raise UnknownOriginError(f"text of another message stands within what message {message} says")
+        if not is_outside and piece.is_reasoning and not reasoning:
+            raise UnknownOriginError(f"reasoning stands within what message {message} says; reasoning=True trains it")
         if piece.start < start:
             before.append(piece._replace(end=min(piece.end, start)))
         if piece.end > end:
@@ -218,15 +244,15 @@ def _with_spoken(pieces: Sequence[_Piece], start: int, end: int, message: int) -
     return [*before, _spoken(start, end, message), *after]
 
 
-def _value(message: Any, keys: Sequence[str]) -> str:
-    """Return the text at a path of a message; an empty text if there is none."""
+def _value(message: Any, keys: Sequence[str]) -> Any:
+    """Return the value at a path of a message; an empty text if there is none."""
     value = message
     for key in keys:
         try:
             value = value[int(key)] if isinstance(value, list) else value[key]
         except (LookupError, TypeError, ValueError):
             return ""
-    return str(value)
+    return value
 
 
 def _begins_turn(pieces: Sequence[_Piece], turn: _Turn, number: int) -> bool:

@@ -20,7 +20,7 @@ _CONTEXT = "\ufdd0\ufdd1"
 _MAX_CONSTANTS = 4096
 """The texts of templates whose pieces are kept; with more, all are dropped."""
 
-_DATA = ("field", "filled_field", "computed")
+_DATA = ("field", "filled_field", "argument", "computed")
 """The sources of what data brings; all others are the configuration's."""
 
 

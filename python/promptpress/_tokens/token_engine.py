@@ -426,7 +426,13 @@ class _TokenRun(Run):
                         of_messages, hidden = (None, None) if turns is None else turns[row]
                         of_row = spans[row] if spans else ()
                         trained = assistant_spans(
-                            text.encode(), of_row, settings, self._engine.added, of_messages, hidden=hidden
+                            text.encode(),
+                            of_row,
+                            settings,
+                            self._engine.added,
+                            of_messages,
+                            hidden=hidden,
+                            is_closed=self._engine.inner.closes_conversations,
                         )
                     starts.extend(start for start, _ in trained)
                     stops.extend(stop for _, stop in trained)

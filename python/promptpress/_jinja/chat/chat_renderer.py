@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,10 +20,12 @@ from promptpress._jinja.chat.conversation_rows import (
 )
 from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms
-from promptpress._jinja.origins import Origin, Origins
+from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
+from promptpress._jinja.origins import Origins
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts, texts_or_errors
+from promptpress._jinja.traced.origin import Origin
+from promptpress._jinja.traced.values import Piece, joined, pieces
 from promptpress._utils import lazy_compute as pc
 
 SLICE_ROWS = 65_536
@@ -58,15 +59,26 @@ class ChatRenderer:
             Exception: What transformers or the template raises.
         """
         messages = normalised(with_shared_texts(conversation))
-        continued = self.settings.continued
-        if continued is None:
-            return self._rendered(messages)
-        source = self.settings.source
-        final = tagged(messages, continued, source, lambda text, tag: text + tag, lambda a, b: bool(a == b))
-        return cut(self._rendered(messages), final)
+        return self._continued(messages, lambda: self.reference.render({"messages": messages, **self.settings.names()}))
 
-    def _rendered(self, messages: list[Any]) -> str:
-        return self.reference.render({"messages": messages, **self.settings.names()})
+    def parts(self, conversation: Any, column: str) -> list[Piece]:
+        """Render a conversation by Jinja2; return the parts of its text with their origins.
+
+        Raises:
+            Exception: What transformers or the template raises.
+        """
+        messages = traced_messages(normalised(with_shared_texts(conversation)), column)
+        names = {"messages": messages, **self.settings.traced_names()}
+        return pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
+
+    def _continued(self, messages: list[Any], render: Callable[[], str]) -> str:
+        """Render messages; if the last one is continued, cut the text where it ends."""
+        if self.settings.continued is None:
+            return render()
+        final = tagged(
+            messages, self.settings.continued, self.settings.source, lambda a, tag: a + tag, lambda a, b: bool(a == b)
+        )
+        return cut(render(), final)
 
     def texts(  # noqa: PLR0917 - rows come first, then what takes counts and errors
         self,
@@ -96,7 +108,7 @@ class ChatRenderer:
         for rows in conversation_rows(table, column, first_row):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
-                part, slots = self._read(rows, start, count, has_origins=origins is not None)
+                part, slots = self._read(rows, start, count)
                 programs = [program.program for program in part.programs]
                 reference = partial(self._by_jinja2, part, failed)
                 slot_table = pa.table({SLOTS: slots})
@@ -105,18 +117,38 @@ class ChatRenderer:
                 if origins is None:
                     yield from ((array, None) for array in arrays)
                     continue
-                slots_of = [_slot_origins(program.skeleton, column) for program in part.programs]
-                spans = origins.spans(programs, slots_of, part.which, slot_table, arrays, by_item=True)
+                slots_of = [_of_column(program.origins, column) for program in part.programs]
+                trace = partial(self._traced, part, pa.chunked_array(arrays, arrays[0].type), failed)
+                spans = origins.spans(programs, slots_of, part.which, slot_table, arrays, by_item=True, trace=trace)
                 yield from zip(arrays, spans, strict=True)
 
-    def _read(self, rows: ConversationRows, start: int, count: int, *, has_origins: bool) -> tuple[_Part, pa.Array]:
+    def _read(self, rows: ConversationRows, start: int, count: int) -> tuple[_Part, pa.Array]:
         shapes = self.programs.shapes
-        if has_origins or self.settings.fallback == "refuse":
-            # A shape is kept when it occurs again: no row shall go to Jinja2 because its shape is new.
-            rows.read(shapes, start, count)
-        ids, slots, counts = rows.read(shapes, start, count)
-        programs, which, new = self.programs.for_rows(ids, counts)
-        return _Part(rows, start, ids, programs, which, new), slots
+        while True:
+            is_open = self.programs.looks_inside
+            if self.settings.fallback == "refuse":
+                # A shape is kept when it occurs again: no row shall be refused because its shape is new.
+                rows.read(shapes, start, count, is_open=is_open)
+            ids, slots, counts = rows.read(shapes, start, count, is_open=is_open)
+            programs, which, new = self.programs.for_rows(ids, counts)
+            if self.programs.looks_inside is is_open:
+                return _Part(rows, start, ids, programs, which, new), slots
+
+    def _traced(
+        self, part: _Part, texts: pa.ChunkedArray, failed: dict[int, RenderError] | None, numbers: list[int]
+    ) -> dict[int, list[Piece]]:
+        """Return the parts of rows' texts with their origins; rows in which they make another text are left out."""
+        out: dict[int, list[Piece]] = {}
+        for number in numbers:
+            if failed is not None and part.row(number) in failed:
+                continue
+            try:
+                parts = self.parts(conversation_of(self._value(part, number)), part.rows.column)
+            except Exception:  # a value that can't have an origin was used where only the plain one will do
+                continue
+            if "".join([text for text, _ in parts]) == texts[number].as_py():
+                out[number] = parts
+        return out
 
     def _by_jinja2(self, part: _Part, failed: dict[int, RenderError] | None, numbers: list[int]) -> list[str]:
         def render(numbers: list[int]) -> list[str]:
@@ -269,41 +301,6 @@ def _counted(part: _Part, bails: Bails, checked: int) -> JinjaRun:
     return run
 
 
-def _slot_origins(skeleton: str, column: str) -> list[Origin]:
-    """Return the origins of the texts that a shape of conversations leaves open, in their order.
-
-    >>> [origin.path for origin in _slot_origins('[{"role": "=user", "content": [{"text": "?"}, {"text": "?"}]}]', "c")]
-    ['content[0].text', 'content[1].text']
-    """
-    origins = []
-    messages = json.loads(skeleton)
-    roles = _roles(messages)
-    for number, message in enumerate(messages):
-        role = roles[number] if number < len(roles) else None
-        origins += [Origin("field", column, number, role, path) for path in _slots(message, "")]
-    return origins
-
-
-def _slots(value: Any, path: str) -> Iterator[str]:
-    """Yield the paths of a skeleton's slots."""
-    if value == "?":
-        yield path
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _slots(item, f"{path}[{number}]")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _slots(item, f"{path}.{key}" if path else key)
-
-
-def _roles(messages: list[Any]) -> list[str | None]:
-    """Return the roles that a template sees."""
-    try:
-        plain = normalised([{key: _text(value) for key, value in message.items()} for message in messages])
-    except (ValueError, TypeError, AttributeError):
-        return []
-    return [role if isinstance(role := message.get("role"), str) else None for message in plain]
-
-
-def _text(value: Any) -> Any:
-    return value.removeprefix("=") if isinstance(value, str) else value
+def _of_column(origins: Iterable[Origin], column: str) -> list[Origin]:
+    """Return the origins of a shape's values in a column."""
+    return [origin._replace(column=column) if origin.source == "field" else origin for origin in origins]

@@ -48,8 +48,8 @@ class ConversationRows:
     python_values: PythonText
     is_foreign: bool
 
-    def read(self, shapes: _core.ConversationShapes, start: int, count: int) -> Read:
-        """Read `count` rows by the core, and add their shapes.
+    def read(self, shapes: _core.ConversationShapes, start: int, count: int, *, is_open: bool) -> Read:
+        """Read `count` rows by the core, and add their shapes; `is_open`: no list or dict is a single slot.
 
         Raises:
             RenderError: If the column has no conversations, or is malformed.
@@ -57,7 +57,7 @@ class ConversationRows:
         if self.is_foreign:
             return pa.array([NO_SHAPE] * count, pa.uint32()), pa.nulls(count, pa.list_(pa.string())), []
         try:
-            return shapes.read(self.chunk, start, count, self.first_row)
+            return shapes.read(self.chunk, start, count, self.first_row, is_open)
         except RenderError as error:
             raise render_error(error.code, error.message, error.row, self.column) from None
 

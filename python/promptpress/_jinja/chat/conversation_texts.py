@@ -75,6 +75,7 @@ class _Template:
 
     def __init__(self, settings: ChatSettings | None) -> None:
         self.shapes: dict[Shape, _CompiledShape] = {}
+        self.looks_inside = False
         self._programs: ShapePrograms | None = None
         if settings is not None:
             try:
@@ -87,7 +88,9 @@ class _Template:
         programs = self._programs
         if programs is None or programs.is_exhausted:
             return _CompiledShape(None)
-        return _CompiledShape(programs.compile(json.dumps(skeleton(shape))).program)
+        compiled = programs.compile(json.dumps(skeleton(shape)))
+        self.looks_inside |= compiled.wants_inside
+        return _CompiledShape(compiled.program)
 
 
 class ConversationTexts:
@@ -148,11 +151,11 @@ class ConversationTexts:
         """
         if type(conversation) is not list:
             return None
-        read = shape_of(conversation)
+        template = self._templates.get(call.key)
+        read = shape_of(conversation, is_open=template is not None and template.looks_inside)
         if read is None:
             return None
         shape, texts = read
-        template = self._templates.get(call.key)
         compiled = None if template is None else template.shapes.get(shape)
         if compiled is None:
             compiled = self._counted(call, shape)

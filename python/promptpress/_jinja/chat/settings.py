@@ -11,10 +11,15 @@ from typing import Any
 
 from promptpress._errors.errors import template_error
 from promptpress._jinja.chat.messages import plain
+from promptpress._jinja.traced.origin import Origin
+from promptpress._jinja.traced.values import traced
 
 _FALLBACKS = ("jinja2", "refuse")
 _RESERVED = frozenset({"chat_template", "conversations", "return_assistant_tokens_mask"})
 """Arguments that transformers passes to its `render_jinja_template` itself; no variable can have their names."""
+
+_TOKEN = "_token"
+"""The end of the names of variables that hold a tokenizer's special tokens."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,14 @@ class ChatSettings:
             "documents": self.documents,
             "add_generation_prompt": self.add_generation_prompt,
             **self.variables,
+        }
+
+    def traced_names(self) -> dict[str, Any]:
+        """Return the variables as `names`, with origins for all that is data: special tokens are the template's own."""
+        return {
+            name: value if value is None or isinstance(value, bool) or name.endswith(_TOKEN) else traced(value, origin)
+            for name, value in self.names().items()
+            for origin in [Origin("argument", path=name)]
         }
 
 

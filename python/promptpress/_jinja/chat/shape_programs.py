@@ -14,21 +14,25 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._jinja.chat.messages import TAG, cut, normalised, tagged
+from promptpress._jinja.chat.messages import TAG, as_openai, cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.compiler.builder import Builder
-from promptpress._jinja.compiler.compile import Compiled, compile_names
+from promptpress._jinja.compiler.compile import compile_names
 from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.values import (
     BailError,
+    Closed,
     Sym,
     UnsupportedError,
     forget_inspections,
     inspections,
     is_opaque,
+    kind,
 )
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import core_program
+from promptpress._jinja.traced.origin import Origin
+from promptpress._jinja.traced.values import plain, traced
 from promptpress._utils import lazy_compute as pc
 
 SLOTS = "slots"
@@ -46,31 +50,91 @@ WORTHWHILE_ROWS = 16
 """Rows after which any shape is compiled: Jinja2 renders about as many in the time that compiling takes."""
 
 
-def _compiled(reference: Reference, skeleton: str, settings: ChatSettings) -> Compiled | str:
-    """Compile a template for conversations of one shape, as the core gives it; return the reason if that fails."""
-    builder = Builder((SLOTS,))
-    numbers = itertools.count()
-    before = inspections()
-    try:
-        messages = normalised(_open(json.loads(skeleton), builder, numbers), is_opaque)
-        continued = settings.continued
-        after = None if continued is None else _continued(builder, messages, continued, reference.source)
-    except Exception as error:  # each such row raises it, whatever it is
-        return str(error) if isinstance(error, BailError) else f"raises {type(error).__name__}: {error}"
-    finally:
-        forget_inspections(before)
-    return compile_names(reference, builder, {"messages": messages, **settings.names()}, None, after=after)
+class _Opened(NamedTuple):
+    """The messages of a shape, as a template sees them.
+
+    Args:
+        messages: The messages, whose slots are values of the row.
+        origins: The origin of each slot, without the column.
+        has_closed: True if there are lists or dicts that are single slots.
+    """
+
+    messages: list[Any]
+    origins: list[Origin]
+    has_closed: bool
 
 
-def _open(skeleton: Any, builder: Builder, numbers: Iterator[int]) -> Any:
-    """Return the values of a skeleton: strings begin with "=", and "?" is the next slot."""
+def _opened(skeleton: str, builder: Builder) -> _Opened:
+    """Open the slots of a skeleton.
+
+    Raises:
+        Exception: What transformers raises for such messages.
+    """
+    given = json.loads(skeleton)
+    slots: list[Any] = []
+    values = [_open(message, builder, slots) for message in given]
+    messages = normalised(values, is_opaque)
+    origins: list[Origin] = []
+    for message, origin in zip(given, _origins(messages, None), strict=True):
+        origins += _slot_origins(as_openai({key: _text(value) for key, value in message.items()}), origin)
+    return _Opened(traced_messages(messages, None), origins, any(type(slot) is Closed for slot in slots))
+
+
+def traced_messages(messages: list[Any], column: str | None) -> list[Any]:
+    """Return messages, as a template sees them, whose values have origins."""
+    return [traced(message, origin) for message, origin in zip(messages, _origins(messages, column), strict=True)]
+
+
+def _origins(messages: list[Any], column: str | None) -> list[Origin]:
+    roles = [role if isinstance(role := message.get("role"), str) else None for message in messages]
+    return [Origin("field", column, number, role) for number, role in enumerate(roles)]
+
+
+def _open(skeleton: Any, builder: Builder, slots: list[Any]) -> Any:
+    """Return the values of a skeleton, and add its slots: strings begin with "=", or are the kind of a slot."""
     if isinstance(skeleton, str):
-        return builder.slot(next(numbers)) if skeleton == "?" else skeleton[1:]
+        if skeleton.startswith("="):
+            return skeleton[1:]
+        slots.append(_slot(skeleton, builder.slot(len(slots)), builder))
+        return slots[-1]
     if isinstance(skeleton, list):
-        return [_open(item, builder, numbers) for item in skeleton]
+        return [_open(item, builder, slots) for item in skeleton]
     if isinstance(skeleton, dict):
-        return {key: _open(value, builder, numbers) for key, value in skeleton.items()}
+        return {key: _open(value, builder, slots) for key, value in skeleton.items()}
     return skeleton
+
+
+def _slot(mark: str, text: Sym, builder: Builder) -> Any:
+    """Return the value of a slot, given its mark in the skeleton."""
+    if mark in _CLOSED:
+        return Closed(text, _CLOSED[mark])
+    if mark in _NUMBERS:
+        number = builder.operation("from_json", text.node)
+        return Sym(number.node, kind(_NUMBERS[mark]))
+    return text
+
+
+_CLOSED = {"{": "dict", "[": "list"}
+_NUMBERS = {"i": "int", "f": "float"}
+
+
+def _text(value: Any) -> Any:
+    return value[1:] if isinstance(value, str) and value.startswith("=") else value
+
+
+def _slot_origins(value: Any, origin: Origin) -> Iterator[Origin]:
+    """Yield the origins of a skeleton's slots, in their order."""
+    if isinstance(value, str) and value in _MARKS:
+        yield origin
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _slot_origins(item, origin.item(number))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _slot_origins(item, origin.under(key))
+
+
+_MARKS = frozenset({"?", *_CLOSED, *_NUMBERS})
 
 
 def _continued(builder: Builder, messages: list[Any], field: str, source: str) -> Callable[[Machine, Any], Any]:
@@ -96,8 +160,9 @@ def _cut(machine: Machine, text: Any, final: Any) -> Any:
     """Apply `cut` to a text that may not be known yet."""
     if not is_opaque(text) and not is_opaque(final):
         return machine.real(cut, text, final)
-    if type(text) is not Sym or not (type(final) is Sym or type(final) is str):
+    if type(text) is not Sym or not (type(final) is Sym or isinstance(plain(final), str)):
         raise UnsupportedError("the text is none that could be cut")
+    final = plain(final)
     parts = _parts(machine, text)
     _require(machine, text, final.strip() if type(final) is str else final, parts)
     last = parts[-1]
@@ -165,13 +230,17 @@ class ShapeProgram(NamedTuple):
         program: In the core's form; None if Jinja2 renders all rows.
         reasons: Why rows go to Jinja2, by number.
         bails: The lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
-        skeleton: The shape.
+        origins: The origins of the slots, and of data that the program itself holds, without the column.
+        wants_inside: True if the template may look into lists and dicts that are single slots.
+        messages: The number of messages.
     """
 
     program: _core.JinjaProgram | None
     reasons: tuple[str, ...]
     bails: tuple[tuple[int | None, str], ...]
-    skeleton: str = "[]"
+    origins: tuple[Origin, ...] = ()
+    wants_inside: bool = False
+    messages: int = 0
 
 
 _LATER = ShapeProgram(None, ("its shape hasn't been met often",), ())
@@ -190,6 +259,8 @@ class ShapePrograms:
         self._rows: dict[int, int] = {}
         self._programs: dict[int, ShapeProgram] = {}
         self._exhausted = 0
+        self.looks_inside = False
+        """True if the template looks into lists and dicts of any kind, so that none may be a single slot."""
         self.shapes = _core.ConversationShapes(MAX_SHAPES, MAX_SKELETON_BYTES)
 
     def for_rows(
@@ -209,7 +280,8 @@ class ShapePrograms:
             new = []
             for number, rows in counts:
                 if self._wants_program(number, rows):
-                    self._programs[number] = self.compile(self.shapes.skeleton(number))
+                    self._programs[number] = program = self.compile(self.shapes.skeleton(number))
+                    self.looks_inside |= program.wants_inside
                     new.append(number)
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
             without = _TOO_COSTLY if self.is_exhausted else without
@@ -229,15 +301,29 @@ class ShapePrograms:
 
     def compile(self, skeleton: str) -> ShapeProgram:
         """Compile the template for a shape; if that fails, the result has the reason instead of a program."""
-        compiled = _compiled(self._reference, skeleton, self._settings)
-        if isinstance(compiled, str):
-            return ShapeProgram(None, (compiled,), ((None, compiled),))
+        builder = Builder((SLOTS,))
+        settings = self._settings
+        before = inspections()
+        try:
+            opened = _opened(skeleton, builder)
+            messages, continued = opened.messages, settings.continued
+            after = None if continued is None else _continued(builder, messages, continued, self._reference.source)
+        except Exception as error:  # each such row raises it, whatever it is
+            why = str(error) if isinstance(error, BailError) else f"raises {type(error).__name__}: {error}"
+            return ShapeProgram(None, (why,), ((None, why),))
+        finally:
+            forget_inspections(before)
+        names = {"messages": messages, **settings.traced_names()}
+        compiled = compile_names(self._reference, builder, names, None, after=after)
         self._exhausted += compiled.is_exhausted
         bails = tuple(dict.fromkeys((bail.line, bail.reason) for bail in compiled.bails))
+        wants_inside = opened.has_closed and compiled.has_unsupported
         program = core_program(compiled)
         if program is None:
-            return ShapeProgram(None, tuple(f"line {line}: {why}" for line, why in bails[:1]), bails)
-        return ShapeProgram(program, compiled.program.reasons, bails, skeleton)
+            why = tuple(f"line {line}: {why}" for line, why in bails[:1])
+            return ShapeProgram(None, why, bails, wants_inside=wants_inside)
+        origins = (*opened.origins, *compiled.program.origins[: program.origins])
+        return ShapeProgram(program, compiled.program.reasons, bails, origins, wants_inside, len(messages))
 
     @property
     def is_exhausted(self) -> bool:

@@ -10,11 +10,15 @@ from promptpress._jinja.compiler.compaction import MAX_NESTING, Compaction, node
 from promptpress._jinja.compiler.program import Program
 from promptpress._jinja.compiler.values import TEXT, UNKNOWN, BailError, Kind, Sym, kind
 from promptpress._jinja.sandbox.bounds import MAX_TEXT
+from promptpress._jinja.traced.origin import Origin
+from promptpress._jinja.traced.values import traced
 
 MAX_NODES = 200_000
 """Expressions of a program. Loops are unrolled, so a template may need any number."""
 MAX_CONSTANTS = MAX_TEXT
 """Characters of all constants and literals of a program: as many as a text may have if Jinja2 renders it."""
+_WITHOUT_NODES = frozenset({"lit", "data", "bail"})
+"""Statements that need no node."""
 MAX_WEIGHT = 1000
 """Larger weights are cut off."""
 
@@ -44,7 +48,11 @@ class Builder:
         """The number of pieces and conditions that each node consists of, if shared parts are counted each time."""
         self.constant_size = 0
         self.constants: dict[int, Any] = {}
+        self.data_values: dict[int, Any] = {}
+        """The values of nodes of data that the program itself holds, with their origins."""
         self.reasons: dict[str, int] = {}
+        self.origins: dict[Origin, int] = {}
+        """The origins of data that the program itself holds, with their numbers."""
         self._numbers: dict[Any, int] = {}
 
     def column(self, number: int, kind: Kind) -> Sym:
@@ -80,10 +88,10 @@ class Builder:
             todo.pop()
             if number in indices:
                 continue
-            if name == "const":
+            if name in ("const", "data"):
                 value = operands[0]
                 # The text tells apart what equality doesn't: True and 1, 0.0 and -0.0.
-                out.append((name, tuple(value) if type(value) is list else value, type(value), repr(value)))
+                out.append(("const", tuple(value) if type(value) is list else value, type(value), repr(value)))
             elif name == "column":
                 out.append(self.nodes[number])
             else:
@@ -119,6 +127,20 @@ class Builder:
         number = self._number(node, _kind_of(value), certain=True, key=key)
         self.constants[number] = value
         return number
+
+    def data(self, value: Any, origin: Origin) -> Sym:
+        """Return a scalar that data brought, and that the program itself holds."""
+        number = self.origin(origin)
+        self.add_constant(len(value) if type(value) is str else len(repr(value)))
+        node = ("data", value, number)
+        key = (*node, type(value), repr(value))
+        made = Sym(self._number(node, _kind_of(value), certain=True, key=key), _kind_of(value))
+        self.data_values[made.node] = traced(value, origin)
+        return made
+
+    def origin(self, origin: Origin) -> int:
+        """Return the number of an origin of data that the program itself holds."""
+        return self.origins.setdefault(origin, len(self.origins))
 
     def operation(self, name: str, *operands: int | None) -> Sym:
         """Return the value of an expression; the operands are numbers of nodes."""
@@ -161,16 +183,22 @@ class Builder:
         if max(made.depths, default=0) > MAX_NESTING:
             block = self._without_deep(block, made)
             made = Compaction(self.nodes, self.weights, _roots(block))
-        return Program(self.columns, tuple(made.nodes), tuple(_renumbered(block, made)), tuple(self.reasons))
+        return Program(
+            self.columns,
+            tuple(made.nodes),
+            tuple(_renumbered(block, made)),
+            tuple(self.reasons),
+            tuple(self.origins),
+        )
 
     def _without_deep(self, block: list[tuple[Any, ...]], made: Compaction) -> list[tuple[Any, ...]]:
         """Replace statements that need expressions nested too deep for the core: they bail."""
         out: list[tuple[Any, ...]] = []
         for name, *operands in block:
-            if name not in ("lit", "bail") and made.depths[made.numbers[operands[0]]] > MAX_NESTING:
+            if name not in _WITHOUT_NODES and made.depths[made.numbers[operands[0]]] > MAX_NESTING:
                 out.append(("bail", self.reason(f"expressions are nested more than {MAX_NESTING} deep")))
                 break
-            ways = [self._without_deep(way, made) for way in operands[1:]]
+            ways = [self._without_deep(way, made) for way in operands[1:]] if name == "if" else operands[1:]
             out.append((name, operands[0], *ways))
         return out
 
@@ -245,7 +273,7 @@ def _roots(block: list[tuple[Any, ...]]) -> set[int]:
     todo = [block]
     while todo:
         for name, *operands in todo.pop():
-            if name not in ("lit", "bail"):
+            if name not in _WITHOUT_NODES:
                 roots.add(operands[0])
                 todo += operands[1:]
     return roots
@@ -260,7 +288,7 @@ def _renumbered(block: list[tuple[Any, ...]], made: Compaction) -> list[tuple[An
             continue
         for statement in statements:
             name, operand, *ways = statement
-            if name == "bail":
+            if name in _WITHOUT_NODES:
                 out.append(statement)
             else:
                 out.append((name, made.numbers[operand], *(_renumbered(way, made) for way in ways)))

@@ -14,6 +14,7 @@ from jinja2.utils import Namespace
 
 from promptpress._jinja.compiler.equality import contains
 from promptpress._jinja.compiler.machine import Machine
+from promptpress._jinja.compiler.operands import TEXTS
 from promptpress._jinja.compiler.scope import Scope
 from promptpress._jinja.compiler.values import Kind, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge_text
@@ -119,8 +120,9 @@ def _method(expressions: Evaluator, name: str, receiver: Any, positional: list[A
         return _get_by_key(expressions, receiver, *positional)
     if type(receiver) in (list, tuple) and name in ("index", "count") and (opaque or any(map(is_opaque, receiver))):
         return _METHODS[name](expressions, list(receiver), positional, named)
-    if not symbolic and not (type(receiver) is str and opaque):
-        if name == "join" and type(receiver) is str and len(positional) == 1 and not named:
+    is_known_text = type(receiver) in TEXTS
+    if not symbolic and not (is_known_text and opaque):
+        if name == "join" and is_known_text and len(positional) == 1 and not named:
             return _joined(expressions, receiver, positional[0])
         function = expressions.attribute(receiver, name)
         return machine.lift(lambda function: _called(expressions, function, positional, named), function)
@@ -181,16 +183,16 @@ def _joined(expressions: Evaluator, separator: Any, items: Any) -> Any:
     machine = expressions.machine
     if type(items) is Sym:
         return machine.operate("join", separator, items)
-    if type(separator) is not str or is_opaque(items):
+    if type(separator) not in TEXTS or is_opaque(items):
         raise machine.unsupported("a join that the row decides")
     values = machine.real(list, items)
     if not any(map(is_opaque, values)):
-        machine.real(charge_text, sum(len(value) if type(value) is str else 1 for value in values))
+        machine.real(charge_text, sum(len(value) if type(value) in TEXTS else 1 for value in values))
         machine.real(charge_text, len(separator) * len(values))
-        return machine.real(separator.join, values)
+        return machine.real(expressions.environment.call, expressions.context, separator.join, values)
     parts: list[Any] = []
     for number, value in enumerate(values):
-        if type(value) is not Sym and type(value) is not str:
+        if type(value) is not Sym and type(value) not in TEXTS:
             raise machine.unsupported("a join of what are no texts")
         # Python raises for a value that isn't a text; a concatenation bails.
         parts += [separator, value] if number else [value]
@@ -205,7 +207,7 @@ def _join(expressions: Evaluator, receiver: Any, positional: list[Any], named: d
 
 def _get(expressions: Evaluator, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
     machine = expressions.machine
-    if named or not positional or len(positional) > 2 or type(positional[0]) is not str or type(receiver) is not Sym:
+    if named or not positional or len(positional) > 2 or type(positional[0]) not in TEXTS or type(receiver) is not Sym:
         raise machine.unsupported("`get` of a value of the row")
     if receiver.kind.known_fields is None:
         raise machine.unsupported("`get` of a value of the row whose keys aren't known")

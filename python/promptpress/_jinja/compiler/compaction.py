@@ -24,7 +24,7 @@ def node_operands(node: Node) -> tuple[Any, ...]:
     >>> node_operands(("strip", 4, 2)), node_operands(("column", 3))
     ((4, 2), ())
     """
-    return () if node[0] in ("const", "column") else node[1:]
+    return () if node[0] in ("const", "column", "data") else node[1:]
 
 
 class Compaction:

@@ -27,6 +27,7 @@ from promptpress._jinja.compiler.values import UNKNOWN, BailError, Kind, LoopCon
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.sandbox.bounds import BUDGET, LimitExceededError
 from promptpress._jinja.sandbox.guarded_filters import LazyWrappers
+from promptpress._jinja.traced.environment import tracing
 
 _LOCK = threading.RLock()
 
@@ -51,6 +52,8 @@ class Compiled:
     def __init__(self, builder: Builder, machine: Machine) -> None:
         self._builder = builder
         self._block = machine.block
+        self.has_unsupported = machine.has_unsupported
+        """True if an operation without support for values of the row has met one."""
         self.bails: list[Bail] = machine.bails
         """The places where rows go to Jinja2."""
         self.visited: list[tuple[int, str]] = list(machine.visited)
@@ -188,7 +191,7 @@ def _evaluate(
 @functools.lru_cache(maxsize=64)
 def _guarded(environment: Any) -> Any:
     """Return an environment like another one, whose filters and tests handle values of the row."""
-    engine = environment.overlay()
+    engine = tracing(environment)
 
     def part(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def get(value: Any, key: Any) -> Any:
@@ -200,7 +203,7 @@ def _guarded(environment: Any) -> Any:
 
     engine.getitem, engine.getattr = part("item", engine.getitem), part("attribute", engine.getattr)
     for name, apply in (("filters", filters.apply), ("tests", tests.apply)):
-        functions = getattr(environment, name)
+        functions = getattr(engine, name)
         setattr(engine, name, LazyWrappers(functions, functools.partial(_guard, engine, apply)))
     return engine
 

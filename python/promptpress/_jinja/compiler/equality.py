@@ -17,7 +17,15 @@ from markupsafe import Markup
 
 from promptpress._jinja.compiler.steps import Steps
 from promptpress._jinja.compiler.texts import holds_opaque
-from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym, is_opaque
+from promptpress._jinja.compiler.values import Choice, Closed, MarkedSafe, Sym, is_opaque
+from promptpress._jinja.traced.values import (
+    TracedBool,
+    TracedFloat,
+    TracedInt,
+    TracedNone,
+    TracedText,
+    plain,
+)
 
 _FAMILIES = {
     **dict.fromkeys(["bool", "int", "float"], "number"),
@@ -34,6 +42,11 @@ _KINDS: dict[type, str] = {
     float: "float",
     str: "str",
     Markup: "str",
+    TracedText: "str",
+    TracedInt: "int",
+    TracedFloat: "float",
+    TracedBool: "bool",
+    TracedNone: "none",
     list: "list",
     tuple: "tuple",
     dict: "dict",
@@ -103,7 +116,7 @@ def contains(machine: Steps, container: Any, value: Any) -> Any:
         return _is_among(machine, list(container), value)
     if type(container) in (list, tuple):
         return _is_among(machine, container, value)
-    if type(container) in (Sym, str, Markup):
+    if type(container) in (Sym, str, Markup, TracedText):
         return machine.operate("contains", _plain(container), _plain(value))
     raise machine.unsupported(f"`in` a {type(container).__name__} with a value of the row")
 
@@ -117,6 +130,8 @@ def _is_same(left: Any, right: Any, *, within: bool) -> bool:
 
 def _families(value: Any) -> frozenset[str] | None:
     """Return the families that a value may belong to; None if it may equal values of any family."""
+    if type(value) is Closed:
+        return frozenset({_FAMILIES[value.kind]})
     names = value.kind.names if type(value) is Sym else (_KINDS.get(type(value), ""),)
     if names is None or not all(name in _FAMILIES for name in names):
         return None
@@ -137,7 +152,7 @@ def _may_be_nan(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     """Return a value as programs represent it: a text equals the same text, marked as safe or not."""
-    return str(value) if type(value) is Markup else value
+    return str(value) if type(value) is Markup else plain(value)
 
 
 def _pairs(left: Any, right: Any) -> list[tuple[Any, Any]]:

@@ -14,7 +14,7 @@ from jinja2.runtime import Undefined
 from promptpress._jinja.compiler import calls, filters, tests
 from promptpress._jinja.compiler.equality import contains, equal
 from promptpress._jinja.compiler.machine import Machine
-from promptpress._jinja.compiler.operands import SCALARS
+from promptpress._jinja.compiler.operands import SCALARS, TEXTS
 from promptpress._jinja.compiler.scope import Scope
 from promptpress._jinja.compiler.values import (
     MISSING,
@@ -28,6 +28,7 @@ from promptpress._jinja.compiler.values import (
 )
 from promptpress._jinja.sandbox.bounded import OPERATOR_SYMBOLS, has_negative_base
 from promptpress._jinja.sandbox.bounds import LimitExceededError
+from promptpress._jinja.traced.values import plain
 
 _OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod"}
 _ORDER: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -116,7 +117,7 @@ class Expressions:
             raise machine.unsupported("a safe text of the row is joined with `+`")
         if operator not in _OPERATIONS:
             raise machine.unsupported(f"`{operator}` on a value of the row")
-        if operator == "%" and (type(left) is str or (type(left) is Sym and not left.kind.never("str"))):
+        if operator == "%" and (type(left) in TEXTS or (type(left) is Sym and not left.kind.never("str"))):
             raise machine.unsupported("`%` on a text with a value of the row")
         if operator == "+" and is_text(left) and is_text(right):
             return machine.concat([left, right])
@@ -225,7 +226,7 @@ class Expressions:
         """Return `value[start:stop:step]`."""
         if not any(map(is_opaque, (value, *bounds))):
             return self.machine.real(lambda: self.environment.measured(value[slice(*bounds)]))
-        if type(value) is Sym or type(value) in (str, list):
+        if type(value) is Sym or type(value) in (*TEXTS, list):
             return self.machine.operate("slice", value, *bounds)
         raise self.machine.unsupported(f"a slice of a {type(value).__name__} that the row decides")
 
@@ -239,16 +240,17 @@ class Expressions:
             return self._value_of_key(value, key)
         if MarkedSafe in (type(value), type(key)):
             raise machine.unsupported("a part of a safe text of the row")
-        if type(value) is Sym and type(key) is str:
-            return calls.field(self, value, key)
+        if type(value) is Sym and type(key) in TEXTS:
+            return calls.field(self, value, plain(key))
         return machine.operate("item", list(value) if type(value) is tuple else value, key)
 
     def _value_of_key(self, value: dict[Any, Any], key: Sym) -> Any:
         """Return a dict's value for a key of the row."""
         # A value of the row that can't be a key isn't among the keys either, so the row goes to Jinja2.
-        if not all(type(name) in SCALARS for name in value):
+        keys = [plain(name) for name in value]
+        if not all(type(name) in SCALARS for name in keys):
             raise self.machine.unsupported("a dict's value by a key of the row")
-        index = self.machine.operate("index", list(value), key)
+        index = self.machine.operate("index", keys, key)
         return self.machine.operate("item", list(value.values()), index)
 
     # Filters, tests, calls

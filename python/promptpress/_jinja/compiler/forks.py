@@ -13,6 +13,7 @@ from promptpress._jinja.compiler.values import (
     MISSING,
     BailError,
     Choice,
+    Closed,
     LoopControl,
     MarkedSafe,
     Sym,
@@ -22,6 +23,7 @@ from promptpress._jinja.compiler.values import (
     is_text,
     kind,
 )
+from promptpress._jinja.traced.values import TracedText, is_traced
 
 MAX_FORKS = 150
 """Nesting of conditions: the core allows a little more, and Python's stack about as much."""
@@ -49,6 +51,8 @@ class Forks(Operands):
         """The text that is written, if it becomes a value; None: it is the program's output."""
         self.forks = 0
         self.bails: list[Bail] = []
+        self.has_unsupported = False
+        """True if an operation without support for values of the row has met one."""
 
     def condition(self, value: Any) -> bool | int:
         """Return the truth of a value, or the number of its node."""
@@ -56,6 +60,8 @@ class Forks(Operands):
             value = self.lift(self.truth, value)
         if type(value) is MarkedSafe:
             value = value.value
+        if type(value) is Closed:
+            return True
         if type(value) is not Sym:
             return bool(self.real(bool, value))
         if value.kind.only("none"):
@@ -178,6 +184,7 @@ class Forks(Operands):
     def bail(self, bail: BailError, block: list[Statement]) -> None:
         """Let Jinja2 render rows from here on."""
         lineno = bail.lineno or self.lineno
+        self.has_unsupported |= isinstance(bail, UnsupportedError)
         self.bails.append(Bail(lineno, self.node_type, bail.reason))
         block.append(("bail", self.builder.reason(f"line {lineno}: {bail.reason}")))
 
@@ -191,7 +198,7 @@ class Forks(Operands):
         if type(then) is bool and type(otherwise) is bool:
             value = self.builder.sym(condition)
             return self.truth(value) if then else self.negated(value)
-        if (is_then or type(then) in SCALARS) and (is_else or type(otherwise) in SCALARS):
+        if (is_then or _is_scalar(then)) and (is_else or _is_scalar(otherwise)):
             return self._select(condition, then, otherwise, floor)
         choice = Choice(condition, then, otherwise)
         if choice.ways > MAX_WAYS and choice.is_list:
@@ -270,6 +277,12 @@ def _count_equal(left: list[Any], right: list[Any], *, is_end: bool) -> int:
     return count
 
 
+def _is_scalar(value: Any) -> bool:
+    return type(value) in SCALARS or is_traced(value)
+
+
 def _are_equal(left: Any, right: Any) -> bool:
     """Return true if two values are the same constant; `repr` tells 0.0 from -0.0."""
+    if type(left) is TracedText:
+        return type(right) is TracedText and left == right and left.ends == right.ends
     return type(left) is type(right) and type(left) in SCALARS and left == right and repr(left) == repr(right)

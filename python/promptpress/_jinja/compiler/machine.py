@@ -12,6 +12,7 @@ from promptpress._jinja.compiler.compaction import SMALL
 from promptpress._jinja.compiler.forks import Forks, Piece
 from promptpress._jinja.compiler.operands import Keys
 from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym
+from promptpress._jinja.traced.values import TracedText, is_traced, pieces
 
 MAX_WRITTEN_FORKS = 50
 """Nesting of conditions up to which the text of another condition is written in parts."""
@@ -33,8 +34,10 @@ class Machine(Forks):
             self.write(value.value)
         elif type(value) is Sym:
             self._write_node(self.node(value))
-        elif type(value) is str:
+        elif type(value) is str or type(value) is TracedText:
             self._write_text(value)
+        elif is_traced(value):
+            self._write_text(str(value))
         elif type(value) is Markup:
             self._write_text(str(value))
         else:
@@ -42,7 +45,7 @@ class Machine(Forks):
             if type(text) is Sym:
                 self._write_node(text.node)
             else:
-                self._write_text(str(text))
+                self._write_text(text if type(text) is TracedText else str(text))
 
     def _write_text(self, text: str) -> None:
         if not text:
@@ -51,7 +54,8 @@ class Machine(Forks):
             self.out.append(text)
         else:
             self.builder.add_constant(len(text))
-            self.block.append(("lit", text))
+            for part, origin in pieces(text):
+                self.block.append(("lit", part) if origin is None else ("data", part, self.builder.origin(origin)))
 
     def _write_node(self, node: int) -> None:
         if self.out is not None:
@@ -64,6 +68,8 @@ class Machine(Forks):
             name, *operands = self.builder.nodes[node]
             if name == "const":
                 self._write_text(str(operands[0]))
+            elif name == "data":
+                self._write_text(str(self.builder.data_values[node]))
             elif name == "text":
                 todo.append(operands[0])
             elif name == "concat" and self._may_be_in_parts(node):

@@ -18,11 +18,15 @@ from promptpress._jinja.compiler.texts import holds_opaque, plain_text
 from promptpress._jinja.compiler.trail import Trail
 from promptpress._jinja.compiler.values import BailError, NeedsKeyError, Sym, UnsupportedError, inspections, is_opaque
 from promptpress._jinja.sandbox.bounds import BUDGET, charge, charge_text, weigh
+from promptpress._jinja.traced.values import TracedText, is_traced, pieces, plain
+from promptpress._jinja.traced.values import joined as joined_text
+from promptpress._jinja.traced.written import text_of
 
 MAX_STEPS = 100_000
 """Visits of nodes of the template's tree: templates that need more aren't worth compiling, or never end."""
 
 SCALARS = (type(None), bool, int, float, str)
+TEXTS = (str, TracedText)
 _INT64 = 1 << 63
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 """Part of the text of an object without its own text. The address differs for each row, so programs can't write it."""
@@ -135,6 +139,12 @@ class Operands:
         if type(value) in SCALARS:
             self._check_width(value)
             return self.builder.constant(value)
+        if type(value) is TracedText:
+            nodes = self._part_nodes(value)
+            return nodes[0] if len(nodes) == 1 else self.builder.operation("concat", *nodes).node
+        if is_traced(value):
+            self._check_width(plain(value))
+            return self.builder.data(plain(value), value.origin).node
         if type(value) is list:
             self.spend(1)
             self.weigh(value)
@@ -145,6 +155,13 @@ class Operands:
             return self.builder.operation("list", *(self.node(item) for item in value)).node
         name = "an undefined value or an object" if not is_opaque(value) else "a value that a condition decides"
         raise self.unsupported(f"{name} among the operands of an operation on a value of the row")
+
+    def _part_nodes(self, text: str) -> list[int]:
+        """Return the nodes of a known text's parts."""
+        return [
+            self.builder.constant(part) if origin is None else self.builder.data(part, origin).node
+            for part, origin in pieces(text)
+        ]
 
     def _check_width(self, value: Any) -> None:
         if type(value) is int and not -_INT64 <= value < _INT64:
@@ -197,29 +214,37 @@ class Operands:
     def concat(self, parts: list[Any]) -> Any:
         """Join texts, or values of the row that are texts."""
         joined: list[Any] = []
-        for is_text, neighbours in itertools.groupby(parts, lambda part: type(part) is str):
+        for is_text, neighbours in itertools.groupby(parts, lambda part: type(part) in TEXTS):
             if not is_text:
                 joined += neighbours
                 continue
             texts = list(neighbours)
             self.real(charge_text, sum(map(len, texts)))
-            joined += ["".join(texts)] if any(texts) else []
+            joined += [joined_text([piece for text in texts for piece in pieces(text)])] if any(texts) else []
         self.spend(len(joined))
         if not joined:
             return ""
-        if len(joined) == 1 and (type(joined[0]) is str or joined[0].kind.only("str")):
+        if len(joined) == 1 and (type(joined[0]) in TEXTS or joined[0].kind.only("str")):
             return joined[0]
-        return self.operate("concat", *joined)
+        parts = [
+            self.builder.sym(node)
+            for part in joined
+            for node in (self._part_nodes(part) if type(part) is TracedText else [self.node(part)])
+        ]
+        return self.operate("concat", *parts)
 
     def constant_or_sym(self, node: int) -> Any:
         """Return a node's value: a constant as it is, any other as a value of the row."""
-        return self.builder.constants[node] if node in self.builder.constants else self.builder.sym(node)
+        builder = self.builder
+        if node in builder.constants:
+            return builder.constants[node]
+        return builder.data_values[node] if node in builder.data_values else builder.sym(node)
 
 
 def _plain_text(value: Any) -> str:
     if type(value) not in SCALARS or type(value) is int:
         charge_text(weigh(value))
-    return str(value)
+    return text_of(value)
 
 
 def _charge_parts(value: Any) -> None:

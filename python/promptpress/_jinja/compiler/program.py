@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from promptpress._jinja.traced.origin import Origin
+
 Node = tuple[Any, ...]
 """An operation's name and its operands; an int among them is the number of an earlier node, but for constants."""
 
 Statement = tuple[Any, ...]
-"""`("lit", text)`, `("emit", node)`, `("check", node)`, `("if", node, block, block)` or `("bail", reason)`."""
+"""`("lit", text)`, `("data", text, origin)`, `("emit", node)`, `("check", node)`, `("if", node, block, block)` or `("bail", reason)`."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,12 @@ class Program:
         nodes: Expressions; each is evaluated at most once per row, and only if it is needed.
         block: The statements.
         reasons: Why rows go to Jinja2, by the numbers of `bail` statements.
+        origins: The origins of texts that the program itself holds and that are data, by the numbers of statements and
+            nodes.
     """
 
     columns: tuple[str, ...] = ()
     nodes: tuple[Node, ...] = ()
     block: tuple[Statement, ...] = ()
     reasons: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from promptpress._jinja.compiler.calls import Evaluator
-from promptpress._jinja.compiler.values import BailError, MarkedSafe, Sym, is_opaque
+from promptpress._jinja.compiler.values import BailError, Closed, MarkedSafe, Sym, is_opaque
 
 _COMPARISONS = {
     **dict.fromkeys(["eq", "==", "equalto"], "eq"),
@@ -45,6 +45,8 @@ def apply(expressions: Evaluator, name: str, value: Any, arguments: list[Any], n
         )
     if name in ("defined", "undefined") and not arguments:
         return name == "defined"
+    if type(value) is Closed and name in _KINDS and not arguments:
+        return value.kind in _KINDS[name]
     if name in _COMPARISONS and len(arguments) == 1:
         return expressions.compare(_COMPARISONS[name], value, arguments[0])
     if type(value) is MarkedSafe or type(value) is not Sym:

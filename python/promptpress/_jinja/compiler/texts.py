@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from promptpress._jinja.compiler.steps import Operations
-from promptpress._jinja.compiler.values import Choice, Sym, is_opaque
+from promptpress._jinja.compiler.values import Choice, Closed, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge, charge_text
+from promptpress._jinja.traced.values import plain, whole
 
 _MAX_DEPTH = 50
 _STEPS_OF_PART = 4
@@ -54,19 +55,23 @@ def plain_text(machine: Operations, value: Any) -> Any:
         if type(item) is Sym:
             parts.append(machine.operate("repr", item))
         elif type(item) is dict:
-            parts.append("{")
+            parts.append(whole("{", item))
             for number, (key, inner) in enumerate(item.items()):
-                machine.weigh(key)
-                parts.append(f"{', ' if number else ''}{machine.real(repr, key)}: ")
+                parts.append(whole(", " if number else "", item))
+                parts.append(scalar(key))
+                parts.append(whole(": ", item))
                 write(inner, depth + 1)
-            parts.append("}")
+            parts.append(whole("}", item))
         elif type(item) is list:
             several("[", "]", item, depth)
         elif type(item) is tuple:
             several("(", ",)" if len(item) == 1 else ")", item, depth)
         else:
-            machine.weigh(item)
-            parts.append(machine.real(repr, item))
+            parts.append(scalar(item))
+
+    def scalar(item: Any) -> str:
+        machine.weigh(item)
+        return whole(machine.real(repr, plain(item)), item)
 
     write(value, 0)
     return machine.concat(parts)
@@ -86,9 +91,9 @@ def json_text(
     listed_separators = None if separators is None else list(separators)
     parts: list[Any] = []
 
-    def plain(item: Any) -> str:
+    def scalar(item: Any) -> str:
         machine.weigh(item)
-        return str(machine.real(json.dumps, item, ensure_ascii=ensure_ascii))
+        return whole(str(machine.real(json.dumps, plain(item), ensure_ascii=ensure_ascii)), item)
 
     def line(depth: int) -> str:
         if indent is None:
@@ -100,13 +105,15 @@ def json_text(
         if not members:
             parts.append(opening + closing)
             return
-        parts.append(opening)
+        # The keys of data say that the dict is data.
+        keys = {key: None for key, _ in members if key is not None}
+        parts.append(whole(opening, keys))
         for number, (key, member) in enumerate(members):
-            parts.append((item_separator if number else "") + line(depth + 1))
+            parts.append(whole((item_separator if number else "") + line(depth + 1), keys))
             if key is not None:
-                parts.append(plain(key) + key_separator)
+                parts += [scalar(key), whole(key_separator, keys)]
             write(member, depth + 1)
-        parts.append(line(depth) + closing)
+        parts.append(whole(line(depth) + closing, keys))
 
     def write(item: Any, depth: int) -> None:
         machine.spend(_STEPS_OF_PART)
@@ -118,17 +125,19 @@ def json_text(
             parts.append(machine.operate("tojson", item, None, sort_keys, ensure_ascii, listed_separators))
         elif type(item) is dict:
             keys = list(item)
-            if not all(type(key) is str for key in keys):
+            if not all(isinstance(key, str) for key in keys):
                 raise machine.unsupported("JSON of a dict whose keys are no texts")
             several("{", "}", [(key, item[key]) for key in (sorted(keys) if sort_keys else keys)], depth)
         elif type(item) in (list, tuple):
             several("[", "]", [(None, member) for member in item], depth)
+        elif type(item) is Closed and indent is None and separators is None and not (ensure_ascii or sort_keys):
+            parts.append(item.json)
         elif type(item) is Choice:
             raise machine.unsupported("JSON of a value that a condition decides")
         elif is_opaque(item):
-            raise machine.unsupported("JSON of a safe text of the row")
+            raise machine.unsupported("JSON of a value of the row that isn't looked into")
         else:
-            parts.append(plain(item))
+            parts.append(scalar(item))
 
     write(value, 0)
     return machine.concat(parts)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, final
 
 from promptpress._jinja.sandbox.bounds import WEIGHTLESS
+from promptpress._jinja.traced.values import TracedText
 
 
 class BailError(Exception):
@@ -177,7 +178,23 @@ class MarkedSafe(Opaque):
         self.value = value
 
 
-_OPAQUE = (Sym, Choice, MarkedSafe)
+@final
+class Closed(Opaque):
+    """A list or dict of the row whose parts aren't read: its JSON is known, its kind, and that it isn't empty.
+
+    Args:
+        json: The JSON.
+        kind: `list` or `dict`.
+    """
+
+    __slots__ = ("json", "kind")
+
+    def __init__(self, json: Sym, kind: str) -> None:
+        self.json = json
+        self.kind = kind
+
+
+_OPAQUE = (Sym, Choice, MarkedSafe, Closed)
 WEIGHTLESS.update(_OPAQUE)
 
 
@@ -192,7 +209,7 @@ def is_opaque(value: Any) -> bool:
 
 def is_text(value: Any) -> bool:
     """Return true if a value surely is a text."""
-    return type(value) is str or (type(value) is Sym and value.kind.only("str"))
+    return type(value) in (str, TracedText) or (type(value) is Sym and value.kind.only("str"))
 
 
 @final

@@ -1,0 +1,159 @@
+"""Jinja2 with values that know their origins: the environment and the rendering.
+
+The code of the template is Jinja2's own. The environment passes texts on with their origins wherever Jinja2 joins,
+prints, calls or filters; a text that a function has made of data in a way that isn't known here is all data. Whoever
+renders compares the text with that of the plain values, so a difference can't go unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
+from inspect import signature, unwrap
+from types import FunctionType
+from typing import Any
+
+from promptpress._jinja.sandbox.bounds import charge_text, weigh
+from promptpress._jinja.sandbox.environments import plain_json
+from promptpress._jinja.sandbox.guarded_filters import LazyWrappers
+from promptpress._jinja.traced.origin import Origin, common_origin
+from promptpress._jinja.traced.values import (
+    TracedFloat,
+    TracedInt,
+    TracedText,
+    between,
+    checked,
+    formatted,
+    holds_data,
+    is_traced,
+    joined,
+    origins_in,
+    pieces,
+    plain,
+    scalar,
+    whole,
+)
+from promptpress._jinja.traced.written import json_of, text_of
+
+_PASSING = frozenset(
+    {"attr", "batch", "d", "default", "dictsort", "first", "groupby", "items", "last", "list", "map", "max", "min"}
+    | {"random", "reject", "rejectattr", "reverse", "select", "selectattr", "slice", "sort", "unique"}
+)
+"""Filters that return their values, or parts of them, as they are."""
+
+
+def tracing(environment: Any) -> Any:
+    """Return an environment like another one, whose templates pass origins on."""
+    engine = environment.overlay()
+    real_call, real_binop = engine.call, engine.call_binop
+
+    def call(context: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+        # The sandbox wraps `format` of texts.
+        method = unwrap(function) if isinstance(function, FunctionType) else function
+        owner = getattr(method, "__self__", None)
+        if not isinstance(owner, str):
+            return real_call(context, function, *args, **kwargs)
+        if type(owner) is str and method is function and holds_data(args):
+            function = getattr(TracedText(owner, ((len(owner), None),)), method.__name__)
+        return _with_origin(real_call(context, function, *args, **kwargs), owner, args, tuple(kwargs.values()))
+
+    def call_binop(context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "%" and isinstance(left, str) and (type(left) is TracedText or holds_data(right)):
+            real_binop(context, operator, plain(left), plain(right))  # counts the text, or raises
+            return formatted(left, right)
+        return _with_origin(real_binop(context, operator, left, right), left, right)
+
+    def concat(texts: Iterable[Any]) -> Any:
+        parts = list(texts)
+        charge_text(sum(len(part) for part in parts if isinstance(part, str)))
+        if not any(type(part) is TracedText for part in parts):
+            return "".join(parts)
+        return joined([piece for part in parts for piece in pieces(part)])
+
+    def joined_texts(_join: Any, parts: tuple[Any, ...]) -> Any:
+        charge_text(sum(map(weigh, parts)))
+        return joined([piece for part in parts for piece in pieces(text_of(part))])
+
+    def printable(value: Any) -> Any:
+        environment.printable(value)
+        return text_of(value) if is_traced(value) or type(value) in (dict, list, tuple) else value
+
+    engine.call, engine.call_binop, engine.concat, engine.joined = call, call_binop, concat, joined_texts
+    engine.finalize = printable
+    engine.filters = LazyWrappers(environment.filters, partial(_filter, environment))
+    engine.tests = LazyWrappers(environment.tests, _test)
+    return engine
+
+
+def _with_origin(result: Any, *made_of: Any) -> Any:
+    """Return a result of data with the origin of the data, if the function that made it has lost it."""
+    if type(result) is str:
+        return result if _is_given(result, made_of) else whole(result, *made_of)
+    if type(result) in (int, float):
+        origin = common_origin(origin for value in made_of if is_traced(value) for origin in origins_in(value))
+        return result if origin is None else _number(result, origin)
+    return result
+
+
+def _is_given(result: Any, values: Iterable[Any]) -> bool:
+    """Return true if a result is one of the values that a function was given."""
+    return any(result is value or (type(value) is tuple and _is_given(result, value)) for value in values)
+
+
+def _number(number: Any, origin: Origin) -> Any:
+    made: Any = TracedInt(number) if type(number) is int else TracedFloat(number)
+    made.origin = origin
+    return made
+
+
+def _filter(environment: Any, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a filter so that its text has origins."""
+    if name in _PASSING:
+        return function
+    skipped = 1 if getattr(function, "jinja_pass_arg", None) is not None else 0
+
+    @wraps(function)
+    def run(*arguments: Any, **named: Any) -> Any:
+        given, keywords = arguments[skipped:], tuple(named.values())
+        if name == "safe" and given and type(given[0]) is TracedText:
+            return given[0]
+        if name == "string" and given:
+            return text_of(given[0]) if holds_data(given[0]) else function(*arguments, **named)
+        if not holds_data(*given, *keywords):
+            return function(*arguments, **named)
+        if name == "tojson":
+            return _json(environment, function, arguments[:skipped], given, named)
+        if name == "join" and len(given) == 1 + (len(given) == 2) and not named:
+            values = list(given[0])
+            text = function(*arguments[:skipped], plain(values), *plain(given[1:]))
+            separator = text_of(given[1]) if len(given) > 1 else ""
+            return checked(between(separator, map(text_of, values)), str(text), *given, values)
+        result = function(*arguments, **named)
+        if isinstance(result, str) and type(result) not in (str, TracedText):
+            result = str(result)  # safe for HTML, where that makes no difference
+        return _with_origin(result, *given, *keywords)
+
+    return run
+
+
+def _json(
+    environment: Any, function: Callable[..., Any], passed: tuple[Any, ...], given: tuple[Any, ...], named: Any
+) -> Any:
+    text = function(*passed, *plain(given), **plain(dict(named)))
+    if unwrap(environment.filters["tojson"]) is not plain_json:
+        return whole(str(text), *given)
+    bound = signature(plain_json).bind(*given, **named)
+    bound.apply_defaults()
+    value, options = bound.arguments.pop("x"), {name: plain(item) for name, item in bound.arguments.items()}
+    return json_of(value, text, **options)
+
+
+def _test(_name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a test so that it gets Python's own truths and None."""
+
+    @wraps(function)
+    def run(*arguments: Any, **named: Any) -> Any:
+        return function(*map(scalar, arguments), **{name: scalar(value) for name, value in named.items()})
+
+    return run
+

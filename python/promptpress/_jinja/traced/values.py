@@ -1,0 +1,392 @@
+"""Values that know their origins: texts, numbers, truths and None. Templates treat them as the plain values.
+
+Lists and dicts are plain ones that hold such values. Keys of dicts are such texts too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from promptpress._jinja.traced.origin import COMPUTED, Origin, common_origin
+
+Piece = tuple[str, "Origin | None"]
+"""A part of a text, and its origin; None: the template."""
+
+
+class TracedText(str):
+    """A text whose parts have origins.
+
+    Args:
+        text: The text.
+        ends: The end of each part and its origin; None: it was computed in an unknown way.
+    """
+
+    __slots__ = ("ends",)
+    ends: tuple[tuple[int, Origin | None], ...]
+
+    def __new__(cls, text: str = "", ends: tuple[tuple[int, Origin | None], ...] | None = None) -> TracedText:
+        made = super().__new__(cls, text)
+        made.ends = ((len(text), COMPUTED),) if ends is None else ends
+        return made
+
+    def __str__(self) -> TracedText:
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        return joined([*pieces(self), *pieces(other)]) if isinstance(other, str) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return joined([*pieces(other), *pieces(self)]) if isinstance(other, str) else NotImplemented
+
+    def __mul__(self, count: Any) -> Any:
+        return joined(list(pieces(self)) * count)
+
+    __rmul__ = __mul__
+
+    def __mod__(self, values: Any) -> Any:
+        return formatted(self, values)
+
+    def __rmod__(self, template: Any) -> Any:
+        return formatted(template, self) if isinstance(template, str) else NotImplemented
+
+    def __format__(self, spec: str) -> Any:
+        return format(plain(self), spec)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.part(index, index + 1) for index in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice) and key.step in (None, 1):
+            start, stop, _ = key.indices(len(self))
+            return self.part(start, stop)
+        indices = range(len(self))[key]
+        if isinstance(indices, int):
+            return self.part(indices, indices + 1)
+        return joined([piece for index in indices for piece in pieces(self.part(index, index + 1))])
+
+    def part(self, start: int, stop: int) -> str:
+        """Return the characters between two positions."""
+        out: list[Piece] = []
+        begin = 0
+        for end, origin in self.ends:
+            first, last = max(start, begin), min(stop, end)
+            if first < last:
+                out.append((str.__getitem__(self, slice(first, last)), origin))
+            begin = end
+        return joined(out)
+
+    def _parts(self, parts: Iterable[str], between: str | None) -> list[str]:
+        """Return parts of the text that follow each other, with a text or any blanks between them."""
+        out, position = [], 0
+        for part in parts:
+            position = str.find(self, part, position) if between is None else position
+            out.append(self.part(position, position + len(part)))
+            position += len(part) + len(between or "")
+        return out
+
+    def split(self, sep: Any = None, maxsplit: Any = -1) -> list[str]:  # type: ignore[override]
+        return self._parts(plain(self).split(sep, maxsplit), sep)
+
+    def rsplit(self, sep: Any = None, maxsplit: Any = -1) -> list[str]:  # type: ignore[override]
+        parts = plain(self).rsplit(sep, maxsplit)
+        if sep is not None:
+            return self._parts(parts, sep)
+        out, end = [], len(self)
+        for part in reversed(parts):
+            start = str.rfind(self, part, 0, end)
+            out.append(self.part(start, start + len(part)))
+            end = start
+        return out[::-1]
+
+    def splitlines(self, keepends: Any = False) -> list[str]:  # type: ignore[override]
+        lines, position = [], 0
+        for with_end, without in zip(plain(self).splitlines(True), plain(self).splitlines(keepends), strict=True):
+            lines.append(self.part(position, position + len(without)))
+            position += len(with_end)
+        return lines
+
+    def partition(self, sep: Any) -> tuple[str, str, str]:
+        return self._three(plain(self).partition(sep))
+
+    def rpartition(self, sep: Any) -> tuple[str, str, str]:
+        return self._three(plain(self).rpartition(sep))
+
+    def _three(self, parts: tuple[str, str, str]) -> tuple[str, str, str]:
+        first, second, third = self._parts(parts, "")
+        return first, second, third
+
+    def strip(self, chars: Any = None) -> str:  # type: ignore[override]
+        return self.part(len(self) - len(plain(self).lstrip(chars)), len(plain(self).rstrip(chars)))
+
+    def lstrip(self, chars: Any = None) -> str:  # type: ignore[override]
+        return self.part(len(self) - len(plain(self).lstrip(chars)), len(self))
+
+    def rstrip(self, chars: Any = None) -> str:  # type: ignore[override]
+        return self.part(0, len(plain(self).rstrip(chars)))
+
+    def removeprefix(self, prefix: Any) -> str:
+        return self.part(len(self) - len(plain(self).removeprefix(prefix)), len(self))
+
+    def removesuffix(self, suffix: Any) -> str:
+        return self.part(0, len(plain(self).removesuffix(suffix)))
+
+    def replace(self, old: Any, new: Any, count: Any = -1) -> str:  # type: ignore[override]
+        result = plain(self).replace(old, new, count)
+        if not old:
+            return whole(result, self, new)
+        out: list[Piece] = []
+        position = 0
+        while count != 0 and (found := str.find(self, old, position)) >= 0:
+            out += [*pieces(self.part(position, found)), *pieces(new)]
+            position, count = found + len(old), count - 1
+        return checked([*out, *pieces(self.part(position, len(self)))], result, self, new)
+
+    def join(self, items: Any) -> str:
+        values = list(items)
+        result = plain(self).join(values)
+        return checked(between(self, values), result, self, *values)
+
+
+def _keeping(name: str) -> Callable[..., Any]:
+    """Return a method whose result has the parts of the text, if it has as many characters as the text."""
+    method: Callable[..., str] = getattr(str, name)
+
+    def run(self: TracedText, *arguments: Any) -> str:
+        result = method(self, *arguments)
+        is_same = len(result) == len(self) and not arguments
+        return TracedText(result, self.ends) if is_same else whole(result, self, *arguments)
+
+    return run
+
+
+for _name in (
+    *("lower", "upper", "casefold", "title", "capitalize", "swapcase"),
+    *("center", "ljust", "rjust", "zfill", "expandtabs", "translate"),
+):
+    setattr(TracedText, _name, _keeping(_name))
+
+
+class TracedInt(int):
+    """An int with an origin."""
+
+    origin: Origin
+
+    def __str__(self) -> Any:
+        return TracedText(int.__repr__(self), ((len(int.__repr__(self)), self.origin),))
+
+
+class TracedFloat(float):
+    """A float with an origin."""
+
+    origin: Origin
+
+    def __str__(self) -> Any:
+        return TracedText(float.__repr__(self), ((len(float.__repr__(self)), self.origin),))
+
+
+class TracedBool(int):
+    """A truth with an origin; a number, because Python's own class has no subclasses."""
+
+    origin: Origin
+
+    def __str__(self) -> Any:
+        text = str(bool(self))
+        return TracedText(text, ((len(text), self.origin),))
+
+    def __repr__(self) -> str:
+        return str(bool(self))
+
+
+class TracedNone:
+    """None with an origin."""
+
+    origin: Origin
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or type(other) is TracedNone
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+    def __str__(self) -> Any:
+        return TracedText("None", ((4, self.origin),))
+
+    def __repr__(self) -> str:
+        return "None"
+
+
+_SCALARS = (TracedText, TracedInt, TracedFloat, TracedBool, TracedNone)
+
+
+def traced(value: Any, origin: Origin) -> Any:
+    """Return a value of JSON's types with origins, in which each part has its path.
+
+    >>> traced({"a": ["x", 1]}, Origin("field", path="arguments"))["a"][0].ends
+    ((1, Origin(source='field', column=None, message=None, role=None, path='arguments.a[0]')),)
+    """
+    kind = type(value)
+    if kind is str:
+        return TracedText(value, ((len(value), origin),)) if value else value
+    if kind is dict:
+        return {traced(key, origin.under(str(key))): traced(item, origin.under(str(key))) for key, item in value.items()}
+    if kind in (list, tuple):
+        return kind(traced(item, origin.item(number)) for number, item in enumerate(value))
+    made: Any
+    if kind is bool:
+        made = TracedBool(value)
+    elif kind is int:
+        made = TracedInt(value)
+    elif kind is float:
+        made = TracedFloat(value)
+    elif value is None:
+        made = TracedNone()
+    else:
+        return value
+    made.origin = origin
+    return made
+
+
+def is_json(value: Any) -> bool:
+    """Return true if a value has JSON's types alone, so that all of it can have origins."""
+    if type(value) is dict:
+        return all(map(is_json, value)) and all(map(is_json, value.values()))
+    if type(value) in (list, tuple):
+        return all(map(is_json, value))
+    return value is None or type(value) in (bool, int, float, str)
+
+
+def plain(value: Any) -> Any:
+    """Return a value without origins; lists and dicts are copied.
+
+    >>> plain(traced({"a": [True, None]}, Origin("field")))
+    {'a': [True, None]}
+    """
+    kind = type(value)
+    if kind is TracedText:
+        return str.__str__(value)
+    if kind in _SCALARS:
+        if kind is TracedBool:
+            return bool(value)
+        return None if kind is TracedNone else int(value) if kind is TracedInt else float(value)
+    if kind is dict:
+        return {plain(key): plain(item) for key, item in value.items()}
+    if kind in (list, tuple):
+        return kind(map(plain, value))
+    return value
+
+
+def scalar(value: Any) -> Any:
+    """Return a truth or None without its origin, and any other value as it is."""
+    if type(value) is TracedBool:
+        return bool(value)
+    return None if type(value) is TracedNone else value
+
+
+def origins_in(*values: Any) -> Iterator[Origin]:
+    """Yield the origins of all data in values."""
+    for value in values:
+        if type(value) is TracedText:
+            yield from (origin for _, origin in value.ends if origin is not None)
+        elif type(value) in _SCALARS:
+            yield value.origin
+        elif type(value) is dict:
+            yield from origins_in(*value, *value.values())
+        elif type(value) in (list, tuple):
+            yield from origins_in(*value)
+
+
+def is_traced(value: Any) -> bool:
+    """Return true for a text, a number, a truth or None that has an origin."""
+    return type(value) in _SCALARS
+
+
+def origin_of(value: Any) -> Origin | None:
+    """Return the origin of a value; None if it is the template's, or a list or dict that the template has made.
+
+    >>> origin_of(traced({"a": {"b": 1}}, Origin("field", path="arguments"))).path
+    'arguments'
+    """
+    if is_traced(value):
+        return common_origin(origins_in(value))
+    if type(value) not in (dict, list, tuple) or not value:
+        return None
+    # A dict is data if its keys are, and a list if its items are.
+    parts = [origin_of(part) for part in value]
+    return None if None in parts else common_origin(part and part.parent() for part in parts)
+
+
+def holds_data(*values: Any) -> bool:
+    """Return true if data is among values, or in one of them."""
+    return next(origins_in(*values), None) is not None
+
+
+def pieces(text: str) -> list[Piece]:
+    """Return the parts of a text."""
+    if type(text) is not TracedText:
+        return [(text, None)] if text else []
+    out: list[Piece] = []
+    begin = 0
+    for end, origin in text.ends:
+        out.append((str.__getitem__(text, slice(begin, end)), origin))
+        begin = end
+    return out
+
+
+def joined(parts: list[Piece]) -> str:
+    """Join parts into a text; into a plain one if all of it is the template's."""
+    ends: list[tuple[int, Origin | None]] = []
+    length = 0
+    for text, origin in parts:
+        if not text:
+            continue
+        length += len(text)
+        if ends and (ends[-1][1] is origin or ends[-1][1] == origin):
+            ends.pop()
+        ends.append((length, origin))
+    text = "".join([part for part, _ in parts])
+    if all(origin is None for _, origin in ends):
+        return text
+    return TracedText(text, tuple(ends))
+
+
+def whole(text: str, *made_of: Any) -> str:
+    """Return a text that was computed from values, all of it with their common origin."""
+    origin = common_origin(origin for value in made_of for origin in _origins(value))
+    return text if origin is None or not text else TracedText(text, ((len(text), origin),))
+
+
+def _origins(value: Any) -> Iterable[Origin | None]:
+    origin = origin_of(value)
+    return origins_in(value) if origin is None else [origin]
+
+
+def checked(parts: list[Piece], text: str, *made_of: Any) -> str:
+    """Join parts if they make a text; if they don't, the text has the common origin of all that it is made of."""
+    made = joined(parts)
+    return made if made == text else whole(text, *made_of)
+
+
+def between(separator: str, values: Iterable[Any]) -> list[Piece]:
+    """Return the parts of values with a separator between them."""
+    out: list[Piece] = []
+    for number, value in enumerate(values):
+        out += [*(pieces(separator) if number else ()), *pieces(value)]
+    return out
+
+
+def formatted(template: str, values: Any) -> str:
+    """Return `template % values`."""
+    result = plain(template) % plain(values)
+    parts = plain(template).split("%s")
+    given = values if type(values) is tuple else (values,)
+    if type(template) is TracedText or len(parts) != len(given) + 1 or any("%" in part for part in parts):
+        return whole(result, template, values)
+    out: list[Piece] = [(parts[0], None)]
+    for value, part in zip(given, parts[1:], strict=True):
+        text = str(value) if type(value) in _SCALARS else str(plain(value))
+        out += [*(pieces(text) if type(value) in _SCALARS else [(text, common_origin(origins_in(value)))]), (part, None)]
+    return checked(out, result, template, values)
