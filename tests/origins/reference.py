@@ -9,6 +9,7 @@ import datetime
 import importlib.util
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import promptpress as pp
 
@@ -34,28 +35,31 @@ def texts_of(source: Source, cases: list[Case]) -> list[str | None]:
             return [None] * len(cases)
         rows = template.render([case.row for case in cases], errors="column").to_pylist()
         return [None if row["error"] else row["prompt"] for row in rows]
+    from transformers.utils import chat_template_utils
+
     tokenizer = tokenizer_class()(source)
     texts: list[str | None] = []
-    for case in cases:
-        try:
-            texts.append(tokenizer.apply_chat_template(case.messages, tokenize=False, **case.arguments))
-        except Exception:
-            texts.append(None)
+    with mock.patch.object(chat_template_utils, "datetime", Clock):
+        for case in cases:
+            try:
+                texts.append(tokenizer.apply_chat_template(case.messages, tokenize=False, **case.arguments))
+            except Exception:
+                texts.append(None)
     return texts
+
+
+class Clock(datetime.datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:  # noqa: ARG003
+        return NOW
 
 
 @cache
 def tokenizer_class() -> Any:
-    """Return as much of a tokenizer of transformers as rendering needs, with a clock that stands still."""
+    """Return as much of a tokenizer of transformers as rendering needs."""
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
-    from transformers.utils import chat_template_utils
-
-    class Clock(datetime.datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:  # noqa: ARG003
-            return NOW
-
-    chat_template_utils.datetime = Clock
 
     class Tokenizer(PreTrainedTokenizerBase):
         def __init__(self, source: Source) -> None:
