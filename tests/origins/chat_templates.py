@@ -42,7 +42,7 @@ class Source:
         """The control tokens that its text names, longest first; a role in one is any role."""
         texts = {*MARK.findall(self.template), *self.special_tokens.values()}
         if re.search(r"<\|'? *(\+|\{\{)", self.template):
-            texts |= {f"<|{role}|>" for role in ("system", "user", "assistant", "tool")}
+            texts |= {f"<|{role}|>" for role in ("system", "user", "assistant")}
         return sorted((text for text in texts if text), key=lambda text: (-len(text), text))
 
 

@@ -83,6 +83,38 @@ def failures_of_row(row: Row, source: Source, settings: dict[str, Any]) -> list[
             found.append(Failure(f"not trained: {owner.label}", row.quoted(place.start, place.end)))
     if settings["mask"] != "assistant":
         found += ends_of_row(row, source, settings, last if last_turn else None)
+    return found + others_of_row(row, settings)
+
+
+def others_of_row(row: Row, settings: dict[str, Any]) -> list[Failure]:
+    """Return trained texts of the template that no assistant says.
+
+    Such texts are all between two words of others if no assistant's message is between them; the added tokens before
+    the first word of a turn that says one text; and with the mask `assistant` those after it.
+    """
+    found = []
+    texts = {
+        number
+        for number, message in enumerate(row.case.messages)
+        if message["role"] == "assistant" and not message.get("tool_calls") and isinstance(message.get("content"), str)
+    }
+    speakers = {number for number, message in enumerate(row.case.messages) if message["role"] == "assistant"}
+    for before, after in zip(row.places, row.places[1:], strict=False):
+        left, right = row.owners[before.word], row.owners[after.word]
+        if left.message is None or right.message is None or len(left.places) + len(right.places) > 2:
+            continue
+        between = speakers & set(range(left.message, right.message + 1))
+        tokens = [span for span in row.added if before.end <= span[0] and span[1] <= after.start]
+        if left.message <= right.message and not between and any(row.trained[before.end : after.start]):
+            found.append(Failure("trained: text between words of others", row.quoted(before.end, after.start)))
+        is_first = between == {right.message} and right.kind == "said" and right.message in texts
+        is_first = is_first and row.case.messages[left.message]["role"] != "tool"  # a result may stand in a turn
+        if is_first and left.message < right.message and any(row.trained[start] for start, _ in tokens):
+            found.append(Failure("trained: a token before a turn", row.quoted(before.end, after.start)))
+        is_last = between == {left.message} and left.kind == "said" and left.message in texts
+        is_end = is_last and settings["mask"] == "assistant" and left.message < right.message
+        if is_end and any(row.trained[start] for start, _ in tokens):
+            found.append(Failure("trained: a token after a turn", row.quoted(before.end, after.start)))
     return found
 
 
