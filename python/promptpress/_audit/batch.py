@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
@@ -214,7 +215,10 @@ class Batch(Columns):
                     requests[row].append(text or "")
         # A chat template may trim a text.
         values = pc.utf8_trim_whitespace(texts.array.take(numbers)).to_pylist()
-        is_shown = [any(value in text for text in requests[row]) for row, value in zip(rows, values, strict=True)]
+        is_shown = [
+            any(form in text for form in _written_forms(value) for text in requests[row])
+            for row, value in zip(rows, values, strict=True)
+        ]
         return numbers.filter(pa.array(is_shown))
 
     @shared_property
@@ -227,6 +231,16 @@ class Batch(Columns):
 
     def row_numbers(self, rows: pa.Array) -> pa.Array:
         return pc.add(super().row_numbers(rows), self.first)
+
+
+def _written_forms(value: str) -> set[str]:
+    r"""Return a text as it is, and as JSON and Python write it within quotes.
+
+    >>> sorted(_written_forms("a\n"))
+    ['a\n', 'a\\n']
+
+    """
+    return {value, *(text[1:-1] for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value)))}
 
 
 class ConfiguredBatch(Batch):

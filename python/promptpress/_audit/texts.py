@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -16,6 +17,10 @@ from promptpress._arrow.types import is_text, without_views
 from promptpress._io.tokenizer import text_parts
 from promptpress._prompts.request_texts import message_texts
 from promptpress._utils import lazy_compute as pc
+
+
+_NAME = re.compile(r"[\w .-]*")
+"""The names of fields that hold nothing to look for."""
 
 
 class Texts(NamedTuple):
@@ -43,7 +48,7 @@ class Texts(NamedTuple):
 
 
 def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[Texts]:
-    """Yield the texts of a column, including those in lists and structs.
+    """Yield the texts of a column, including those in lists and structs, and unusual names of fields.
 
     Args:
         array: The column's values.
@@ -69,6 +74,11 @@ def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[T
             yield from texts_within(array.flatten(), rows if parents is None else parents.take(rows))
     elif types.is_struct(kind):
         for index in range(kind.num_fields):
+            name = kind.field(index).name
+            if not _NAME.fullmatch(name):
+                rows = pc.indices_nonzero(array.is_valid()).cast(pa.int64())
+                names = pa.DictionaryArray.from_arrays(pa.array([0] * len(rows), pa.int32()), pa.array([name]))
+                yield Texts(names.dictionary_decode(), rows if parents is None else parents.take(rows))
             if _may_hold_text(kind.field(index).type):
                 yield from texts_within(pc.struct_field(array, [index]), parents)
 
@@ -78,7 +88,7 @@ def texts_in_json(array: pa.Array) -> Texts:
 
     >>> texts = texts_in_json(pa.array(['[{"role": "user", "content": "\\u0041"}]', None]))
     >>> texts.array.to_pylist(), texts.parents.to_pylist()
-    (['user', 'A'], [0, 0])
+    (['role', 'content', 'user', 'A'], [0, 0, 0, 0])
 
     """
     values, parents = [], []
@@ -92,7 +102,7 @@ def texts_in_json(array: pa.Array) -> Texts:
                 values.append(item)
                 parents.append(number)
             elif isinstance(item, (list, dict)):
-                remaining += reversed(list(item.values()) if isinstance(item, dict) else item)
+                remaining += reversed([*item, *item.values()] if isinstance(item, dict) else item)
     return Texts(pa.array(values, pa.large_string()), pa.array(parents, pa.int64()))
 
 

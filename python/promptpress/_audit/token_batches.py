@@ -20,7 +20,7 @@ from promptpress._tokens.token_engine import TokenEngine
 from promptpress._utils import lazy_compute as pc
 from promptpress.typing import Mask
 
-_DATA = pa.array(["field", "filled_field", "computed"])
+_DATA = pa.array(["field", "filled_field", "argument", "computed"])
 """The sources of what data bring; all others are the configuration's."""
 
 _UNKNOWN = "jinja2"

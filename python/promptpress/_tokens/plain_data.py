@@ -23,6 +23,9 @@ _MAX_CONSTANTS = 4096
 _DATA = ("field", "filled_field", "argument", "computed")
 """The sources of what data brings; all others are the configuration's."""
 
+_ROLES = frozenset({"assistant", "developer", "function", "model", "observation", "system", "tool", "user"})
+"""Roles that are the template's own words, too: `<|{{ message.role }}|>` writes a token."""
+
 
 class PlainData:
     """Encodes texts in pieces that are cut at the control tokens of the template, by a tokenizer that knows none.
@@ -124,6 +127,13 @@ def _stretches(text: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[
     data = text.encode()
     for span in spans:
         check_origin(span, takes_computed=True)
-    for is_constant, group in groupby(spans, lambda span: span["source"] not in _DATA):
+    for is_constant, group in groupby(spans, lambda span: _is_constant(span, data)):
         members = list(group)
         yield is_constant, data[members[0]["start"] : members[-1]["end"]].decode()
+
+
+def _is_constant(span: Mapping[str, Any], text: bytes) -> bool:
+    """Return true for what the template writes, and for the usual roles, of which some templates make their tokens."""
+    if span["source"] not in _DATA:
+        return True
+    return span.get("path") == "role" and text[span["start"] : span["end"]].decode() in _ROLES

@@ -40,6 +40,7 @@ _BOS = (
     "[BOS]",
 )
 _CONFIG_KEYS = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
+_MAX_LISTED = 5
 _KINDS = (
     ("special_token", "which steers the model", None),
     ("likely_special_token", "a control token of well-known models", lambda token: f" ({families_of(token)})"),
@@ -61,6 +62,7 @@ class SpecialTokens(Check):
             for tokens, (code, _, _) in zip((special, likely), _KINDS, strict=True)
         ]
         self._matches: dict[str, list[TextMatches]] = {}
+        self._tokens = [(code, tokens) for tokens, (code, _, _) in zip((special, likely), _KINDS, strict=True)]
 
     def add(self, batch: Batch) -> None:
         for name in batch.names:
@@ -75,6 +77,7 @@ class SpecialTokens(Check):
                 if matches.rows:
                     message = f"a value of column {name!r} has {matches.describe(note=note)} in it, {meaning}"
                     yield finding_of(code, message, matches.rows, name)
+        yield from self._of_arguments()
         for examples, name in example_columns(self._subject):
             for search, (code, meaning, note) in zip(self._searches, _KINDS, strict=True):
                 matches = TextMatches(*search)
@@ -82,6 +85,29 @@ class SpecialTokens(Check):
                 if matches.rows:
                     message = f"the value has {matches.describe(note=note)} in it, {meaning}"
                     yield finding_of_examples(code, message, matches.rows, name)
+
+
+    def _of_arguments(self) -> Iterator[Finding]:
+        """Yield the findings about arguments of a chat template that hold tokens."""
+        settings = self._subject.chat_settings
+        for name, value in settings.data().items() if settings is not None else ():
+            text = "\0".join(_texts_of(value))
+            for (code, tokens), (_, meaning, note) in zip(self._tokens, _KINDS, strict=True):
+                found = [token for token in tokens if token in text] if code in self._subject.codes else []
+                if found and name in settings.source:
+                    listed = ", ".join(repr(token) + (note(token) if note else "") for token in found[:_MAX_LISTED])
+                    yield finding_of(code, f"the argument {name} has {listed} in it, {meaning}")
+
+
+def _texts_of(value: Any) -> Iterator[str]:
+    """Yield the texts within an argument, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts_of([*value, *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts_of(item)
 
 
 class DoubleBos(Check):

@@ -67,7 +67,8 @@ class ChatRenderer:
         Raises:
             Exception: What transformers or the template raises.
         """
-        messages = traced_messages(normalised(with_shared_texts(conversation)), column)
+        given = with_shared_texts(conversation)
+        messages = traced_messages(normalised(given), given, column)
         names = {"messages": messages, **self.settings.traced_names()}
         return pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
 

@@ -85,13 +85,16 @@ class ChatSettings:
             **self.variables,
         }
 
+    def data(self) -> dict[str, Any]:
+        """Return the variables that are data; special tokens are the template's own."""
+        names = self.names().items()
+        return {name: value for name, value in names if not isinstance(value, bool) and not name.endswith(_TOKEN)}
+
     def traced_names(self) -> dict[str, Any]:
-        """Return the variables as `names`, with origins for all that is data: special tokens are the template's own."""
-        return {
-            name: value if value is None or isinstance(value, bool) or name.endswith(_TOKEN) else traced(value, origin)
-            for name, value in self.names().items()
-            for origin in [Origin("argument", path=name)]
-        }
+        """Return the variables as `names`; those that are data have origins."""
+        given = {name: value for name, value in self.data().items() if value is not None}
+        origins = {name: traced(value, Origin("argument", path=name)) for name, value in given.items()}
+        return {**self.names(), **origins}
 
 
 def tool_schemas(tools: Any) -> list[Any] | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._jinja.chat.messages import TAG, as_openai, cut, normalised, tagged
+from promptpress._jinja.chat.messages import REASONING, TAG, as_openai, cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.compiler.builder import Builder
 from promptpress._jinja.compiler.compile import compile_names
@@ -77,12 +77,23 @@ def _opened(skeleton: str, builder: Builder) -> _Opened:
     origins: list[Origin] = []
     for message, origin in zip(given, _origins(messages, None), strict=True):
         origins += _slot_origins(as_openai({key: _text(value) for key, value in message.items()}), origin)
-    return _Opened(traced_messages(messages, None), origins, any(type(slot) is Closed for slot in slots))
+    return _Opened(traced_messages(messages, given, None), origins, any(type(slot) is Closed for slot in slots))
 
 
-def traced_messages(messages: list[Any], column: str | None) -> list[Any]:
-    """Return messages, as a template sees them, whose values have origins."""
-    return [traced(message, origin) for message, origin in zip(messages, _origins(messages, column), strict=True)]
+def traced_messages(messages: list[Any], given: Sequence[Mapping[str, Any]], column: str | None) -> list[Any]:
+    """Return messages, as a template sees them, whose values have origins.
+
+    Args:
+        messages: The messages.
+        given: The conversation that they were made of, which has reasoning under one name only.
+        column: The column of the conversation.
+    """
+    out = [traced(message, origin) for message, origin in zip(messages, _origins(messages, column), strict=True)]
+    for message, original in zip(out, given, strict=True):
+        names = [name for name in REASONING if name in message]
+        own = [name for name in names if original.get(name) is not None]
+        message.update({name: message[own[0]] for name in names if own and name not in own})
+    return out
 
 
 def _origins(messages: list[Any], column: str | None) -> list[Origin]:
