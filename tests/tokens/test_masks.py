@@ -218,7 +218,7 @@ def test_changed_and_joint_texts_have_no_mask() -> None:
     table = by_jinja2.tokenize(CONVERSATION * 2, small_tokenizer(), mask="assistant", errors="column")
     assert table["input_ids"].null_count == 2
     assert re.match(r"unknown_origin: .*mask=\"assistant\" can't be made", table["error"][0].as_py())
-    joint = pp.ChatTemplate("{{ (messages[0].content ~ messages[1].content)|upper }}")
+    joint = pp.ChatTemplate("{{ (messages[0].content ~ messages[1].content)|wordwrap(3) }}")
     with pytest.raises(pp.RenderError, match="a text of several"):
         joint.tokenize(CONVERSATION * 3, small_tokenizer(), mask="assistant")
 

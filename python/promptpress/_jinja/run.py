@@ -222,9 +222,9 @@ class Runner:
             if not all(map(is_json, values.values())):
                 continue  # of other objects the origins would be lost
             try:
-                parts = self._reference.parts({
-                    name: traced(value, Origin("field", name)) for name, value in values.items()
-                })
+                parts = self._reference.parts(
+                    {name: traced(value, Origin("field", name)) for name, value in values.items()}
+                )
             except Exception:  # a value that can't have an origin was used where only the plain one will do
                 continue
             if "".join([text for text, _ in parts]) == texts[row].as_py():

@@ -6,6 +6,7 @@ stands before the mark and after it has to be what stands around the turn, or th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ ASSISTANTS = ("assistant", "BOT")
 
 _CALLS = ("tool_calls", "function_call")
 _MARK = MARKS[0]
+_MARKUP = re.compile(r"[^\w\s]")
 _CONTENT = "content"
 _THOUGHT = "thinking"
 _OF_TEXTS = frozenset({"type", "text", _THOUGHT})
@@ -57,11 +59,15 @@ def hidden_turns(
         for span in spans
         if span["source"] not in FRAMES and (span["path"] or "").startswith(_CONTENT) and span["start"] < span["end"]
     }
+    # A list that is written as such has no text of the template in it.
+    written = {span["message"] for span in spans if span["path"] == _CONTENT}
     ends = settings.mask != "assistant"
     return [
         number
         for number, message in enumerate(messages)
-        if calls_tools(message) or _has_other_parts(message) or (ends and message.get("role") in ASSISTANTS and number not in visible)
+        if calls_tools(message)
+        or (_has_other_parts(message) and number not in written)
+        or (ends and message.get("role") in ASSISTANTS and number not in visible)
     ]
 
 
@@ -102,14 +108,50 @@ def place_of_turn(text: str, marked: str | None, number: int, message: Mapping[s
 
     """
     what = "calls tools" if calls_tools(message) else "has other parts" if _has_other_parts(message) else "is empty"
-    before, mark, after = (marked or "").partition(_MARK)
-    if marked is not None and not mark and what == "is empty":
+    if marked is not None and _MARK not in marked and (what == "is empty" or marked == text):
         return None
-    is_around = text.startswith(before) and text.endswith(after) and len(before) + len(after) <= len(text)
-    if not mark or _MARK in after or _MARK in text or not is_around:
+    place = _between(text, marked or "")
+    if place is None:
         raise UnknownOriginError(
             f"message {number} {what}, and the template writes other text around such a message than around a plain "
             "one, so its place isn't known"
         )
-    start = len(before.encode())
-    return start, start + len(text[len(before) : len(text) - len(after)].encode())
+    start = len(text[: place[0]].encode())
+    return start, start + len(text[place[0] : place[1]].encode())
+
+
+def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> tuple[int, int] | None:
+    r"""Return the place of the last message of a prompt's beginning; None if it isn't known.
+
+    Some templates take no plain message where others follow a call: then the messages up to the call have to do.
+
+    Args:
+        text: The prompt.
+        beginning: The prompt of the messages up to this one; None if there is none.
+        marked: The prompt of the same messages with a mark in the last; None if there is none.
+
+    >>> place_in_beginning("[q]f()</s>r", "[q]f()</s>", "[q]\ufdd0</s>")
+    (3, 6)
+
+    """
+    place = None if beginning is None else _between(beginning, marked or "")
+    if beginning is None or place is None or not text.startswith(beginning[: place[1]]):
+        return None
+    start = len(text[: place[0]].encode())
+    return start, start + len(text[place[0] : place[1]].encode())
+
+
+def _between(text: str, marked: str) -> tuple[int, int] | None:
+    """Return the characters of a text that stand where a marked one has the mark.
+
+    Blanks may be missing after the mark, and before it where a token or tag of the template follows.
+    """
+    before, mark, after = marked.partition(_MARK)
+    if not mark or _MARK in after or _MARK in text:
+        return None
+    if not text.startswith(before) and _MARKUP.match(text, len(before.rstrip())):
+        before = before.rstrip()
+    after = after if text.endswith(after) else after.lstrip()
+    if not text.startswith(before) or not text.endswith(after) or len(before) + len(after) > len(text):
+        return None
+    return len(before), len(text) - len(after)

@@ -23,7 +23,13 @@ from promptpress._engine.table_renderer import TableRenderer
 from promptpress._errors.errors import PromptWarning, render_error, row_error_text, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._tokens.encoder import Encoder
-from promptpress._tokens.hidden_turns import calls_tools, hidden_turns, marked_conversation, place_of_turn
+from promptpress._tokens.hidden_turns import (
+    calls_tools,
+    hidden_turns,
+    marked_conversation,
+    place_in_beginning,
+    place_of_turn,
+)
 from promptpress._tokens.masks import assistant_spans, generation_spans
 from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
@@ -389,12 +395,24 @@ class _TokenRun(Run):
             else:
                 if stretch is not None:
                     out[row][1][number] = stretch
-        # A message that a template leaves out, because it is empty, has no turn.
-        shorter = [[*messages[row][:number], *messages[row][number + 1 :]] for row, number in unknown]
-        for (row, number), text in zip(unknown, self._texts_of(samples, list(unknown), shorter), strict=True):
-            if text != texts[row] or calls_tools(messages[row][number]):
-                errors.setdefault(row, unknown[row, number])
+        for (row, number), error in unknown.items():
+            begun = messages[row][: number + 1]
+            beginnings = [begun, marked_conversation(begun, number)]
+            stretch = place_in_beginning(texts[row] or "", *self._texts_of(samples, [(row, number)] * 2, beginnings))
+            if stretch is not None:
+                out[row][1][number] = stretch
+            elif not self._is_left_out(texts[row], samples, messages[row], (row, number)):
+                errors.setdefault(row, error)
         return out
+
+    def _is_left_out(
+        self, text: str | None, samples: pa.Table, messages: list[dict[str, Any]], place: tuple[int, int]
+    ) -> bool:
+        """Return true for an empty message that a template leaves out, so that it has no turn."""
+        number = place[1]
+        if calls_tools(messages[number]):
+            return False
+        return self._texts_of(samples, [place], [[*messages[:number], *messages[number + 1 :]]]) == [text]
 
     def _texts_of(
         self, samples: pa.Table, requests: list[tuple[int, int]], conversations: list[list[dict[str, Any]]]

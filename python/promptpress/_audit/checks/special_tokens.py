@@ -86,7 +86,6 @@ class SpecialTokens(Check):
                     message = f"the value has {matches.describe(note=note)} in it, {meaning}"
                     yield finding_of_examples(code, message, matches.rows, name)
 
-
     def _of_arguments(self) -> Iterator[Finding]:
         """Yield the findings about arguments of a chat template that hold tokens."""
         settings = self._subject.chat_settings

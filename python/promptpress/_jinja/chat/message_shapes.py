@@ -92,7 +92,10 @@ def _read(value: Any, location: int, texts: list[str], is_open: bool) -> Hashabl
         if not all(type(key) is str for key in value):
             raise UnreadError
         items = value.items()
-        return ("dict", *[(key, _read(item, _UNDER.get((location, key), _VALUE), texts, is_open)) for key, item in items])
+        return (
+            "dict",
+            *[(key, _read(item, _UNDER.get((location, key), _VALUE), texts, is_open)) for key, item in items],
+        )
     if kind is list:
         if value and not is_open and location not in _OPEN_LISTS:
             texts.append(_json(value))

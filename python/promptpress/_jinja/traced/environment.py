@@ -7,7 +7,7 @@ renders compares the text with that of the plain values, so a difference can't g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial, wraps
 from inspect import signature, unwrap
 from types import FunctionType
@@ -115,6 +115,9 @@ def _filter(environment: Any, name: str, function: Callable[..., Any]) -> Callab
     @wraps(function)
     def run(*arguments: Any, **named: Any) -> Any:
         given, keywords = arguments[skipped:], tuple(named.values())
+        if name in ("join", "sum") and given and isinstance(given[0], Iterator):
+            given = (list(given[0]), *given[1:])
+            arguments = (*arguments[:skipped], *given)
         if name == "safe" and given and type(given[0]) is TracedText:
             return given[0]
         if name == "string" and given:
@@ -156,4 +159,3 @@ def _test(_name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*map(scalar, arguments), **{name: scalar(value) for name, value in named.items()})
 
     return run
-

@@ -232,7 +232,9 @@ def traced(value: Any, origin: Origin) -> Any:
     if kind is str:
         return TracedText(value, ((len(value), origin),)) if value else value
     if kind is dict:
-        return {traced(key, origin.under(str(key))): traced(item, origin.under(str(key))) for key, item in value.items()}
+        return {
+            traced(key, origin.under(str(key))): traced(item, origin.under(str(key))) for key, item in value.items()
+        }
     if kind in (list, tuple):
         return kind(traced(item, origin.item(number)) for number, item in enumerate(value))
     made: Any
@@ -388,5 +390,8 @@ def formatted(template: str, values: Any) -> str:
     out: list[Piece] = [(parts[0], None)]
     for value, part in zip(given, parts[1:], strict=True):
         text = str(value) if type(value) in _SCALARS else str(plain(value))
-        out += [*(pieces(text) if type(value) in _SCALARS else [(text, common_origin(origins_in(value)))]), (part, None)]
+        out += [
+            *(pieces(text) if type(value) in _SCALARS else [(text, common_origin(origins_in(value)))]),
+            (part, None),
+        ]
     return checked(out, result, template, values)

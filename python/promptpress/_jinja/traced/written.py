@@ -91,4 +91,3 @@ class _Writer:
         for number, member in enumerate(members):
             out += [((self._item if number else "") + line, around), *member]
         return [*out, (("" if self._indent is None else "\n" + self._indent * (depth - 1)) + closing, around)]
-
