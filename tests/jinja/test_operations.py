@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Callable
@@ -80,7 +81,8 @@ def agree(name: str, arguments: list[Any]) -> bool:
     """Hold the core against the model; whether the model has a value."""
     core, expected = outcome(name, arguments)
     if isinstance(expected, model.Bailed):
-        assert core == GIVEN_UP, (name, arguments, core)
+        # Texts that are no numbers of JSON don't come to `from_json`.
+        assert core == GIVEN_UP or name == "from_json", (name, arguments, core)
         return False
     if core == GIVEN_UP:
         assert may_give_up(name, arguments), (name, arguments, expected)
@@ -130,6 +132,7 @@ def arguments_of(name: str, rng: random.Random) -> list[Any]:
         "int": [rng.choice([text, number]), any_value, lambda: rng.choice([10, 10, 10, 16])][: rng.choice([1, 2, 3])],
         "float": [rng.choice([text, number]), any_value][: rng.choice([1, 2])],
         "to_int": [rng.choice([text, number])],
+        "from_json": [lambda: json.dumps(number())],
         "round": [number, small][: rng.choice([1, 2])],
         "tojson": [
             any_value, lambda: rng.choice([None, 0, 2, "\t", True]), flag, flag,

@@ -244,6 +244,17 @@ def to_int(value: Any) -> int:
     return int(only(value, *NUMBERS, "str"))
 
 
+def from_json(value: Any) -> float:
+    number = json.loads(only(value, "str"), parse_int=_in_64_bits)
+    return only(number, "int", "float")
+
+
+def _in_64_bits(digits: str) -> int:
+    if not -(2**63) <= int(digits) < 2**63:
+        raise BailError
+    return int(digits)
+
+
 def rounded(value: Any, *precision: Any) -> Any:
     if any(only(number, "int", "bool") < -MAX_PLACES for number in precision):
         raise BailError  # Python would take forever
@@ -336,6 +347,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "int": lambda value, default=0, base=10: do_int(only(value, *PLAIN), default, only(base, "int")),
     "float": lambda value, default=0.0: do_float(only(value, *PLAIN), default),
     "to_int": to_int,
+    "from_json": from_json,
     "abs": numbers(abs),
     "round": rounded,
     "tojson": tojson,

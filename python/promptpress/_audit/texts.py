@@ -18,7 +18,6 @@ from promptpress._io.tokenizer import text_parts
 from promptpress._prompts.request_texts import message_texts
 from promptpress._utils import lazy_compute as pc
 
-
 _NAME = re.compile(r"[\w .-]*")
 """The names of fields that hold nothing to look for."""
 

@@ -12,9 +12,9 @@ from jinja2.exceptions import TemplateSyntaxError
 from promptpress._errors.errors import render_error, template_error
 from promptpress._jinja.sandbox.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.sandbox.environments import environment
+from promptpress._jinja.survey import Survey, refuse_deep_expressions
 from promptpress._jinja.traced.environment import tracing
 from promptpress._jinja.traced.values import pieces
-from promptpress._jinja.survey import Survey, refuse_deep_expressions
 
 if TYPE_CHECKING:
     from jinja2 import Template, nodes

@@ -395,14 +395,14 @@ class _TokenRun(Run):
             else:
                 if stretch is not None:
                     out[row][1][number] = stretch
-        for (row, number), error in unknown.items():
+        for (row, number), refusal in unknown.items():
             begun = messages[row][: number + 1]
             beginnings = [begun, marked_conversation(begun, number)]
             stretch = place_in_beginning(texts[row] or "", *self._texts_of(samples, [(row, number)] * 2, beginnings))
             if stretch is not None:
                 out[row][1][number] = stretch
             elif not self._is_left_out(texts[row], samples, messages[row], (row, number)):
-                errors.setdefault(row, error)
+                errors.setdefault(row, refusal)
         return out
 
     def _is_left_out(

@@ -89,7 +89,9 @@ class SpecialTokens(Check):
     def _of_arguments(self) -> Iterator[Finding]:
         """Yield the findings about arguments of a chat template that hold tokens."""
         settings = self._subject.chat_settings
-        for name, value in settings.data().items() if settings is not None else ():
+        if settings is None:
+            return
+        for name, value in settings.data().items():
             text = "\0".join(_texts_of(value))
             for (code, tokens), (_, meaning, note) in zip(self._tokens, _KINDS, strict=True):
                 found = [token for token in tokens if token in text] if code in self._subject.codes else []

@@ -71,7 +71,9 @@ def shape_of(messages: list[Any], *, is_open: bool = False) -> tuple[Shape, list
     return tuple(shape), texts
 
 
-def _read(value: Any, location: int, texts: list[str], is_open: bool) -> Hashable:
+def _read(  # noqa: PLR0911 - a return for each kind of value
+    value: Any, location: int, texts: list[str], is_open: bool
+) -> Hashable:
     """Return the shape of a value, and add the texts of its slots.
 
     Raises:
@@ -80,7 +82,7 @@ def _read(value: Any, location: int, texts: list[str], is_open: bool) -> Hashabl
     kind = type(value)
     if kind is str:
         if location == _NAME:
-            return "=" + value
+            return f"={value}"
         texts.append(value)
         return "?"
     if value is None or kind is bool:

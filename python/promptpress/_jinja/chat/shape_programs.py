@@ -331,8 +331,8 @@ class ShapePrograms:
         wants_inside = opened.has_closed and compiled.has_unsupported
         program = core_program(compiled)
         if program is None:
-            why = tuple(f"line {line}: {why}" for line, why in bails[:1])
-            return ShapeProgram(None, why, bails, wants_inside=wants_inside)
+            reasons = tuple(f"line {line}: {why}" for line, why in bails[:1])
+            return ShapeProgram(None, reasons, bails, wants_inside=wants_inside)
         origins = (*opened.origins, *compiled.program.origins[: program.origins])
         return ShapeProgram(program, compiled.program.reasons, bails, origins, wants_inside, len(messages))
 

@@ -36,9 +36,7 @@ class Machine(Forks):
             self._write_node(self.node(value))
         elif type(value) is str or type(value) is TracedText:
             self._write_text(value)
-        elif is_traced(value):
-            self._write_text(str(value))
-        elif type(value) is Markup:
+        elif is_traced(value) or type(value) is Markup:
             self._write_text(str(value))
         else:
             text = self.text(value)

@@ -11,7 +11,9 @@ Node = tuple[Any, ...]
 """An operation's name and its operands; an int among them is the number of an earlier node, but for constants."""
 
 Statement = tuple[Any, ...]
-"""`("lit", text)`, `("data", text, origin)`, `("emit", node)`, `("check", node)`, `("if", node, block, block)` or `("bail", reason)`."""
+"""One of these, of which a text of data has the number of its origin: `("lit", text)`, `("data", text, origin)`,
+`("emit", node)`, `("check", node)`, `("if", node, block, block)`, `("bail", reason)`.
+"""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ _KINDS = {
 }
 
 
-def apply(expressions: Evaluator, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+def apply(  # noqa: PLR0911 - a return for each kind of value
+    expressions: Evaluator, name: str, value: Any, arguments: list[Any], named: dict[str, Any]
+) -> Any:
     """Test a value."""
     machine = expressions.machine
     environment = expressions.environment

@@ -111,7 +111,7 @@ def json_text(
         for number, (key, member) in enumerate(members):
             parts.append(whole((item_separator if number else "") + line(depth + 1), keys))
             if key is not None:
-                parts += [scalar(key), whole(key_separator, keys)]
+                parts.extend([scalar(key), whole(key_separator, keys)])
             write(member, depth + 1)
         parts.append(whole(line(depth) + closing, keys))
 

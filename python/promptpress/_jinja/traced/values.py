@@ -85,10 +85,10 @@ class TracedText(str):
             position += len(part) + len(between or "")
         return out
 
-    def split(self, sep: Any = None, maxsplit: Any = -1) -> list[str]:  # type: ignore[override]
+    def split(self, sep: Any = None, maxsplit: Any = -1) -> list[str]:
         return self._parts(plain(self).split(sep, maxsplit), sep)
 
-    def rsplit(self, sep: Any = None, maxsplit: Any = -1) -> list[str]:  # type: ignore[override]
+    def rsplit(self, sep: Any = None, maxsplit: Any = -1) -> list[str]:
         parts = plain(self).rsplit(sep, maxsplit)
         if sep is not None:
             return self._parts(parts, sep)
@@ -99,7 +99,7 @@ class TracedText(str):
             end = start
         return out[::-1]
 
-    def splitlines(self, keepends: Any = False) -> list[str]:  # type: ignore[override]
+    def splitlines(self, keepends: Any = False) -> list[str]:
         lines, position = [], 0
         for with_end, without in zip(plain(self).splitlines(True), plain(self).splitlines(keepends), strict=True):
             lines.append(self.part(position, position + len(without)))
@@ -116,13 +116,13 @@ class TracedText(str):
         first, second, third = self._parts(parts, "")
         return first, second, third
 
-    def strip(self, chars: Any = None) -> str:  # type: ignore[override]
+    def strip(self, chars: Any = None) -> str:
         return self.part(len(self) - len(plain(self).lstrip(chars)), len(plain(self).rstrip(chars)))
 
-    def lstrip(self, chars: Any = None) -> str:  # type: ignore[override]
+    def lstrip(self, chars: Any = None) -> str:
         return self.part(len(self) - len(plain(self).lstrip(chars)), len(self))
 
-    def rstrip(self, chars: Any = None) -> str:  # type: ignore[override]
+    def rstrip(self, chars: Any = None) -> str:
         return self.part(0, len(plain(self).rstrip(chars)))
 
     def removeprefix(self, prefix: Any) -> str:
@@ -131,7 +131,7 @@ class TracedText(str):
     def removesuffix(self, suffix: Any) -> str:
         return self.part(0, len(plain(self).removesuffix(suffix)))
 
-    def replace(self, old: Any, new: Any, count: Any = -1) -> str:  # type: ignore[override]
+    def replace(self, old: Any, new: Any, count: Any = -1) -> str:
         result = plain(self).replace(old, new, count)
         if not old:
             return whole(result, self, new)
