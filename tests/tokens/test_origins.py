@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
+import promptpress as pp
 import pytest
 from marks import UNWARNED
 from origins import control_tokens, masks, shapes, spans
 from origins.chat_templates import RECORDED, Source, sources
+from origins.conversations import draw_cases
 from origins.findings import Report
 
 pytestmark = UNWARNED
@@ -34,6 +38,17 @@ def test_a_template(oracle: object, source: Source) -> None:
 @pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle.__name__.split(".")[-1])
 def test_all_recorded_templates(oracle: object) -> None:
     run(oracle, sources("recorded"), 36)
+
+
+@pytest.mark.parametrize("source", SOME[::3], ids=lambda source: source.id)
+def test_spans_do_not_depend_on_other_rows(source: Source) -> None:
+    """A conversation among others of its shape, which a program renders, has the spans that it has alone."""
+    cases = draw_cases(random.Random(source.id), 8, source.variables)
+    arguments = {**source.special_tokens, **cases[0].arguments}
+    for case in cases:
+        alone = pp.ChatTemplate(source.template, **arguments).render([case.row], spans="detailed", errors="column")
+        many = pp.ChatTemplate(source.template, **arguments).render([case.row] * 70, spans="detailed", errors="column")
+        assert many.slice(69).to_pylist() == alone.to_pylist()
 
 
 def test_conversations_of_many_shapes() -> None:

@@ -214,7 +214,7 @@ CODES: dict[str, Code] = {
     ),
     # templates
     "unknown_origins": _info(
-        "no program is compiled for a row of a Jinja template, so the columns that it shows aren't known",
+        "it isn't known which columns a row of a Jinja template shows",
         "nothing; findings about values of these rows may be about values that the text doesn't show",
     ),
 }

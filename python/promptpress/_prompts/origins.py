@@ -22,6 +22,7 @@ _KIND_OF_SOURCE: dict[str | None, Kind] = {
     "filled_field": "filled",
     "filled_masked": "filled",
     "computed": "column",
+    "argument": "column",
     "jinja2": "unknown",
 }
 
@@ -43,7 +44,7 @@ _SOURCE_NAMES = {
     "ice_template": "example template",
     "separator": "separator",
 }
-_WHOLE_DESCRIPTIONS = {"computed": "computed from columns", "jinja2": "not known: Jinja2 rendered this row"}
+_WHOLE_DESCRIPTIONS = {"computed": "computed from columns", "jinja2": "not known"}
 
 
 def kind_of(piece: Piece) -> Kind:
@@ -80,6 +81,8 @@ def described(piece: Piece) -> str:
     origin = _NAMES[kind]
     if piece.source == "field":
         origin = f"column {piece.column}{piece.path or ''}"
+    elif piece.source == "argument":
+        origin = f"argument {piece.path or ''}"
     elif piece.source in _WHOLE_DESCRIPTIONS:
         origin = _WHOLE_DESCRIPTIONS[piece.source]
     elif piece.masked:

@@ -169,11 +169,11 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             index: The name of a column for the number of each row, from 0.
             hashes: As `Renderer.render`.
             spans: Whether to say where the bytes of each text come from: spans without gaps. `source` is `template`
-                (control tokens, names of roles and all that the template writes), `field` (a text of a message,
-                whose number is `message`), `computed` (from several texts) or `jinja2` (Jinja2 rendered the
-                conversation, so its origins aren't known). `"detailed"` adds the `column` of conversations, the
-                message's `role` and the `path` of the text in it, such as `content` or
-                `tool_calls[0].function.arguments`; `example` is null.
+                (control tokens and all that the template writes), `field` (a value of a message, whose number is
+                `message`, with the keys of dicts), `argument` (`tools`, `documents` and other arguments but special
+                tokens), `computed` (from several values) or `jinja2` (it isn't known). `"detailed"` adds the
+                `column` of conversations, the message's `role` and the `path` of the value in it, such as `content`
+                or `tool_calls[0].function.arguments`; `example` is null.
             errors: As `Renderer.render`: `"column"` puts the error of a row into a column `error`, `"skip"` leaves the
                 row out.
             order: As `Renderer.render`: `"prefix"` puts texts with equal beginnings together.

@@ -176,8 +176,8 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
             index: The name of a column for the number of each row, from 0.
             hashes: As `Renderer.render`.
             spans: Whether to say where the bytes of each text come from: spans without gaps, whose `source` is
-                `template`, `field` (a column), `computed` (from several columns) or `jinja2` (Jinja2 rendered the row,
-                so its origins aren't known). `"detailed"` adds the `column`, and `example` and `role`, which are null.
+                `template`, `field` (a column), `computed` (from several columns) or `jinja2` (it isn't known).
+                `"detailed"` adds the `column`, and `example` and `role`, which are null.
             errors: As `Renderer.render`: `"column"` puts the error of a row into a column `error`, `"skip"` leaves the
                 row out.
             order: As `Renderer.render`: `"prefix"` puts texts with equal beginnings together.

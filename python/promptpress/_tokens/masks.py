@@ -173,8 +173,8 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
     value = None
     if is_said and path is not None and messages is not None and message is not None:
         value = _value(messages[message], keys)
-        written = text[start:end].decode()
-        if not any(written in form for form in _forms(value, keys)):
+        written = "".join(text[start:end].decode().split())
+        if not any(written in "".join(form.split()) for form in _forms(value, keys)):
             raise UnknownOriginError(
                 f"the template changes {path} of message {message}, or joins text of its own to it"
             )

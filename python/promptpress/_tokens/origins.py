@@ -26,6 +26,6 @@ def check_origin(span: Mapping[str, Any], *, takes_computed: bool = False) -> No
     """
     source = span["source"]
     if source == "jinja2":
-        raise UnknownOriginError("Jinja2 rendered the conversation, so the origins of its text aren't known")
+        raise UnknownOriginError("the template looks at values in a way that loses where its text comes from")
     if source == "computed" and not takes_computed:
         raise UnknownOriginError("the template makes a text of several, so it isn't known which message it is of")

@@ -29,7 +29,7 @@ class Notes(ConfiguredCheck):
 
 
 class UnknownOrigins(Check):
-    """Rows that Jinja2 rendered, so that no check knows the columns that they show."""
+    """Rows of which no check knows the columns that they show."""
 
     codes = ("unknown_origins",)
     reads_columns = True
@@ -47,7 +47,7 @@ class UnknownOrigins(Check):
 
     def findings(self) -> Iterator[Finding]:
         if self._rows:
-            message = "Jinja2 rendered the row, so that all columns that the template reads count as shown"
+            message = "it isn't known which columns the text shows, so all that the template reads count as shown"
             yield finding_of("unknown_origins", message, self._rows)
 
 

@@ -70,7 +70,8 @@ class ChatRenderer:
         given = with_shared_texts(conversation)
         messages = traced_messages(normalised(given), given, column)
         names = {"messages": messages, **self.settings.traced_names()}
-        return pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
+        parts = pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
+        return pieces(joined([(text, origin and _of_value(origin)) for text, origin in parts]))
 
     def _continued(self, messages: list[Any], render: Callable[[], str]) -> str:
         """Render messages; if the last one is continued, cut the text where it ends."""
@@ -304,4 +305,20 @@ def _counted(part: _Part, bails: Bails, checked: int) -> JinjaRun:
 
 def _of_column(origins: Iterable[Origin], column: str) -> list[Origin]:
     """Return the origins of a shape's values in a column."""
-    return [origin._replace(column=column) if origin.source == "field" else origin for origin in origins]
+    return [_of_value(origin)._replace(column=column) if origin.source == "field" else origin for origin in origins]
+
+
+def _of_value(origin: Origin) -> Origin:
+    """Return the origin of the whole value that a part of a message belongs to, however the row was rendered.
+
+    >>> _of_value(Origin("field", path="tool_calls[0].function.arguments.city")).path
+    'tool_calls[0].function.arguments'
+    """
+    match = _VALUE.match(origin.path or "") if origin.source == "field" else None
+    return origin if match is None else origin._replace(path=match[0])
+
+
+_VALUE = re.compile(
+    r"content\[\d+\](?:\.[^.\[]+)?|tool_calls\[\d+\](?:\.function)?(?:\.[^.\[]+)?|function_call(?:\.[^.\[]+)?|[^.\[]+"
+)
+"""The path of a value of a message: what lies within it is part of it."""
