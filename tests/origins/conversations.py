@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 LETTERS, DIGITS = "bcdfghjkmpqrtvwxz", "2456789"
@@ -156,6 +157,13 @@ def label_of(message: dict[str, Any], path: Path) -> str:
     return f"{message['role']}.{key}{'' if path[0] == 'tool_calls' and sort == '[]' else sort}"
 
 
+@lru_cache(8)
+def pieces_of(text: str) -> frozenset[str]:
+    """Return all that stands in a text three characters at a time, in small letters."""
+    text = text.lower()
+    return frozenset(text[n : n + 3] for n in range(len(text) - 2))
+
+
 class Finder:
     """Finds words of a case in prompts of a template."""
 
@@ -168,10 +176,10 @@ class Finder:
 
         """
         self.owners = owners(case)
-        template = template.lower()
+        known = pieces_of(template)
         words = [word for word in self.owners if not word.isdigit()]
         self.pieces = {
-            word[n : n + 3].encode(): word for word in words for n in range(7) if word[n : n + 3] not in template
+            word[n : n + 3].encode(): word for word in words for n in range(7) if word[n : n + 3] not in known
         }
 
     def places(self, prompt: bytes) -> list[Place]:
