@@ -11,7 +11,7 @@ import json
 import os
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,13 @@ class Source:
     special_tokens: dict[str, str]
     variables: list[str] = field(default_factory=list)
 
-    @property
-    def marks(self) -> list[str]:
+    @cached_property
+    def marks(self) -> tuple[str, ...]:
         """The control tokens that its text names, longest first; a role in one is any role."""
         texts = {*MARK.findall(self.template), *self.special_tokens.values()}
         if re.search(r"<\|'? *(\+|\{\{)", self.template):
             texts |= {f"<|{role}|>" for role in ("system", "user", "assistant")}
-        return sorted((text for text in texts if text), key=lambda text: (-len(text), text))
+        return tuple(sorted((text for text in texts if text), key=lambda text: (-len(text), text)))
 
 
 OWN = {
@@ -91,13 +91,13 @@ def sources(kind: str) -> list[Source]:
     return [Source(template.name, template.source, special) for template in load_all()]
 
 
-def byte_tokenizer(marks: list[str], *, as_added: bool = True) -> Any:
-    """Return a tokenizer of single bytes and the marks; without `as_added`, the marks are texts as any other."""
+@lru_cache(64)
+def byte_tokenizer(marks: tuple[str, ...] = ()) -> Any:
+    """Return a tokenizer of single bytes whose added tokens are some marks."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     tokenizer.train_from_iterator([], trainers.BpeTrainer(initial_alphabet=alphabet, show_progress=False))
-    if as_added:
-        tokenizer.add_tokens([AddedToken(mark, special=True, normalized=False) for mark in marks])
+    tokenizer.add_tokens([AddedToken(mark, special=True, normalized=False) for mark in marks])
     return tokenizer

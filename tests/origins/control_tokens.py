@@ -102,7 +102,7 @@ def check_pairs(report: Report, source: Source, pairs: list[tuple[Case, Case]]) 
         report.count("raised", len(pairs))
         return
     prompts, marked = (texts_of(source, [pair[side] for pair in pairs]) for side in (0, 1))
-    with_marks, plain = byte_tokenizer(source.marks), byte_tokenizer([])
+    with_marks, plain = byte_tokenizer(source.marks), byte_tokenizer()
     rows = template.tokenize([case.row for case, _ in pairs], with_marks, control_tokens="text", errors="column")
     for (case, _), prompt, other, row in zip(pairs, prompts, marked, rows.to_pylist(), strict=True):
         if prompt is None or other is None:

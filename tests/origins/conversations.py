@@ -1,8 +1,8 @@
 """Random conversations, each with values of all kinds, and the words that tell the values apart.
 
-A word is nine letters and digits in turn, such as `k7d3x9b2c`. No three characters in a row stand in two words, so a
-piece of a word is recognised too. A number is a word if it has six digits and begins with 73. `owners` reads from a
-conversation which value each word stands in, so nothing else has to be kept of how the conversation was drawn.
+A word is nine letters and digits in turn, such as `k7d3x9b2c`. Hardly any three characters in a row stand in two words,
+so pieces of a word are recognised too. A number is a word if it has six digits and begins with 73. `owners` reads from
+a conversation which value each word stands in, so nothing else has to be kept of how the conversation was drawn.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-LETTERS, DIGITS = "bcdfghjkmpqrtvwxz", "2456789"
+LETTERS, DIGITS = "bcdfghjklmnpqrstvwxyz", "23456789"
 WORD = re.compile(rf"(?:[{LETTERS}][{DIGITS}]){{4}}[{LETTERS}]|73\d{{4}}")
 PIECES = re.compile(rf"[{LETTERS}{DIGITS}]{{3,}}".encode())
 NUMBERS = re.compile(rb"(?<!\d)73\d{4}(?!\d)")
@@ -77,12 +79,13 @@ class Words:
         self.numbers = 730_000
 
     def word(self) -> str:
-        while True:
+        for _ in range(50):  # in a large conversation most pieces are taken: then a word may share some
             word = "".join(self.rng.choice(DIGITS if n % 2 else LETTERS) for n in range(9))
             pieces = {word[n : n + 3] for n in range(7)}
             if len(pieces) == 7 and not pieces & self.pieces:
-                self.pieces |= pieces
-                return word
+                break
+        self.pieces |= pieces
+        return word
 
     def number(self) -> int:
         self.numbers += 1
@@ -156,6 +159,13 @@ def label_of(message: dict[str, Any], path: Path) -> str:
     return f"{message['role']}.{key}{'' if path[0] == 'tool_calls' and sort == '[]' else sort}"
 
 
+@lru_cache(8)
+def pieces_of(text: str) -> frozenset[str]:
+    """Return all that stands in a text three characters at a time, in small letters."""
+    text = text.lower()
+    return frozenset(text[n : n + 3] for n in range(len(text) - 2))
+
+
 class Finder:
     """Finds words of a case in prompts of a template."""
 
@@ -168,11 +178,11 @@ class Finder:
 
         """
         self.owners = owners(case)
-        template = template.lower()
+        known = pieces_of(template)
         words = [word for word in self.owners if not word.isdigit()]
-        self.pieces = {
-            word[n : n + 3].encode(): word for word in words for n in range(7) if word[n : n + 3] not in template
-        }
+        pieces = [(word[n : n + 3], word) for word in words for n in range(7)]
+        counts = Counter(piece for piece, _ in pieces)
+        self.pieces = {piece.encode(): word for piece, word in pieces if counts[piece] == 1 and piece not in known}
 
     def places(self, prompt: bytes) -> list[Place]:
         """Return all places of words in a prompt, in order."""
@@ -301,7 +311,7 @@ class Draw:
             talk.append({"role": "system", "content": self.text()})
         for _ in range(self.rng.randint(1, 3)):
             talk.append({"role": "user", "content": self.content("user", odd)})
-            while calls and self.chance(0.5):
+            for _ in range(self.rng.choice([0, 0, 1, 2]) if calls else 0):
                 message = self.assistant(odd, reasons)
                 message["tool_calls"] = [self.call(names) for _ in range(self.rng.choice([1, 1, 2]))]
                 silent = self.rng.choice(["", None, "keep", "absent"])

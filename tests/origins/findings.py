@@ -88,7 +88,7 @@ class Report:
 
 
 def shrunk(
-    source: Any, case: Case, kind: str, failures_of: Callable[[Any, Case], list[Failure]], tries: int = 400
+    source: Any, case: Case, kind: str, failures_of: Callable[[Any, Case], list[Failure]], tries: int = 200
 ) -> tuple[Case, str]:
     """Return the smallest case that was found to fail in the same way, and what was found of it."""
     details = {failure.kind: failure.detail for failure in failures_of(source, case)}

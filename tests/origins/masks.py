@@ -21,6 +21,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"mask": "assistant+turn", "reasoning": True, "last_turn": True},
 ]
 REFUSALS = ("unknown_origin",)
+COLUMNS = ("input_ids", "offsets", "assistant_masks")
 
 
 @dataclass
@@ -122,7 +123,7 @@ def ends_of_row(row: Row, source: Source, settings: dict[str, Any], only: int | 
     """Return the turns whose end isn't trained.
 
     The end of a turn is the first added token after its last word. After calls it is the one that ends a turn of text,
-    because tags of calls may be added tokens too.
+    or another that is no closing tag, because tags of calls may be added tokens too.
     """
     found = []
     eos = source.special_tokens.get("eos_token", "").encode()
@@ -138,6 +139,7 @@ def ends_of_row(row: Row, source: Source, settings: dict[str, Any], only: int | 
         tokens = [span for span in row.added if last <= span[0] and span[1] <= following]
         if message.get("tool_calls") or not isinstance(message.get("content"), str):
             tokens = [span for span in tokens if row.prompt[slice(*span)] == end_token(source)]
+            tokens = [] if ends_with_a_token(row, last, following) else tokens
         sort = "after calls" if message.get("tool_calls") else "after a text"
         if tokens and not row.whole(*tokens[0]):
             found.append(Failure(f"end not trained: {sort}", row.quoted(*tokens[0])))
@@ -148,6 +150,12 @@ def ends_of_row(row: Row, source: Source, settings: dict[str, Any], only: int | 
             if not row.whole(end - len(eos), end):
                 found.append(Failure("eos_token not trained at the end", row.quoted(end - len(eos), end)))
     return found
+
+
+def ends_with_a_token(row: Row, start: int, end: int) -> bool:
+    """Return true if a part of the prompt begins trained, and an added token in this beginning is no closing tag."""
+    trained = next((at for at in range(start, end) if not row.trained[at]), end)
+    return any(start <= low and high <= trained and row.prompt[low : low + 2] != b"</" for low, high in row.added)
 
 
 def end_token(source: Source) -> bytes | None:
@@ -213,11 +221,12 @@ def check_cases(report: Report, source: Source, cases: list[Case], *, every: boo
 
 def row_of(source: Source, case: Case, prompt: bytes, tokens: dict[str, Any]) -> Row:
     trained, added = bytearray(len(prompt)), []
-    for span, is_trained in zip(tokens["offsets"], tokens["assistant_masks"], strict=True):
+    ids_of_marks = byte_tokenizer(source.marks).get_added_tokens_decoder()
+    for token, span, is_trained in zip(*(tokens[name] for name in COLUMNS), strict=True):
         start, end = span["start"], span["end"]
         if is_trained:
             trained[start:end] = b"\1" * (end - start)
-        if end - start > 1:
+        if token in ids_of_marks:
             added.append((start, end))
     finder = Finder(case, source.template)
     return Row(case, prompt, trained, finder.places(prompt), finder.owners, added)
