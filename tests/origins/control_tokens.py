@@ -121,6 +121,15 @@ def check_pairs(report: Report, source: Source, pairs: list[tuple[Case, Case]]) 
             report.fail(source, case, [Failure(f"error: {row['error'].split(':')[0]}", row["error"])])
 
 
+def without_tokens(case: Case, source: Source) -> Case:
+    """Return a case with marks in the place of all tokens."""
+
+    def marked(text: str) -> str:
+        return mark_all(text, source)
+
+    return Case(mapped(case.messages, marked), mapped(case.arguments, marked))
+
+
 def mark_all(text: str, source: Source) -> str:
     """Return a text with marks in the place of all tokens."""
     for token in source.marks:
@@ -158,11 +167,8 @@ def differences(case: Case, prompt: str, tokenizer: Any, got: list[int], want: l
 def failures_of_case(source: Source, case: Case) -> list[Failure]:
     """Return what is wrong with a case that has tokens in its values already."""
 
-    def marked(text: str) -> str:
-        return mark_all(text, source)
-
     report = Report()
-    check_pairs(report, source, [(case, Case(mapped(case.messages, marked), mapped(case.arguments, marked)))])
+    check_pairs(report, source, [(case, without_tokens(case, source))])
     return [Failure(kind, detail) for kind, (_, _, detail) in report.first.items()]
 
 
@@ -179,5 +185,7 @@ def check(report: Report, source: Source, seed: int, count: int) -> None:
         pairs = []
         for case in cases:
             own = [word for word, owner in owners(case).items() if all(place[0] is not None for place in owner.places)]
-            pairs.append(pair_of(case, {**some_tokens(own, rng, tokens), **of_arguments}))
+            spelled, marked = pair_of(case, {**some_tokens(own, rng, tokens), **of_arguments})
+            # Contents may hold tokens of their own, such as `<think>`.
+            pairs.append((spelled, without_tokens(marked, source)))
         check_pairs(report, source, pairs)

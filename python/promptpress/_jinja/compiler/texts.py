@@ -8,7 +8,7 @@ from typing import Any
 from promptpress._jinja.compiler.steps import Operations
 from promptpress._jinja.compiler.values import Choice, Closed, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge, charge_text
-from promptpress._jinja.traced.values import plain, whole
+from promptpress._jinja.traced.values import origin_of, plain, whole, with_origin
 
 _MAX_DEPTH = 50
 _STEPS_OF_PART = 4
@@ -55,13 +55,12 @@ def plain_text(machine: Operations, value: Any) -> Any:
         if type(item) is Sym:
             parts.append(machine.operate("repr", item))
         elif type(item) is dict:
-            parts.append(whole("{", item))
+            origin = origin_of(dict.fromkeys(item))
+            parts.append(with_origin("{", origin))
             for number, (key, inner) in enumerate(item.items()):
-                parts.append(whole(", " if number else "", item))
-                parts.append(scalar(key))
-                parts.append(whole(": ", item))
+                parts.extend([with_origin(", " if number else "", origin), scalar(key), with_origin(": ", origin)])
                 write(inner, depth + 1)
-            parts.append(whole("}", item))
+            parts.append(with_origin("}", origin))
         elif type(item) is list:
             several("[", "]", item, depth)
         elif type(item) is tuple:
@@ -106,14 +105,14 @@ def json_text(
             parts.append(opening + closing)
             return
         # The keys of data say that the dict is data.
-        keys = {key: None for key, _ in members if key is not None}
-        parts.append(whole(opening, keys))
+        origin = origin_of(dict.fromkeys(key for key, _ in members))
+        parts.append(with_origin(opening, origin))
         for number, (key, member) in enumerate(members):
-            parts.append(whole((item_separator if number else "") + line(depth + 1), keys))
+            parts.append(with_origin((item_separator if number else "") + line(depth + 1), origin))
             if key is not None:
-                parts.extend([scalar(key), whole(key_separator, keys)])
+                parts.extend([scalar(key), with_origin(key_separator, origin)])
             write(member, depth + 1)
-        parts.append(whole(line(depth) + closing, keys))
+        parts.append(with_origin(line(depth) + closing, origin))
 
     def write(item: Any, depth: int) -> None:
         machine.spend(_STEPS_OF_PART)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from promptpress._jinja.sandbox.bounds import charge
 from promptpress._jinja.traced.origin import COMPUTED, Origin, common_origin
 
 Piece = tuple[str, "Origin | None"]
@@ -261,8 +262,8 @@ def is_json(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str)
 
 
-def plain(value: Any) -> Any:
-    """Return a value without origins; lists and dicts are copied.
+def plain(value: Any, copies: dict[int, Any] | None = None) -> Any:
+    """Return a value without origins; lists and dicts are copied, each once.
 
     >>> plain(traced({"a": [True, None]}, Origin("field")))
     {'a': [True, None]}
@@ -274,11 +275,15 @@ def plain(value: Any) -> Any:
         if kind is TracedBool:
             return bool(value)
         return None if kind is TracedNone else int(value) if kind is TracedInt else float(value)
-    if kind is dict:
-        return {plain(key): plain(item) for key, item in value.items()}
-    if kind in (list, tuple):
-        return kind(map(plain, value))
-    return value
+    if kind not in (dict, list, tuple):
+        return value
+    copies = {} if copies is None else copies
+    if id(value) not in copies:
+        if kind is dict:
+            copies[id(value)] = {plain(key, copies): plain(item, copies) for key, item in value.items()}
+        else:
+            copies[id(value)] = kind(plain(item, copies) for item in value)
+    return copies[id(value)]
 
 
 def scalar(value: Any) -> Any:
@@ -289,16 +294,18 @@ def scalar(value: Any) -> Any:
 
 
 def origins_in(*values: Any) -> Iterator[Origin]:
-    """Yield the origins of all data in values."""
-    for value in values:
-        if type(value) is TracedText:
-            yield from (origin for _, origin in value.ends if origin is not None)
-        elif type(value) in _SCALARS:
-            yield value.origin
-        elif type(value) is dict:
-            yield from origins_in(*value, *value.values())
-        elif type(value) in (list, tuple):
-            yield from origins_in(*value)
+    """Yield the origins of all data in values; a list or dict that is there several times is searched once."""
+    todo, seen = [values], {0}
+    while todo:
+        for value in todo.pop():
+            if type(value) is TracedText:
+                yield from (origin for _, origin in value.ends if origin is not None)
+            elif type(value) in _SCALARS:
+                yield value.origin
+            elif type(value) in (dict, list, tuple) and id(value) not in seen:
+                seen.add(id(value))
+                charge(1)
+                todo.append((*value, *value.values()) if type(value) is dict else value)
 
 
 def is_traced(value: Any) -> bool:
@@ -306,7 +313,7 @@ def is_traced(value: Any) -> bool:
     return type(value) in _SCALARS
 
 
-def origin_of(value: Any) -> Origin | None:
+def origin_of(value: Any, known: dict[int, Origin | None] | None = None) -> Origin | None:
     """Return the origin of a value; None if it is the template's, or a list or dict that the template has made.
 
     >>> origin_of(traced({"a": {"b": 1}}, Origin("field", path="arguments"))).path
@@ -316,9 +323,13 @@ def origin_of(value: Any) -> Origin | None:
         return common_origin(origins_in(value))
     if type(value) not in (dict, list, tuple) or not value:
         return None
-    # A dict is data if its keys are, and a list if its items are.
-    parts = [origin_of(part) for part in value]
-    return None if None in parts else common_origin(part and part.parent() for part in parts)
+    known = {} if known is None else known
+    if id(value) not in known:
+        charge(1)
+        # A dict is data if its keys are, and a list if its items are.
+        parts = [origin_of(part, known) for part in value]
+        known[id(value)] = None if None in parts else common_origin(part and part.parent() for part in parts)
+    return known[id(value)]
 
 
 def holds_data(*values: Any) -> bool:
@@ -357,7 +368,11 @@ def joined(parts: list[Piece]) -> str:
 
 def whole(text: str, *made_of: Any) -> str:
     """Return a text that was computed from values, all of it with their common origin."""
-    origin = common_origin(origin for value in made_of for origin in _origins(value))
+    return with_origin(text, common_origin(origin for value in made_of for origin in _origins(value)))
+
+
+def with_origin(text: str, origin: Origin | None) -> str:
+    """Return a text all of which has an origin."""
     return text if origin is None or not text else TracedText(text, ((len(text), origin),))
 
 

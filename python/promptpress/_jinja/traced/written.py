@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from promptpress._jinja.sandbox.bounds import charge
 from promptpress._jinja.traced.origin import Origin, common_origin
 from promptpress._jinja.traced.values import (
     Piece,
@@ -66,6 +67,7 @@ class _Writer:
 
     def of(self, value: Any, around: Origin | None, depth: int = 1) -> list[Piece]:
         """Return the parts of a value's text; `around` is the origin of the value that it is part of."""
+        charge(1)
         if type(value) is dict and value:
             around = origin_of(value) or around
             items = sorted(value.items()) if self._sort_keys else value.items()
