@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -95,11 +96,12 @@ def test_chats() -> None:
     assert findings(doubled, samples)["double_bos"] == [0, 1, 2]
 
 
-def test_rows_of_jinja2_count_as_showing_all_that_is_read() -> None:
-    samples = pa.table({"q": ["a", ODD]})
-    template = JinjaTemplate("{{ q | center(9) }}")
-    with pytest.warns(match="rendered by Jinja2 itself"):
-        assert findings(template, samples) == {"control_character q": [1], "unknown_origins": [0, 1]}
+def test_rows_without_origins_count_as_showing_all_that_is_read() -> None:
+    samples = pa.table({"q": ["a", ODD], "day": [date(2026, 3, 5)] * 2})
+    for source, more in (("{{ q | center(9) }}", {}), ("{{ q }}{{ day.strftime('%Y') }}", {"unknown_origins": [0, 1]})):
+        with pytest.warns(match="rendered by Jinja2 itself"):
+            found = findings(JinjaTemplate(source), samples)
+        assert found == {"control_character q": [1], **more}
 
 
 def test_rows_count_over_batches() -> None:

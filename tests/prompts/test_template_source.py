@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pyarrow as pa
 import pytest
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, diff
@@ -42,10 +44,11 @@ def test_pieces_of_a_chat_name_the_message():
         assert legend([prompt]) == [("template", "template"), ("column", "column: messages")]
 
 
-def test_rows_of_jinja2_have_no_origins():
+def test_dates_have_no_origins():
+    samples = TableRows(pa.table({"day": [date(2026, 3, 5)]}))
     with pytest.warns(match="rendered by Jinja2 itself"):
-        (prompt,) = source_of(JinjaTemplate("{{ q | center(9) }}"), TableRows(SAMPLES)).prompts(0)
-    assert [described(piece) for piece in prompt.pieces] == ["not known: Jinja2 rendered this row"]
+        (prompt,) = source_of(JinjaTemplate("{{ day.strftime('%Y') }}"), samples).prompts(0)
+    assert [described(piece) for piece in prompt.pieces] == ["not known"]
     assert legend([prompt]) == []
 
 

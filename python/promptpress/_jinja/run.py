@@ -18,7 +18,7 @@ from promptpress._errors.errors import ABOUT_THE_TABLE, of_row, render_error
 from promptpress._errors.row_errors import RowErrors
 from promptpress._jinja.origins import Origins
 from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import Piece, is_json, joined, pieces, traced
+from promptpress._jinja.traced.values import Piece, is_json, joined, known_containers, pieces, traced
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.encoded_requests import EncodedRequests
 
@@ -221,10 +221,11 @@ class Runner:
             values = {name: _values(table.column(name), name, [row], first_row)[0] for name in table.column_names}
             if not all(map(is_json, values.values())):
                 continue  # of other objects the origins would be lost
+            containers: dict[int, Origin] = {}
+            names = {name: traced(value, Origin("field", name), containers) for name, value in values.items()}
             try:
-                parts = self._reference.parts(
-                    {name: traced(value, Origin("field", name)) for name, value in values.items()}
-                )
+                with known_containers(containers):
+                    parts = self._reference.parts(names)
             except Exception:  # a value that can't have an origin was used where only the plain one will do
                 continue
             if "".join([text for text, _ in parts]) == texts[row].as_py():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from promptpress._jinja.chat.messages import REASONING
 from promptpress._tokens.hidden_turns import ASSISTANTS
-from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin
+from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin, is_usual_role
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.marks import MARKS
 
@@ -166,15 +166,15 @@ def assistant_spans(
 def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str, Any]] | None) -> _Piece:
     check_origin(span)
     source, path, start, end, message = (span.get(name) for name in ("source", "path", "start", "end", "message"))
-    is_frame = source in FRAMES
+    is_frame = source in FRAMES or is_usual_role(span, text)
     keys = _KEYS.findall(path or "")
     is_reasoning = any(key in REASONING for key in keys)
     is_said = not is_frame and span.get("role") in ASSISTANTS and (not keys or keys[0] == _CONTENT or is_reasoning)
     value = None
     if is_said and path is not None and messages is not None and message is not None:
         value = _value(messages[message], keys)
-        written = "".join(text[start:end].decode().split())
-        if not any(written in "".join(form.split()) for form in _forms(value, keys)):
+        written = text[start:end].decode()
+        if not _is_written(written, value, keys):
             raise UnknownOriginError(
                 f"the template changes {path} of message {message}, or joins text of its own to it"
             )
@@ -192,13 +192,17 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
     )
 
 
-def _forms(value: Any, keys: Sequence[str]) -> Iterator[str]:
-    """Yield the texts that a template may write of a value, or of the key under which it stands."""
-    for item in (value, keys[-1] if keys else ""):
-        yield str(item)
-        yield repr(item)
-        yield json.dumps(item, ensure_ascii=False)
-        yield json.dumps(item)
+def _is_written(text: str, value: Any, keys: Sequence[str]) -> bool:
+    """Return true if a text is what a template writes of a value, or of the key under which it stands, or a part."""
+    if any(text in form for item in (value, keys[-1] if keys else "") for form in _forms(item)):
+        return True
+    # JSON may be indented.
+    return not isinstance(value, str) and any("".join(text.split()) in "".join(form.split()) for form in _forms(value))
+
+
+def _forms(value: Any) -> tuple[str, ...]:
+    """Return a value as texts: Python's and JSON's."""
+    return str(value), repr(value), json.dumps(value, ensure_ascii=False), json.dumps(value)
 
 
 def _is_trained(message: Mapping[str, Any]) -> bool:

@@ -9,6 +9,15 @@ FRAMES = ("template", "chat_template", "role.begin", "role.end", "meta_template.
 """The sources of what stands around messages."""
 
 
+_ROLES = frozenset({"assistant", "developer", "function", "model", "observation", "system", "tool", "user"})
+"""Roles that are the template's own words, too: `<|{{ message.role }}|>` writes a token."""
+
+
+def is_usual_role(span: Mapping[str, Any], text: bytes) -> bool:
+    """Return true for a span of a text that is a message's role, of those that templates make tokens of."""
+    return span.get("path") == "role" and text[span["start"] : span["end"]].decode() in _ROLES
+
+
 class UnknownOriginError(Exception):
     """It isn't known which bytes of a prompt data brought, or whose they are; the message says why."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
-from promptpress._tokens.origins import UnknownOriginError, check_origin
+from promptpress._tokens.origins import UnknownOriginError, check_origin, is_usual_role
 from promptpress._tokens.pieces import Pieces
 from promptpress._tokens.tokens import Tokens
 
@@ -22,9 +22,6 @@ _MAX_CONSTANTS = 4096
 
 _DATA = ("field", "filled_field", "argument", "computed")
 """The sources of what data brings; all others are the configuration's."""
-
-_ROLES = frozenset({"assistant", "developer", "function", "model", "observation", "system", "tool", "user"})
-"""Roles that are the template's own words, too: `<|{{ message.role }}|>` writes a token."""
 
 
 class PlainData:
@@ -133,7 +130,5 @@ def _stretches(text: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[
 
 
 def _is_constant(span: Mapping[str, Any], text: bytes) -> bool:
-    """Return true for what the template writes, and for the usual roles, of which some templates make their tokens."""
-    if span["source"] not in _DATA:
-        return True
-    return span.get("path") == "role" and text[span["start"] : span["end"]].decode() in _ROLES
+    """Return true for what the template writes, and for the usual roles."""
+    return span["source"] not in _DATA or is_usual_role(span, text)

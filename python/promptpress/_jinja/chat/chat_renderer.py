@@ -25,7 +25,7 @@ from promptpress._jinja.origins import Origins
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts, texts_or_errors
 from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import Piece, joined, pieces
+from promptpress._jinja.traced.values import Piece, joined, known_containers, pieces
 from promptpress._utils import lazy_compute as pc
 
 SLICE_ROWS = 65_536
@@ -68,9 +68,11 @@ class ChatRenderer:
             Exception: What transformers or the template raises.
         """
         given = with_shared_texts(conversation)
-        messages = traced_messages(normalised(given), given, column)
-        names = {"messages": messages, **self.settings.traced_names()}
-        parts = pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
+        containers: dict[int, Origin] = {}
+        messages = traced_messages(normalised(given), given, column, containers)
+        names = {"messages": messages, **self.settings.traced_names(containers)}
+        with known_containers(containers):
+            parts = pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
         return pieces(joined([(text, origin and _of_value(origin)) for text, origin in parts]))
 
     def _continued(self, messages: list[Any], render: Callable[[], str]) -> str:

@@ -90,10 +90,10 @@ class ChatSettings:
         names = self.names().items()
         return {name: value for name, value in names if not isinstance(value, bool) and not name.endswith(_TOKEN)}
 
-    def traced_names(self) -> dict[str, Any]:
-        """Return the variables as `names`; those that are data have origins."""
+    def traced_names(self, containers: dict[int, Origin]) -> dict[str, Any]:
+        """Return the variables as `names`; those that are data have origins. `containers` is as for `traced`."""
         given = {name: value for name, value in self.data().items() if value is not None}
-        origins = {name: traced(value, Origin("argument", path=name)) for name, value in given.items()}
+        origins = {name: traced(value, Origin("argument", path=name), containers) for name, value in given.items()}
         return {**self.names(), **origins}
 
 

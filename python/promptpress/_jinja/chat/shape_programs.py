@@ -32,7 +32,7 @@ from promptpress._jinja.compiler.values import (
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import core_program
 from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import plain, traced
+from promptpress._jinja.traced.values import known_containers, plain, traced
 from promptpress._utils import lazy_compute as pc
 
 SLOTS = "slots"
@@ -55,11 +55,13 @@ class _Opened(NamedTuple):
 
     Args:
         messages: The messages, whose slots are values of the row.
+        containers: The origins of their lists and dicts, for `known_containers`.
         origins: The origin of each slot, without the column.
         has_closed: True if there are lists or dicts that are single slots.
     """
 
     messages: list[Any]
+    containers: dict[int, Origin]
     origins: list[Origin]
     has_closed: bool
 
@@ -77,18 +79,26 @@ def _opened(skeleton: str, builder: Builder) -> _Opened:
     origins: list[Origin] = []
     for message, origin in zip(given, _origins(messages, None), strict=True):
         origins += _slot_origins(as_openai({key: _text(value) for key, value in message.items()}), origin)
-    return _Opened(traced_messages(messages, given, None), origins, any(type(slot) is Closed for slot in slots))
+    containers: dict[int, Origin] = {}
+    opened = traced_messages(messages, given, None, containers)
+    return _Opened(opened, containers, origins, any(type(slot) is Closed for slot in slots))
 
 
-def traced_messages(messages: list[Any], given: Sequence[Mapping[str, Any]], column: str | None) -> list[Any]:
+def traced_messages(
+    messages: list[Any], given: Sequence[Mapping[str, Any]], column: str | None, containers: dict[int, Origin]
+) -> list[Any]:
     """Return messages, as a template sees them, whose values have origins.
 
     Args:
         messages: The messages.
         given: The conversation that they were made of, which has reasoning under one name only.
         column: The column of the conversation.
+        containers: As for `traced`.
     """
-    out = [traced(message, origin) for message, origin in zip(messages, _origins(messages, column), strict=True)]
+    out = [
+        traced(message, origin, containers)
+        for message, origin in zip(messages, _origins(messages, column), strict=True)
+    ]
     for message, original in zip(out, given, strict=True):
         names = [name for name in REASONING if name in message]
         own = [name for name in names if original.get(name) is not None]
@@ -324,8 +334,9 @@ class ShapePrograms:
             return ShapeProgram(None, (why,), ((None, why),))
         finally:
             forget_inspections(before)
-        names = {"messages": messages, **settings.traced_names()}
-        compiled = compile_names(self._reference, builder, names, None, after=after)
+        names = {"messages": messages, **settings.traced_names(opened.containers)}
+        with known_containers(opened.containers):
+            compiled = compile_names(self._reference, builder, names, None, after=after)
         self._exhausted += compiled.is_exhausted
         bails = tuple(dict.fromkeys((bail.line, bail.reason) for bail in compiled.bails))
         wants_inside = opened.has_closed and compiled.has_unsupported

@@ -8,6 +8,7 @@ from typing import Any
 from promptpress._jinja.compiler.steps import Operations
 from promptpress._jinja.compiler.values import Choice, Closed, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge, charge_text
+from promptpress._jinja.traced.origin import Origin
 from promptpress._jinja.traced.values import origin_of, plain, whole, with_origin
 
 _MAX_DEPTH = 50
@@ -41,12 +42,13 @@ def plain_text(machine: Operations, value: Any) -> Any:
     parts: list[Any] = []
 
     def several(opening: str, closing: str, items: Any, depth: int) -> None:
-        parts.append(opening)
+        origin = origin_of(items)
+        parts.append(with_origin(opening, origin))
         for number, item in enumerate(items):
             if number:
-                parts.append(", ")
+                parts.append(with_origin(", ", origin))
             write(item, depth + 1)
-        parts.append(closing)
+        parts.append(with_origin(closing, origin))
 
     def write(item: Any, depth: int) -> None:
         machine.spend(_STEPS_OF_PART)
@@ -55,7 +57,7 @@ def plain_text(machine: Operations, value: Any) -> Any:
         if type(item) is Sym:
             parts.append(machine.operate("repr", item))
         elif type(item) is dict:
-            origin = origin_of(dict.fromkeys(item))
+            origin = origin_of(item)
             parts.append(with_origin("{", origin))
             for number, (key, inner) in enumerate(item.items()):
                 parts.extend([with_origin(", " if number else "", origin), scalar(key), with_origin(": ", origin)])
@@ -100,12 +102,12 @@ def json_text(
         machine.real(charge_text, len(indent) * depth)
         return "\n" + indent * depth
 
-    def several(opening: str, closing: str, members: list[tuple[str | None, Any]], depth: int) -> None:
+    def several(
+        opening: str, closing: str, members: list[tuple[str | None, Any]], origin: Origin | None, depth: int
+    ) -> None:
         if not members:
-            parts.append(opening + closing)
+            parts.append(with_origin(opening + closing, origin))
             return
-        # The keys of data say that the dict is data.
-        origin = origin_of(dict.fromkeys(key for key, _ in members))
         parts.append(with_origin(opening, origin))
         for number, (key, member) in enumerate(members):
             parts.append(with_origin((item_separator if number else "") + line(depth + 1), origin))
@@ -123,12 +125,12 @@ def json_text(
                 raise machine.unsupported("indented JSON of a value of the row that may be a list or a dict")
             parts.append(machine.operate("tojson", item, None, sort_keys, ensure_ascii, listed_separators))
         elif type(item) is dict:
-            keys = list(item)
+            keys, origin = list(item), origin_of(item)
             if not all(isinstance(key, str) for key in keys):
                 raise machine.unsupported("JSON of a dict whose keys are no texts")
-            several("{", "}", [(key, item[key]) for key in (sorted(keys) if sort_keys else keys)], depth)
+            several("{", "}", [(key, item[key]) for key in (sorted(keys) if sort_keys else keys)], origin, depth)
         elif type(item) in (list, tuple):
-            several("[", "]", [(None, member) for member in item], depth)
+            several("[", "]", [(None, member) for member in item], origin_of(item), depth)
         elif type(item) is Closed and indent is None and separators is None and not (ensure_ascii or sort_keys):
             parts.append(item.json)
         elif type(item) is Choice:

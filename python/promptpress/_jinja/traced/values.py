@@ -5,7 +5,10 @@ Lists and dicts are plain ones that hold such values. Keys of dicts are such tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from promptpress._jinja.sandbox.bounds import charge
@@ -223,8 +226,32 @@ class TracedNone:
 _SCALARS = (TracedText, TracedInt, TracedFloat, TracedBool, TracedNone)
 
 
-def traced(value: Any, origin: Origin) -> Any:
+class _Containers(threading.local):
+    """The origins of lists and dicts of data, by their ids, for the rendering in this thread."""
+
+    origins: Mapping[int, Origin] = MappingProxyType({})
+
+
+_CONTAINERS = _Containers()
+
+
+@contextmanager
+def known_containers(origins: Mapping[int, Origin]) -> Iterator[None]:
+    """Let `origin_of` know lists and dicts that `traced` has made, also empty ones and those with unknown parts."""
+    before, _CONTAINERS.origins = _CONTAINERS.origins, origins
+    try:
+        yield
+    finally:
+        _CONTAINERS.origins = before
+
+
+def traced(value: Any, origin: Origin, containers: dict[int, Origin] | None = None) -> Any:
     """Return a value of JSON's types with origins, in which each part has its path.
+
+    Args:
+        value: The value; what isn't of JSON's types stays as it is.
+        origin: Its origin.
+        containers: Receives the origins of the lists and dicts that are made, for `known_containers`.
 
     >>> traced({"a": ["x", 1]}, Origin("field", path="arguments"))["a"][0].ends
     ((1, Origin(source='field', column=None, message=None, role=None, path='arguments.a[0]')),)
@@ -232,13 +259,16 @@ def traced(value: Any, origin: Origin) -> Any:
     kind = type(value)
     if kind is str:
         return TracedText(value, ((len(value), origin),)) if value else value
-    if kind is dict:
-        return {
-            traced(key, origin.under(str(key))): traced(item, origin.under(str(key))) for key, item in value.items()
-        }
-    if kind in (list, tuple):
-        return kind(traced(item, origin.item(number)) for number, item in enumerate(value))
     made: Any
+    if kind is dict:
+        origins = {key: origin.under(str(key)) for key in value}
+        made = {traced(key, origins[key]): traced(item, origins[key], containers) for key, item in value.items()}
+    elif kind in (list, tuple):
+        made = kind(traced(item, origin.item(number), containers) for number, item in enumerate(value))
+    if kind in (dict, list, tuple):
+        if containers is not None:
+            containers[id(made)] = origin
+        return made
     if kind is bool:
         made = TracedBool(value)
     elif kind is int:
@@ -321,8 +351,10 @@ def origin_of(value: Any, known: dict[int, Origin | None] | None = None) -> Orig
     """
     if is_traced(value):
         return common_origin(origins_in(value))
-    if type(value) not in (dict, list, tuple) or not value:
+    if type(value) not in (dict, list, tuple):
         return None
+    if (origin := _CONTAINERS.origins.get(id(value))) is not None or not value:
+        return origin
     known = {} if known is None else known
     if id(value) not in known:
         charge(1)

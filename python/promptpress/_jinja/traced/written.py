@@ -68,14 +68,14 @@ class _Writer:
     def of(self, value: Any, around: Origin | None, depth: int = 1) -> list[Piece]:
         """Return the parts of a value's text; `around` is the origin of the value that it is part of."""
         charge(1)
-        if type(value) is dict and value:
+        if type(value) is dict:
             around = origin_of(value) or around
             items = sorted(value.items()) if self._sort_keys else value.items()
             members = [
                 [*self.of(key, around), (self._key, around), *self.of(item, around, depth + 1)] for key, item in items
             ]
             return self._members("{", members, "}", around, depth)
-        if type(value) in (list, tuple) and value:
+        if type(value) in (list, tuple):
             around = origin_of(value) or around
             members = [self.of(item, around, depth + 1) for item in value]
             end = ",)" if type(value) is tuple and len(value) == 1 else ")"
@@ -88,6 +88,8 @@ class _Writer:
     def _members(
         self, opening: str, members: list[list[Piece]], closing: str, around: Origin | None, depth: int
     ) -> list[Piece]:
+        if not members:
+            return [(opening + closing, around)]
         line = "" if self._indent is None else "\n" + self._indent * depth
         out: list[Piece] = [(opening, around)]
         for number, member in enumerate(members):
