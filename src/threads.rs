@@ -4,7 +4,7 @@
 //! longer than a few rows. To get threads, call from within a pool: `pool.install(...)`.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
@@ -20,11 +20,12 @@ pub fn count() -> usize {
 
 /// Apply `work` to each item, and return the results in the order of the items.
 pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
-    if items.len() > 1 && several() {
-        items.into_par_iter().map(work).collect()
-    } else {
-        items.into_iter().map(work).collect()
+    if items.len() < 2 || !several() {
+        return items.into_iter().map(work).collect();
     }
+    let slots = Slots::new(items);
+    each(slots.0.len(), &|index| slots.fill(index, &work, |_| true));
+    slots.results().collect()
 }
 
 /// Do the same as [`map`] for work that can fail. It stops after a failure.
@@ -36,16 +37,60 @@ pub fn try_map<T: Send, R: Send, E: Send>(
     items: Vec<T>,
     work: impl Fn(T) -> Result<R, E> + Send + Sync,
 ) -> Result<Vec<R>, E> {
-    if items.len() > 1 && several() {
-        items.into_par_iter().map(work).collect()
-    } else {
-        items.into_iter().map(work).collect()
+    if items.len() < 2 || !several() {
+        return items.into_iter().map(work).collect();
     }
+    let slots = Slots::new(items);
+    each(slots.0.len(), &|index| slots.fill(index, &work, Result::is_ok));
+    // After a failure some items have no result, and at least one has an error.
+    let (results, mut errors) = (Vec::with_capacity(slots.0.len()), Vec::new());
+    let results = slots.results().fold(results, |mut results, result| {
+        match result {
+            Ok(result) => results.push(result),
+            Err(error) => errors.push(error),
+        }
+        results
+    });
+    errors.into_iter().next().map_or(Ok(results), Err)
 }
 
 /// Return true if `what` is true for each item. It stops at the first item for which it is false.
 pub fn all<T: Send>(items: Vec<T>, holds: impl Fn(T) -> bool + Send + Sync) -> bool {
-    if items.len() > 1 && several() { items.into_par_iter().all(holds) } else { items.into_iter().all(holds) }
+    if items.len() < 2 || !several() {
+        return items.into_iter().all(holds);
+    }
+    let slots = Slots::new(items);
+    each(slots.0.len(), &|index| slots.fill(index, &holds, |holds| *holds))
+}
+
+/// Call `work` with each number below `count` on all threads, until it returns false. Return true if it never did.
+///
+/// It isn't generic, because rayon's code would be compiled for each kind of items and results.
+fn each(count: usize, work: &(dyn Fn(usize) -> bool + Sync)) -> bool {
+    (0..count).into_par_iter().all(work)
+}
+
+/// Items, each of which gives way to its result. A slot is locked by one thread, and once.
+struct Slots<T, R>(Vec<Mutex<(Option<T>, Option<R>)>>);
+
+impl<T, R> Slots<T, R> {
+    fn new(items: Vec<T>) -> Self {
+        Self(items.into_iter().map(|item| Mutex::new((Some(item), None))).collect())
+    }
+
+    /// Put the result of `work` in the place of an item, and return what `goes_on` says of it.
+    fn fill(&self, index: usize, work: impl FnOnce(T) -> R, goes_on: impl FnOnce(&R) -> bool) -> bool {
+        let mut slot = self.0[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let result = slot.0.take().map(work);
+        let goes_on = result.as_ref().is_none_or(goes_on);
+        slot.1 = result;
+        goes_on
+    }
+
+    /// Return the results in the order of the items. Items that weren't reached have none.
+    fn results(self) -> impl Iterator<Item = R> {
+        self.0.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1)
+    }
 }
 
 /// Return both results, computed in parallel if that pays.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::guard::{caught, raise};
+use super::guard::{caught, raise, run_caught};
 use super::interpreter::{Interpreter, SIGNAL_CHECK_INTERVAL};
 
 struct SharedPool {
@@ -120,13 +120,20 @@ pub(super) fn detached<T: Send>(
     host: Option<&Interpreter>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
+    let (mut work, mut result) = (Some(work), None);
+    run_detached(py, host, &mut || result = work.take().map(|work| work()))?;
+    result.ok_or_else(|| PyRuntimeError::new_err("the work was lost"))
+}
+
+/// Do the same as [`detached`] for work without a result. It isn't generic, because it would be compiled for each caller.
+fn run_detached(py: Python<'_>, host: Option<&Interpreter>, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
     let pool = pool()?;
     let done = py.detach(|| {
         let (send, receive) = mpsc::channel();
         pool.in_place_scope(|scope| {
             scope.spawn(move |_| {
                 // Sending fails only if the receiver panicked.
-                let _ = send.send(caught(work));
+                let _ = send.send(run_caught(work));
             });
             loop {
                 match receive.recv_timeout(SIGNAL_CHECK_INTERVAL) {
@@ -142,7 +149,7 @@ pub(super) fn detached<T: Send>(
         })
     });
     match done {
-        Some(Ok(value)) => Ok(value),
+        Some(Ok(())) => Ok(()),
         Some(Err(panic)) => Err(raise(&panic)),
         None => Err(PyRuntimeError::new_err("the work was lost")),
     }

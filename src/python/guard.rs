@@ -33,6 +33,13 @@ pub(super) fn install() {
 ///
 /// A [`Panic`], for [`raise`].
 pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
+    let (mut work, mut result) = (Some(work), None);
+    run_caught(&mut || result = work.take().map(|work| work()))?;
+    result.ok_or_else(|| Panic("the work was lost".to_owned()))
+}
+
+/// Run `work`, and catch a panic in it. It isn't generic, because it would be compiled for each caller.
+pub(super) fn run_caught(work: &mut dyn FnMut()) -> Result<(), Panic> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let what = payload.downcast_ref::<&str>().map(|what| (*what).to_owned());
         let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
