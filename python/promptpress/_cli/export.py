@@ -256,7 +256,7 @@ def _columns_of_options(arguments: Namespace) -> list[str]:
 
 def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[str]) -> None:
     """Refuse columns that neither the data nor the rendered table have; the message lists all columns of the data."""
-    columns = [*data, *(name for name in table if name not in data)]
+    columns = list(dict.fromkeys([*data, *table]))
     for name in columns_of(arguments.custom_id or ""):
         if name not in (*columns, SAMPLE):
             remedy = did_you_mean(name, columns) or f"; there are {', '.join(map(repr, columns))}"

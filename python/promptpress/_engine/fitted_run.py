@@ -159,7 +159,8 @@ class FittedRun(ConfiguredRun):
         self._chosen = chosen
         self._choices = ExampleChoices(configuration)
         self._column: str | None = None
-        if chat is None and configuration.core.settings["output"] != "text":
+        is_text = chat is not None or configuration.core.settings["output"] == "text"
+        if not is_text and configuration.core.index_column is None:
             # The type of messages may depend on whether a sample can be without examples.
             self.configuration, self._column = chosen
         self._counted: ConfiguredRun | None = None

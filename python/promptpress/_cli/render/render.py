@@ -268,8 +268,9 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     """Return the columns that `--keep` chooses; `all` chooses all columns, unless a column has this name."""
     if names == ["all"] and "all" not in schema.names:
         return list(schema.names)
+    present = set(schema.names)
     for name in names or ():
-        if name not in schema.names:
+        if name not in present:
             close = close_names(name, schema.names)
             hint = f"did you mean {close[0]!r}?" if close else f"they have {', '.join(map(repr, schema.names))}"
             raise UsageError(f"--keep {name}: the data have no such column; {hint}")
