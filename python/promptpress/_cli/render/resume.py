@@ -21,6 +21,7 @@ from promptpress._cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate,
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import UsageError
+from promptpress._io.read.row_filter import TIME_ZONE
 from promptpress._io.write.background_writer import background_writer
 from promptpress._io.write.output_file import STDOUT
 from promptpress._io.write.parts import Parts, read_manifest, refuse_other_run
@@ -127,6 +128,7 @@ def _run(arguments: Namespace, rendering: Rendering) -> dict[str, Any]:
         "--index": rendering.options.index,
         "--limit": arguments.limit,
         "--where": arguments.where,
+        "time zone of --where": None if arguments.where is None else TIME_ZONE,
         "--sample": [arguments.sample, arguments.seed],
         "--errors": rendering.options.errors,
         "--batch-size": arguments.batch_size,
