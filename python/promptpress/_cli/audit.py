@@ -6,7 +6,6 @@ import json
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TextIO
 
 import pyarrow as pa
 
+from promptpress._audit.allowed import allowed_findings
 from promptpress._audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress._audit.collect import audit as audit_table
 from promptpress._audit.report import report_lines, summary
@@ -27,9 +27,7 @@ from promptpress._cli.sources.configured_renderer import open_samples, renderer_
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._config.files.config_file import Config, read_config
-from promptpress._config.files.selection import Selection
-from promptpress._errors.file_errors import ConfigError, UsageError
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._errors.file_errors import UsageError
 from promptpress._io.write.output_file import output_file, standard_output
 
 _SHOW_OPTIONS = (
@@ -102,31 +100,6 @@ def _configured(arguments: Namespace) -> tuple[RendererOrTemplate, list[str]]:
 
     renderer, selection = renderer_and_selection(arguments, read)
     return renderer, allowed_findings(configs[0], selection) if configs else []
-
-
-def allowed_findings(config: Config, selection: Selection) -> list[str]:
-    """Return the findings that a configuration allows by `audit: {allow: [...]}`.
-
-    Both the file and the dataset's dict can contain this key.
-    """
-    allowed: list[str] = []
-    for mapping in (config.value, selection.dataset):
-        given = mapping.get("audit") if isinstance(mapping, Mapping) else None
-        if given is None or (config.python and not isinstance(given, Mapping)):
-            continue
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"{config.path}: audit: expected a mapping with 'allow', found a {type(given).__name__}")
-        for key in given:
-            if key != "allow":
-                hint = did_you_mean(str(key), ["allow"]) or "; it may have 'allow'"
-                raise ConfigError(f"{config.path}: audit.{key}: unknown{hint}")
-        codes = given.get("allow") or ()
-        try:
-            known_codes(codes)
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"{config.path}: audit.{error}") from None
-        allowed += codes
-    return allowed
 
 
 def _in_options(findings: pa.Table) -> pa.Table:

@@ -111,13 +111,7 @@ def _serve(
     from promptpress._viewer.page.whole_page import PageSetup, add_page  # noqa: PLC0415
 
     title = _file_names(arguments)
-    prompts = list(catalogue.prompts) if catalogue is not None else []
-    other = choice.changed(prompts=prompts[1]) if len(prompts) > 1 else None
-    entries = {} if catalogue is None else catalogue.models
-    models = [name for name, entry in entries.items() if entry.path in (arguments.model or ())]
-    has_two_models = len(models) == 2 and arguments.model_abbr is None
-    if has_two_models:
-        other = choice.changed(model=models[1])
+    other, has_two_models = _compared(arguments, catalogue, choice)
     add_page(PageSetup(title, store, sources, catalogue, choice, other, starts_comparing=has_two_models))
 
     def announce(address: str) -> None:
@@ -125,6 +119,18 @@ def _serve(
 
     with contextlib.suppress(KeyboardInterrupt):  # the usual end of the command
         serve(f"{title} - promptpress", arguments.port, announce, open_browser=not arguments.no_open)
+
+
+def _compared(arguments: Namespace, catalogue: Catalogue | None, choice: Choice) -> tuple[Choice | None, bool]:
+    """Return the choice that the first one is compared with, and whether both are of two models of `--model`."""
+    if catalogue is None:
+        return None, False
+    files = set(arguments.model or ())
+    models = [name for name, entry in catalogue.models.items() if entry.path in files]
+    has_two_models = len(files) == 2 or (len(models) == 2 and arguments.model_abbr is None)
+    if has_two_models and (other := catalogue.other_model(choice)) is not None:
+        return other, True
+    return catalogue.other_prompts(choice), False
 
 
 def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
