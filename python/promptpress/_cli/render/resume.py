@@ -16,6 +16,7 @@ import promptpress
 from promptpress._arrow.sizes import bytes_of
 from promptpress._cli.render.prompt_stream import AnySamples, rendered
 from promptpress._cli.shell.errors import print_error_line
+from promptpress._cli.shell.options import FORMAT_OPTIONS, option_name
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate, RunCounts
 from promptpress._engine.options import RenderOptions
@@ -132,7 +133,7 @@ def _run(arguments: Namespace, rendering: Rendering) -> dict[str, Any]:
         "--sample": [arguments.sample, arguments.seed],
         "--errors": rendering.options.errors,
         "--batch-size": arguments.batch_size,
-        "--data-format": arguments.data_format,
+        **{option_name(name): getattr(arguments, name) for name in FORMAT_OPTIONS},
         "rows left out by --skip-corrupt": sum(group.rows for group in samples.skipped),
         "--data": samples.identity(),
     }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from argparse import ArgumentTypeError
 from datetime import datetime
 from decimal import Decimal
+from encodings.aliases import aliases
 from typing import Any
+
+from promptpress._errors.suggestions import close_names
 
 _SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<letter>[kKmMgGtT]?)(?P<ending>(?:i?[bB])?)")
 
@@ -156,6 +160,37 @@ def pattern(text: str) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as error:
         raise ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+
+
+def delimiter(text: str) -> str:
+    """Parse the character between fields; a tab may be written as `tab` or as an escape.
+
+    Example:
+        >>> delimiter(";"), len(delimiter("tab"))
+        (';', 1)
+
+    """
+    character = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
+        raise ArgumentTypeError(f"{text!r} is no delimiter: one character of ASCII, such as ';', or tab")
+    return character
+
+
+def encoding(text: str) -> str:
+    """Parse the name of an encoding of text.
+
+    Example:
+        >>> encoding("Windows-1252")
+        'cp1252'
+
+    """
+    try:
+        "".encode(text)  # refuses encodings of something else, such as zip
+        return codecs.lookup(text).name
+    except (LookupError, ValueError):
+        close = close_names(text.lower(), list(aliases))
+        hint = f"; did you mean {close[0]!r}?" if close else "; utf-8, utf-16, gbk and cp1252 are some"
+        raise ArgumentTypeError(f"{text!r} is no encoding of text that Python knows{hint}") from None
 
 
 def positive(text: str) -> int:

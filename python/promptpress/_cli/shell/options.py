@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterable
 from typing import Any, Protocol, get_args
 
-from promptpress._cli.shell.option_values import labels, limits, names, natural, positive, roles
+from promptpress._cli.shell.option_values import delimiter, encoding, labels, limits, names, natural, positive, roles
 from promptpress._errors.file_errors import OutputError, UsageError
 from promptpress._io.read.chosen_rows import RowChoice
-from promptpress._io.read.formats import FORMATS
+from promptpress._io.read.formats import FORMATS, DataFormat
 from promptpress._io.write.formats import OUT_FORMATS
 from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES
 from promptpress.typing import Dialect, FitLabels, FitRule, Mode, Output, RequestOrder, StringLayout, Substitution
@@ -33,6 +33,8 @@ _SHARED: dict[str, dict[str, Any]] = {
     "--color": {"choices": ("auto", "always", "never"), "default": "auto", "help": "auto: colours on a terminal"},
     "--compression": {"metavar": "NAME", "help": "Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"},
     "--data-format": {"choices": tuple(FORMATS), "help": "the format of --data; default: by suffix"},
+    "--delimiter": {"type": delimiter, "metavar": "CHAR", "help": "what is between the fields of CSV; or: tab"},
+    "--encoding": {"type": encoding, "metavar": "NAME", "help": "of text files: gbk, cp1252, utf-16 (utf-8)"},
     "--json": {"action": "store_true", "help": "print one JSON object, for programs"},
     "--keep": {"type": names, "action": "extend", "metavar": "COL,COL", "help": "columns to keep; or: all"},
     "--limit": {"type": natural, "metavar": "N", "help": "only the first N samples"},
@@ -59,6 +61,10 @@ _SHARED: dict[str, dict[str, Any]] = {
 """Options that several commands have, for `add_shared`."""
 
 
+FORMAT_OPTIONS = ("data_format", "delimiter", "encoding")
+"""Options that say how files are read, by their attributes."""
+
+
 class OptionGroup(Protocol):
     """An object that options are added to: a parser, or a group of its options."""
 
@@ -75,6 +81,8 @@ def add_shared(group: OptionGroup, *options: str, **keywords: Any) -> None:
     """Add some options of the table of shared options; `keywords` replace those of the table."""
     for option in options:
         group.add_argument(option, **{**_SHARED[option], **keywords})
+        if option == "--data-format":
+            add_shared(group, *(option_name(name) for name in FORMAT_OPTIONS if name != "data_format"))
 
 
 def option_name(name: str) -> str:
@@ -163,6 +171,11 @@ def add_rows(group: OptionGroup, *, seed: bool = True) -> None:
     add_shared(group, "--where", "--limit", "--sample")
     if seed:
         add_shared(group, "--seed")
+
+
+def format_of(arguments: argparse.Namespace) -> DataFormat:
+    """Return what a command line says of the format of files."""
+    return DataFormat(*(getattr(arguments, name, None) for name in FORMAT_OPTIONS))
 
 
 def row_choice(arguments: argparse.Namespace) -> RowChoice:
