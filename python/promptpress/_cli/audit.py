@@ -6,10 +6,11 @@ import json
 import shlex
 import sys
 from argparse import Namespace
+from datetime import datetime
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from promptpress._audit.allowed import allowed_findings
 from promptpress._audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress._audit.collect import audit as audit_table
 from promptpress._audit.report import report_lines, summary
+from promptpress._cli.arguments import parse
 from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
 from promptpress._cli.shell.errors import ExitCode, report_no_rows, say
 from promptpress._cli.shell.option_words import in_options
@@ -30,13 +32,8 @@ from promptpress._config.files.config_file import Config, read_config
 from promptpress._errors.file_errors import UsageError
 from promptpress._io.write.output_file import output_file, standard_output
 
-_SHOW_OPTIONS = (
-    *("template", "system", "output_column", "shots", "shots_seed", "model", "dataset", "model_abbr"),
-    *("jinja", "chat_template", "column", "environment", "fallback"),
-    *("data", "examples", "data_format", "where"),
-    *("output", "roles", "mode", "labels", "substitution", "dialect"),
-)
-"""Options that `promptpress show` needs to make the same prompts."""
+_NOT_SHOWN = ("command", "sample", "seed", "threads", "color", "quiet", "traceback")
+"""Arguments that `promptpress show` has too, and that make no difference to the prompt of a row."""
 
 _REMEDY = "--errors skip makes a finding of such rows, and leaves them out of all other checks"
 """The remedy for a row that can't be rendered."""
@@ -135,23 +132,31 @@ def _write_report(arguments: Namespace, findings: pa.Table) -> None:
 
 
 def show_command(arguments: Namespace, row: int) -> str:
-    """Return the command line of `promptpress show` for the prompt of a row."""
+    """Return the command line of `promptpress show` for the prompt of a row, with all options that it has too."""
     words = ["promptpress", "show"]
     if arguments.config is not None and arguments.template is None:
         words.append(arguments.config)
-    for name in _SHOW_OPTIONS:
-        value = getattr(arguments, name)
-        if value is None or (name == "output_column" and arguments.template is None):
+    unset = vars(parse(["show"]))
+    for name, value in vars(arguments).items():
+        if name == "config" or name in _NOT_SHOWN or name not in unset or value == unset[name]:
             continue
-        words.append(option_name(name))
-        if name in ("roles", "labels"):
-            words.append(json.dumps(value, ensure_ascii=False))
-        else:
-            words += value if isinstance(value, list) else [str(value)]
-    for name in ("chat_argument", "jinja_option"):
-        if given := getattr(arguments, name):
-            words += [option_name(name), *(f"{key}={value}" for key, value in given)]
+        if name == "output_column" and arguments.template is None:
+            continue  # of an audit of templates, which show has not
+        words += [option_name(name), *_values(name, value)]
     return " ".join(map(_quoted, [*words, "--row", str(row)]))
+
+
+def _values(name: str, value: Any) -> list[str]:
+    """Return the words of an option's value, as a command line has them."""
+    if value is True:
+        return []
+    if isinstance(value, dict) or name == "labels":
+        return [json.dumps(value, ensure_ascii=False)]
+    if isinstance(value, datetime):
+        return [value.isoformat()]
+    if isinstance(value, list):
+        return [f"{item[0]}={item[1]}" if isinstance(item, tuple) else str(item) for item in value]
+    return [str(value)]
 
 
 def _quoted(word: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN
 from promptpress._cli.shell.errors import say
-from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
+from promptpress._cli.shell.options import configuration_options, first_given
 from promptpress._cli.sources.configured_renderer import make_renderer, open_samples
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
@@ -27,12 +27,6 @@ from promptpress._viewer.catalogue import Catalogue, Choice, ConfigEntry
 from promptpress._viewer.html_file import write_html
 from promptpress._viewer.sample_store import SampleStore
 from promptpress._viewer.sources import Sources
-
-_CONFIGURATION_OPTIONS = (
-    *("system", "shots", "shots_seed", "output_column", "model", "dataset", "model_abbr", "output", "roles", "mode"),
-    *("labels", "substitution", "dialect", "strings", "examples", "tokenizer", *BUDGET_OPTIONS),
-)
-"""Options that decide how prompts are rendered."""
 
 _MAX_HEADING = 120
 """Characters of a template in the heading of the HTML file."""
@@ -150,7 +144,7 @@ def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
         name = "--jinja" if is_text else Path(arguments.jinja or arguments.chat_template or configs[0]).name
         return Catalogue([], [], template=(name, template)), Choice(name)
     if not configs:
-        option = first_given(arguments, _CONFIGURATION_OPTIONS)
+        option = first_given(arguments, configuration_options("template"))
         if option is not None:
             raise UsageError(f"{option}: without CONFIG, --data holds rendered prompts, which are shown as they are")
         return None, Choice("")

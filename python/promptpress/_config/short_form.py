@@ -21,7 +21,7 @@ the answers, which examples show and the question doesn't; and the seed by which
 Without a seed, the first rows are the examples.
 """
 
-_HARNESS_WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_template")
+HARNESS_WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_template")
 """Arguments of `Renderer` in the words of a harness, which don't go with the short form."""
 
 _CHAT_OUTPUTS = [name for name, form in OUTPUT_FORMS.items() if form.writes_messages]
@@ -110,7 +110,7 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
     """
     rest = {name: value for name, value in arguments.items() if name not in SHORT_WORDS and value is not None}
     template, words = rest.get("prompt_template"), {name: arguments.get(name) for name in SHORT_WORDS}
-    for name in _HARNESS_WORDS:
+    for name in HARNESS_WORDS:
         if name in rest:
             message = "the short form (system, shots, output_column, seed) doesn't go with the words of a harness"
             raise template_error("unsupported_mode", name, message)

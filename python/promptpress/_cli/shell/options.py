@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Protocol, get_args
 
 from promptpress._cli.shell.option_values import delimiter, encoding, labels, limits, names, natural, positive, roles
@@ -164,6 +165,44 @@ def add_budget(parser: OptionParser, *, tokenizer: str | None = _COUNTING) -> No
     add("--reserve", type=natural, metavar="N", help="keep N of the tokens free for the answer; with --fit first, last")
     of_labels = "ppl, with --fit first, last: all labels of a sample get the same examples (jointly), or not (each)"
     add("--fit-labels", choices=get_args(FitLabels), help=of_labels)
+
+
+class OptionList:
+    """Records the options that are added to it, each with the keywords of the call."""
+
+    def __init__(self) -> None:
+        self.added: list[tuple[argparse.Action, dict[str, Any]]] = []
+        self._parser = argparse.ArgumentParser(add_help=False)
+
+    def add_argument(self, *names: str, **keywords: Any) -> None:
+        action = self._parser.add_argument(*names, **keywords)
+        if action.option_strings:
+            self.added.append((action, keywords))
+
+    def add_argument_group(self, _: str, /) -> OptionList:
+        """Return the same list, because groups make no difference here."""
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The options by their attributes."""
+        return tuple(action.dest for action, _ in self.added)
+
+
+def add_configuration(options: OptionParser) -> None:
+    """Add all options that decide how a configuration is rendered, with its examples."""
+    add_config(options)
+    add_prompt_options(options)
+    add_budget(options)
+    add_files(options, "--examples", help="the rows of examples")
+
+
+@cache
+def configuration_options(*without: str) -> tuple[str, ...]:
+    """Return the options of `add_configuration` by their attributes, without some."""
+    options = OptionList()
+    add_configuration(options)
+    return tuple(name for name in options.names if name not in without)
 
 
 def add_rows(group: OptionGroup, *, seed: bool = True) -> None:
