@@ -24,7 +24,7 @@ from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import UsageError
 from promptpress._io.read.row_filter import TIME_ZONE
 from promptpress._io.write.background_writer import background_writer
-from promptpress._io.write.output_file import STDOUT
+from promptpress._io.write.output_file import STDOUT, is_null_device
 from promptpress._io.write.parts import Parts, read_manifest, refuse_other_run
 from promptpress._utils.counted import counted
 
@@ -41,8 +41,9 @@ def remember_clock(arguments: Namespace) -> None:
         raise UsageError(
             "--errors skip with --resume: the rows left out would be lost count of; --errors column has them"
         )
-    if arguments.out == STDOUT:
-        raise UsageError("--resume: standard output can't be gone on with; name a file by --out")
+    if arguments.out == STDOUT or is_null_device(arguments.out):
+        what = "standard output" if arguments.out == STDOUT else arguments.out
+        raise UsageError(f"--resume: {what} can't be gone on with; name a file by --out")
     if arguments.now is None and _has_clock(arguments):
         clock = (read_manifest(arguments.out) or {}).get("clock")
         arguments.now = datetime.fromisoformat(clock) if isinstance(clock, str) else datetime.now()
@@ -67,7 +68,10 @@ def finished_parts(arguments: Namespace, rendering: Rendering) -> Iterator[Parts
             print_error_line(f"promptpress: {text}")
 
     if not arguments.resume:
-        if arguments.out != STDOUT and (folder := refuse_other_run(arguments.out)) is not None:
+        if (
+            not (arguments.out == STDOUT or is_null_device(arguments.out))
+            and (folder := refuse_other_run(arguments.out)) is not None
+        ):
             report(f"{folder} holds what an interrupted run has finished; --resume would go on with it")
         yield None
         return

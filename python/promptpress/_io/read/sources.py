@@ -96,7 +96,9 @@ class Source:
             with open(self.path, "rb") as pipe:
                 shutil.copyfileobj(pipe, copy, _COPY_BYTES)
             return copy
-        if sys.stdin is None or sys.stdin.isatty():
+        if sys.stdin is None or sys.stdin.closed:
+            raise DataError("standard input is closed; samples are piped into it, as by `cat FILE |`")
+        if sys.stdin.isatty():
             raise DataError("standard input is a terminal; samples are piped into it, as by `cat FILE |`")
         shutil.copyfileobj(sys.stdin.buffer, copy, _COPY_BYTES)
         return copy
