@@ -26,6 +26,9 @@ HARNESS_WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_temp
 
 _CHAT_OUTPUTS = [name for name, form in OUTPUT_FORMS.items() if form.writes_messages]
 _ICE_TOKEN = "</E>"
+_MAX_SHOTS = 1_000_000
+"""More than any context holds, and few enough to be listed."""
+
 CHAT_ROLES = {
     "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
     "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
@@ -78,6 +81,9 @@ def _check(template: str, words: Mapping[str, Any], *, is_chat: bool) -> None:
         if words["seed"] is not None:
             raise template_error("unsupported_mode", "seed", "examples are drawn by it; shots says how many")
         return
+    if isinstance(words["shots"], int) and words["shots"] > _MAX_SHOTS:
+        message = f"a prompt has at most {_MAX_SHOTS:,} examples, found {words['shots']}"
+        raise template_error("invalid_number", "shots", message)
     if words["output_column"] is None:
         message = "output_column names the answers, which only examples show"
         raise template_error("missing_output_column", "shots", message)

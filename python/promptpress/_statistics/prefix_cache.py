@@ -45,9 +45,9 @@ class PrefixCaches:
     """
 
     def __init__(self, cache_bytes: int, block_bytes: int) -> None:
-        if not 0 < block_bytes <= cache_bytes:
+        if not 0 < block_bytes <= cache_bytes < 2**63:
             message = (
-                "cache_bytes= holds at least one block of cache_block= bytes, which is a positive number; "
+                "cache_bytes= holds at least one block of cache_block= bytes, a positive number, and less than 2**63; "
                 f"found {cache_bytes} and {block_bytes}"
             )
             raise ValueError(message)
