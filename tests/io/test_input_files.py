@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import os
+import re
 import subprocess
 import threading
 import warnings
@@ -21,9 +22,11 @@ import pyarrow.parquet as pq
 import pytest
 import warm
 from promptpress._cli import main
+from promptpress._cli.shell import option_values
 from promptpress._errors.file_errors import DataError
-from promptpress._io.read import csv_input, json_array, jsonl_input
+from promptpress._io.read import csv_input, json_array, jsonl_input, sources
 from promptpress._io.read.find_files import find_files, natural
+from promptpress._io.read.formats import DataFormat
 from promptpress._io.read.samples import Samples, reading
 
 ROWS = [
@@ -75,7 +78,7 @@ FORMATS: dict[str, bytes] = {
 }
 
 
-def rows(path: object, data_format: str | None = None, **options: Any) -> list[dict[str, Any]]:
+def rows(path: object, data_format: DataFormat | str | None = None, **options: Any) -> list[dict[str, Any]]:
     samples = Samples([str(path)], data_format, **options)
     samples_of_file: list[dict[str, Any]] = samples.table().to_pylist()
     samples.close()
@@ -120,6 +123,86 @@ def test_concatenated_frames(tmp_path: Path) -> None:
     for codec in (".gz", ".zst", ".bz2", ".xz"):
         path = write(tmp_path / f"samples.jsonl{codec}", b"".join(CODECS[codec](line) for line in lines))
         assert rows(path) == ROWS
+
+
+ENCODED = [{"q": 'straße; \n"x"', "a": "é"}, {"q": "", "a": "ÿ"}] * 50
+CHINESE = [{"q": "一加一是几。", "a": "二"}, {"q": "「」", "a": ","}] * 50
+
+
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".csv.gz"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "gbk", "gb18030", "utf-16", "utf-16-le", "utf-32", "big5"])
+def test_texts_of_other_encodings(
+    tmp_path: Path, encoding: str, suffix: str, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_COPY_BYTES", piece)
+    samples = CHINESE if encoding.startswith("gb") else [{"q": "一", "a": "二"}] if encoding == "big5" else ENCODED
+    lines = [json.dumps(row, ensure_ascii=False) for row in samples]
+    text = {
+        ".csv": separated(samples, ",").decode(),
+        ".tsv": separated(samples, "\t").decode(),
+        ".jsonl": "\n".join(lines) + "\n",
+        ".json": f"[{', '.join(lines)}]",
+    }[suffix.removesuffix(".gz")]
+    data = text.encode(encoding)
+    path = write(tmp_path / f"a{suffix}", gzip.compress(data) if suffix.endswith(".gz") else data)
+    assert rows(path, DataFormat(None, None, encoding)) == samples
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "message"),
+    [
+        ("q,a\né,1\n".encode("utf-16"), "utf-8", "a.csv:1: not utf-8 (byte 0xff); --encoding names another"),
+        (b"q,a\n1,2\n3,\xff\n", "gbk", "a.csv:3: not gbk (byte 0xff)"),
+        (b"q,a\n1,2\n3,\x81\n", "cp1252", "a.csv:3: not cp1252 (byte 0x81)"),
+        (b"q,a\n1,2\n3,\x81", "gbk", "a.csv:3: not gbk (byte 0x81)"),
+        (b"\xff\xfeq\0", "utf-32", "a.csv:1: not utf-32"),
+    ],
+)
+def test_texts_that_arent_of_the_encoding(tmp_path: Path, data: bytes, encoding: str, message: str) -> None:
+    path = write(tmp_path / "a.csv", data)
+    with pytest.raises(DataError) as caught:
+        rows(path, DataFormat(None, None, encoding))
+    assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(message)
+
+
+@pytest.mark.parametrize("words", [["--data", "in.csv"], ["--data", "-", "--data-format", "csv"]])
+def test_options_say_how_text_is_read(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What Excel writes in German, as samples and as examples."""
+    monkeypatch.chdir(tmp_path)
+    data = "frage;antwort\r\nStraße?;ja\r\n".encode("cp1252")
+    write(tmp_path / "in.csv", data)
+    template = ["--template", "{frage}={antwort}", "--output-column", "antwort", "--shots", "1", "--examples", "in.csv"]
+    options = ["--delimiter", ";", "--encoding", "cp1252"]
+    for command in (["render", "--out", "-", "--quiet"], ["show"], ["stats"], ["audit", "--fail-on", "never"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert main([*command, *template, *words, *options]) == 0, capsys.readouterr().err
+    assert main(["render", "--out", "-", *template, "--data", "in.csv"]) == 4
+    assert "--delimiter ';' reads semicolons" in capsys.readouterr().err
+    assert main(["render", "--out", "-", *template, "--data", "in.csv", *options[:2]]) == 4
+    assert "in.csv:2: not UTF-8 (byte 0xdf); save it as UTF-8; --encoding NAME reads it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--encoding", "latin-9x", "is no encoding of text that Python knows"),
+        ("--encoding", "windows1252", "is no encoding of text that Python knows; did you mean 'windows_1252'?"),
+        ("--encoding", "zip", "is no encoding of text"),
+        ("--encoding", "", "is no encoding of text"),
+        ("--delimiter", ";;", "is no delimiter: one character of ASCII"),
+        ("--delimiter", "é", "is no delimiter"),
+        ("--delimiter", '"', "is no delimiter"),
+        ("--delimiter", "", "is no delimiter"),
+    ],
+)
+def test_values_that_say_nothing_of_text(
+    option: str, value: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["render", "--template", "{q}", "--out", "-", "--data", "in.csv", option, value]) == 2
+    assert message in capsys.readouterr().err
 
 
 class TestCsv:
@@ -199,13 +282,13 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("content", "words"),
         [
-            ("a,b\n1,2\n\n3\n", "a.csv:4: 1 fields, where the header has 2 (it begins '3')"),
+            ("a,b\n1,2\n\n3\n", "a.csv:4: 1 field, where the header has 2 (it begins '3')"),
             ('a,b\n"1\n1",2\n3,4,5\n', "a.csv:4: 3 fields, where the header has 2"),
             ('a,b\n1,2\n"3,4\n5,6\n', "a.csv:3: a quoted field isn't closed"),
             ('a,b\n1,2\n"3"x,4\n', "a.csv:3: 'x,4' follows the quote that closes a field"),
             ("a,a\n1,2\n", "a.csv:1: columns 1 and 2 are both named 'a'"),
-            (",a\n0,2\n", "a.csv:1: column 1 has no name; is it an index?"),
-            ("a,\n0,2\n", "a.csv:1: column 2 has no name"),
+            ("a;b\n1;2\n", "a.csv:1: the header 'a;b' has no commas, so it would be the name of one column"),
+            ("a\tb\n1\t2\n", "a.csv:1: the header 'a\\tb' has no commas"),
             ("", "a.csv: empty"),
             ("\n\n", "a.csv: empty"),
             (b"a,b\n1,\xff\n", "a.csv:2: not UTF-8 (byte 0xff)"),
@@ -216,6 +299,42 @@ class TestCsv:
     )
     def test_errors(self, tmp_path: Path, content: str | bytes, words: str) -> None:
         assert words in self.error(tmp_path, content)
+
+    def test_a_column_without_a_name_gets_one(self, tmp_path: Path) -> None:
+        assert self.rows_of(tmp_path, ",a\n0,2\n") == [{"column_0": "0", "a": "2"}]
+        assert self.rows_of(tmp_path, "a,,\n0,1,2\n") == [{"a": "0", "column_1": "1", "column_2": "2"}]
+        assert self.rows_of(tmp_path, ",column_0,a\n0,1,2\n") == [{"column_0_": "0", "column_0": "1", "a": "2"}]
+        assert self.rows_of(tmp_path, '"",a\n0,2\n') == [{"column_0": "0", "a": "2"}]
+
+    @pytest.mark.parametrize(
+        ("header", "name", "remedy"),
+        [
+            ("a;b", "a.csv", "--delimiter ';' reads semicolons, and --delimiter ',' takes it for one name"),
+            ("a\tb", "a.csv", "--delimiter tab reads tabs, and --delimiter ',' takes it for one name"),
+            ("a|b", "a.csv", "--delimiter '|' reads bars"),
+            ("a,b", "a.tsv", "--delimiter ',' reads commas, and --delimiter tab takes it for one name"),
+            ("a;b", "a.tsv", "--delimiter ';' reads semicolons"),
+        ],
+    )
+    def test_a_header_with_another_delimiter_has_a_remedy_that_works(
+        self, tmp_path: Path, header: str, name: str, remedy: str
+    ) -> None:
+        path = write(tmp_path / name, f"{header}\n{header}\n")
+        with pytest.raises(DataError) as caught:
+            rows(path)
+        assert remedy in caught.value.of_command()
+        options = re.findall(r"--delimiter (?:'(.)'|(tab))", remedy)
+        read, *as_one = [option_values.delimiter(quoted or word) for quoted, word in options]
+        assert rows(path, DataFormat(None, read)) == [{"a": "a", "b": "b"}]
+        for delimiter in as_one:
+            assert rows(path, DataFormat(None, delimiter)) == [{header: header}]
+
+    @pytest.mark.parametrize("delimiter", [*",;|^]-. \t", "\\", "x", "$"])
+    def test_any_delimiter(self, tmp_path: Path, delimiter: str) -> None:
+        values = ["1", "", 'x"y', f"a{delimiter}b", "line\nbreak", "]", "^", "a-z"]
+        expected = [{"q1": value, "q2": value[::-1]} for value in values]
+        path = write(tmp_path / "a.csv", separated(expected, delimiter))
+        assert rows(path, DataFormat(None, delimiter)) == expected
 
     def test_an_error_in_a_late_row(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(csv_input, "_CHUNK_BYTES", 100)

@@ -271,7 +271,7 @@ class TestPaths:
         (tmp_path / "b.csv").write_text("q,n\n" + "x,1\n" * 9_000_000 + "ragged\n")
         stream = RENDERER.stream(tmp_path / "b.csv")
         assert stream.read_next_batch().num_rows > 0
-        with pytest.raises(pp.RenderError, match=r"b\.csv:9000002: 1 fields"):
+        with pytest.raises(pp.RenderError, match=r"b\.csv:9000002: 1 field"):
             for _ in stream:
                 pass
 
@@ -281,7 +281,7 @@ class TestPaths:
         for name, code, words in (
             ("none.parquet", "unreadable_data", r"none\.parquet: No such file or directory"),
             ("a.xyz", "unclear_choice", r"a\.xyz: the suffix '\.xyz' is none of .*; data_format= says the format"),
-            ("b.csv", "unreadable_data", r"b\.csv:2: 1 fields"),
+            ("b.csv", "unreadable_data", r"b\.csv:2: 1 field"),
         ):
             path = tmp_path / name
             for use in (RENDERER.render, lambda path: RENDERER.stream(path).read_all(), RENDERER.notes):

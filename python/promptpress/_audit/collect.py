@@ -223,6 +223,8 @@ def _validate_limits(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -
             raise TypeError(f"limits: {name!r} is a whole number, found a {type(limit).__name__}") from None
         if out[name] < 0:
             raise ValueError(f"limits: {name!r} is a number from 0 on, found {limit}")
+        if out[name] >= 2**63:
+            raise ValueError(f"limits: {name!r} is a number below 2**63, which no prompt reaches")
     if not has_tokenizer and any(LIMITS[name].needs_tokenizer for name in out):
         raise ValueError("limits: tokens are counted by a tokenizer; give tokenizer=")
     return out

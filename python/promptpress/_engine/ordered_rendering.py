@@ -121,7 +121,10 @@ def ordered_batches(
         for batch in rendered_batches(run, batches, inner, without_order):
             columns = batch.columns
             if order.groups is not None:
-                columns[indices.start : indices.start] = [order.groups.take(columns[0]), shared.add(columns[prompts])]
+                columns[indices.start : indices.start] = [
+                    order.groups.take(columns[0]),
+                    shared.add(columns[prompts], engine.writes_json),
+                ]
             columns[0] = order.rows.take(columns[0])
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
     except RenderError as error:

@@ -33,7 +33,7 @@ _MESSAGES = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
 
 def column_field(schema: pa.Schema, name: str, hint: str = "; keep= keeps it when the table is rendered") -> pa.Field:
     """Return a column's field, or raise `missing_column` with a similar name or the hint."""
-    if name not in schema.names:
+    if not schema.get_all_field_indices(name):
         remedy = did_you_mean(name, schema.names) or hint
         raise render_error("missing_column", f"the table has no such column{remedy}", column=name)
     return schema.field(name)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from promptpress._arrow.python_rows import AsTexts
 from promptpress._errors.file_errors import DataError
+from promptpress._io.read.formats import DataFormat
 from promptpress._io.read.samples import Samples, reading
 from promptpress._prompts.sample_rows import check_row
 
@@ -29,7 +30,9 @@ class FileRows:
 
     """
 
-    def __init__(self, paths: Sequence[str], data_format: str | None = None, as_texts: AsTexts | None = None) -> None:
+    def __init__(
+        self, paths: Sequence[str], data_format: DataFormat | str | None = None, as_texts: AsTexts | None = None
+    ) -> None:
         self._paths = list(paths)
         self._format = data_format
         self._as_texts = as_texts

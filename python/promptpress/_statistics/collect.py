@@ -172,7 +172,7 @@ class _Collector:
         if self._counter is not None:
             self._tokens.add(self._count, _token_counts(requests, self._counter, is_json=self._is_json))
         if self._caches is not None:
-            self._caches.add(requests)
+            self._caches.add(requests, is_json=self._is_json)
         self._count += len(requests)
 
     def statistics(

@@ -23,7 +23,7 @@ from promptpress._cli.render.render import refuse_overwriting, render_samples
 from promptpress._cli.render.resume import remember_clock
 from promptpress._cli.shell.done import Done
 from promptpress._cli.shell.errors import ExitCode, code_and_text, print_error_line, say
-from promptpress._cli.shell.options import refuse_existing, row_choice
+from promptpress._cli.shell.options import format_of, refuse_existing, row_choice
 from promptpress._cli.sources.configured_renderer import configuration, open_samples, renderer_of
 from promptpress._cli.sources.notes import held_warnings
 from promptpress._cli.sources.template_option import with_template
@@ -207,7 +207,7 @@ def _rendered(entry: Entry, arguments: Namespace, selection: Selection, model: M
     options.out, options.data, options.examples = entry.file, list(entry.data), list(entry.examples)
     samples: AnySamples
     if entry.data:
-        train = example_rows(entry.examples, arguments.data_format)
+        train = example_rows(entry.examples, format_of(arguments))
         samples = open_samples(arguments, entry.data)
     else:
         if entry.examples:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
-from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given, row_choice
+from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given, format_of, row_choice
 from promptpress._cli.sources.jinja_sources import chat_template, conversation_texts
 from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template, with_template
 from promptpress._config.files.arguments import arguments_of, has_meta_template, optional_model, required_model
@@ -35,7 +35,7 @@ def renderer_and_selection(
     if all(STDIN in (getattr(arguments, name, None) or ()) for name in ("data", "examples")):
         raise UsageError("standard input is named twice, by --data and --examples; it can be read once")
     selection, model = configuration(arguments, read)
-    examples = example_rows(arguments.examples, arguments.data_format)
+    examples = example_rows(arguments.examples, format_of(arguments))
     return renderer_of(arguments, selection, model, examples), selection
 
 
@@ -117,7 +117,7 @@ def open_samples(arguments: Namespace, paths: Sequence[str], batch_size: int | N
     """Open files of samples as the options say. `batch_size` takes the place of the option's."""
     return Samples(
         paths,
-        arguments.data_format,
+        format_of(arguments),
         arguments.batch_size if batch_size is None else batch_size,
         arguments.limit,
         choice=row_choice(arguments),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow as pa
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._arrow.python_rows import AsTexts
-from promptpress._cli.shell.options import option_name
+from promptpress._cli.shell.options import format_of, option_name
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_options import has_jinja_source
 from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
@@ -21,6 +22,7 @@ from promptpress._errors.file_errors import DataError, UsageError
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._io.paths import STDIN
 from promptpress._io.read.chosen_rows import ChosenRows, RowChoice
+from promptpress._io.read.formats import DataFormat
 from promptpress._io.read.samples import Samples
 from promptpress._prompts.chosen_source import ChosenSampleRows, ChosenSource
 from promptpress._prompts.file_rows import FileRows
@@ -52,7 +54,7 @@ def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> Promp
 def chosen_rows(arguments: Namespace, *others: Namespace) -> SampleRows:
     """Open the rows of `--data` that `--where` chooses; `others` are sides of a comparison that show them too."""
     as_texts = conversation_texts(arguments, *others)
-    rows = sample_rows(arguments.data, arguments.data_format, as_texts)
+    rows = sample_rows(arguments.data, format_of(arguments), as_texts)
     if arguments.where is None:
         return rows
     if isinstance(rows, FileRows):
@@ -102,10 +104,13 @@ def prompt_column_of(arguments: Namespace, schema: pa.Schema) -> str:
     return name
 
 
-def sample_rows(paths: list[str], data_format: str | None = None, as_texts: AsTexts | None = None) -> SampleRows:
+def sample_rows(
+    paths: list[str], data_format: DataFormat | str | None = None, as_texts: AsTexts | None = None
+) -> SampleRows:
     """Open files of samples for access by row; standard input is read into memory."""
     if STDIN in paths:
-        return TableRows(Samples(paths, data_format, as_texts=as_texts).table())
+        with closing(Samples(paths, data_format, as_texts=as_texts)) as samples:
+            return TableRows(samples.table())
     return FileRows(paths, data_format, as_texts)
 
 
@@ -114,7 +119,7 @@ def _rendered(arguments: Namespace) -> PromptSource:
     refuse_rendering(arguments)
     if arguments.where is not None:
         raise UsageError(f"--where: chooses samples of --data, and {path} holds prompts; stats takes it for these, too")
-    rows = sample_rows([path], arguments.data_format)
+    rows = sample_rows([path], format_of(arguments))
     name = prompt_column_of(arguments, rows.schema)
     try:
         return RenderedSource(rows, name)

@@ -44,14 +44,36 @@ class ReadOptions(NamedTuple):
 
     Args:
         batch_size: The largest number of rows of a batch.
+        delimiter: The character between fields of separated values; None: the format's.
         skip_corrupt: Whether to leave out damaged parts; None if the caller has no such option.
         as_texts: A column of JSON that becomes texts where Arrow would change its values.
 
     """
 
     batch_size: int
+    delimiter: str | None = None
     skip_corrupt: bool | None = None
     as_texts: AsTexts | None = None
+
+
+class DataFormat(NamedTuple):
+    """What the user says of the format of files.
+
+    Args:
+        name: The format's name in `FORMATS`; None: that of the suffix.
+        delimiter: The character between fields of CSV and TSV; None: the format's.
+        encoding: The encoding of text, as Python names it; None: UTF-8.
+
+    """
+
+    name: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def of(cls, given: DataFormat | str | None) -> DataFormat:
+        """Return a format that may be given by its name alone."""
+        return given if isinstance(given, DataFormat) else cls(given)
 
 
 class InputFormat(NamedTuple):
@@ -88,7 +110,8 @@ def _open_json(source: Source, options: ReadOptions, *, is_array: bool) -> Sampl
 def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> SampleFile:
     from promptpress._io.read.csv_input import SeparatedValues  # noqa: PLC0415 - see the head
 
-    return SeparatedValues(source, options.batch_size, delimiter)
+    is_given = options.delimiter is not None
+    return SeparatedValues(source, options.batch_size, options.delimiter or delimiter, is_given=is_given)
 
 
 FORMATS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lzma
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import ParquetInput, RowGroup
 from promptpress._io.read.file_state import FileState, changed, identity, state_of
 from promptpress._io.read.find_files import find_files
-from promptpress._io.read.formats import FORMATS, ReadOptions, SampleFile, input_format
+from promptpress._io.read.formats import FORMATS, DataFormat, ReadOptions, SampleFile, input_format
 from promptpress._io.read.jsonl_input import JsonLines
 from promptpress._io.read.remote import why
 from promptpress._io.read.sources import Source
@@ -38,7 +38,8 @@ class Samples:
 
     Args:
         paths: Files, patterns, folders, saved datasets or addresses, in order; `-` is standard input.
-        data_format: One of `promptpress._io.read.formats.FORMATS`; None: the suffix's.
+        data_format: What the user says of the format, or its name in `promptpress._io.read.formats.FORMATS`; None: it
+            is the suffix's.
         batch_size: The largest number of rows of a batch.
         limit: The largest number of rows in total.
         choice: The rows that are read.
@@ -55,7 +56,7 @@ class Samples:
     def __init__(
         self,
         paths: Sequence[str],
-        data_format: str | None = None,
+        data_format: DataFormat | str | None = None,
         batch_size: int = 65536,
         limit: int | None = None,
         *,
@@ -66,7 +67,9 @@ class Samples:
     ) -> None:
         self.error: BaseException | None = None
         self.skipped: list[RowGroup] = []
-        self._options = ReadOptions(batch_size, skip_corrupt, as_texts)
+        given = DataFormat.of(data_format)
+        self._encoding = given.encoding
+        self._options = ReadOptions(batch_size, given.delimiter, skip_corrupt, as_texts)
         self._states: dict[str, FileState | None] = {}
         self.batch_size = batch_size
         self._otherwise = otherwise
@@ -74,7 +77,7 @@ class Samples:
         self._stack = ExitStack()
         self._files: list[tuple[str, SampleFile]] = []
         try:
-            self._open(paths, data_format)
+            self._open(paths, given.name)
         except BaseException:
             self._stack.close()
             raise
@@ -115,7 +118,7 @@ class Samples:
     def _open_file(self, path: str, kind: str) -> SampleFile:
         self._states[path] = state_of(path)
         with reading(path):
-            file = FORMATS[kind].open(Source(path, self._stack), self._options)
+            file = FORMATS[kind].open(Source(path, self._stack, self._encoding), self._options)
             core_schema(file.schema)  # names are any bytes in a file
         if isinstance(file, ParquetInput):
             self.skipped += file.skipped
@@ -250,9 +253,13 @@ class Samples:
         self._stack.close()
 
 
-def example_rows(paths: Sequence[str], data_format: str | None) -> pa.Table | None:
-    """Read the rows of examples, or return None without files; `data_format` is only for files without a suffix."""
-    return Samples(paths, otherwise=data_format).table() if paths else None
+def example_rows(paths: Sequence[str], data_format: DataFormat | str | None) -> pa.Table | None:
+    """Read the rows of examples, or return None without files; a format's name is only for files without a suffix."""
+    if not paths:
+        return None
+    given = DataFormat.of(data_format)
+    with closing(Samples(paths, given._replace(name=None), otherwise=given.name)) as samples:
+        return samples.table()
 
 
 def _from_row(first: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
