@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from parts.bad_input_parts import CONFIG, META, SAMPLES, SHOTS, TURNS, invalid_utf8
 from promptpress._cli import main
-from promptpress._io.read import jsonl_input
+from promptpress._io.read import json_rows
 
 Make = Callable[[Path], object]
 
@@ -368,7 +368,7 @@ def test_bad_input_of_the_command(folder: Path, capsys: pytest.CaptureFixture[st
 def test_mixed_types_far_apart(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(json_rows, "_BLOCK_BYTES", chunk)
     lines = ['{"answer": "a"}', *['{"answer": null}'] * 50, '{"answer": 1}']
     text("in.jsonl", "\n".join(lines))(folder)
     assert main(["render", "config.json", "--data", "in.jsonl", "--out", "out.jsonl"]) == 4

@@ -19,7 +19,7 @@ import pytest
 import warm
 from promptpress._cli import main
 from promptpress._cli.shell.errors import ExitCode
-from promptpress._io.read import jsonl_input
+from promptpress._io.read import json_rows
 
 TEMPLATE = {"round": [{"role": "HUMAN", "prompt": "Q: {question}\nA:"}, {"role": "BOT", "prompt": "{answer}"}]}
 CONFIG: dict[str, Any] = {
@@ -208,13 +208,13 @@ class TestJsonLines:
 
     @pytest.mark.parametrize("chunk", [1, 40, 1 << 24])
     def test_fields_that_come_late(self, folder: Folder, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-        monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", chunk)
         self.write(folder, '{"q": null}', '{"q": "2020-01-01"}', "", '{"r": [], "q": "x"}', '{"q": "", "r": ["10:00"]}')
         assert self.prompts(folder) == ["None|None", "2020-01-01|None", "x|[]", "|['10:00']"]
 
     @pytest.mark.parametrize("chunk", [1, 1 << 24])
     def test_numbers(self, folder: Folder, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-        monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", chunk)
         self.write(folder, '{"q": 9223372036854775807, "r": 1}', '{"q": -0, "r": 0.5}', '{"q": 1, "r": -0.0}')
         assert self.prompts(folder) == ["9223372036854775807|1.0", "0|0.5", "1|-0.0"]
 
@@ -227,7 +227,7 @@ class TestJsonLines:
         assert self.prompts(folder) == ["é\n😀|\u2028\u0085"]
 
     def test_a_row_longer_than_a_block(self, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(jsonl_input, "_BLOCK_BYTES", 64)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", 64)
         self.write(folder, '{"q": "a", "r": ""}', json.dumps({"q": "x" * 1000, "r": ""}))
         assert self.prompts(folder) == ["a|", "x" * 1000 + "|"]
 

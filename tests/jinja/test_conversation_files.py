@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress._cli import main
-from promptpress._io.read import json_array, jsonl_input
-from promptpress._io.read.jsonl_input import _with_texts
+from promptpress._io.read import json_rows
 
 pytest.importorskip("jinja2")
 
@@ -74,8 +73,7 @@ def test_random_conversations(start: int, tmp_path: Path, monkeypatch: pytest.Mo
     for seed in range(start, start + 40):
         random = Random(seed)
         size = random.choice([1, 100, 1 << 24])
-        monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", size)
-        monkeypatch.setattr(json_array, "_CHUNK_BYTES", size)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", size)
         rows = rows_of(random)
         wanted = chat.render(rows, errors="column")["prompt"].to_pylist()
         for path in write(tmp_path, rows):

@@ -93,6 +93,11 @@ class ConfiguredEngine(TableEngine):
         return self.configuration.required_columns()
 
     @property
+    def follows_harness(self) -> bool:
+        """True if the configuration is a harness's, as `TableEngine.follows_harness`."""
+        return bool(self.settings["substitution"] == "harness")
+
+    @property
     def writes_json(self) -> bool:
         """True if requests are messages written as JSON, as `TableEngine.writes_json`."""
         return self.configuration.writes_json

@@ -220,6 +220,11 @@ class TableEngine(ABC):
         """The writer of columns of Python's values that Arrow would change, or has no type for, if there is one."""
         return None if self.text_engine is self else self.text_engine.as_texts
 
+    @property
+    def follows_harness(self) -> bool:
+        """True if samples have the types that the harnesses' reader gives files."""
+        return self.text_engine is not self and self.text_engine.follows_harness
+
     # What token ids and masks ask for.
 
     @property

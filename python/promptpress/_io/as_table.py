@@ -53,7 +53,7 @@ def as_table(samples: Any, as_texts: AsTexts | None = None) -> pa.Table:  # noqa
     if _is_dataset_class("Dataset", samples) or _is_dataset_class("Scanner", samples):
         return samples.to_table()
     if isinstance(samples, (str, os.PathLike)):
-        with _file(samples, as_texts) as files:
+        with _file(samples) as files:
             return files.table()
     if (table := _python_table(samples, as_texts)) is not None:
         return table
@@ -121,7 +121,7 @@ def as_reader(batches: Any, as_texts: AsTexts | None = None) -> pa.RecordBatchRe
     if _is_dataset_class("Scanner", batches):
         return batches.to_reader()
     if isinstance(batches, (str, os.PathLike)):
-        return _file_reader(batches, as_texts)
+        return _file_reader(batches)
     if (table := _python_table(batches, as_texts)) is not None:
         return table.to_reader()
     if _is_column(batches) or isinstance(batches, Mapping):
@@ -225,7 +225,7 @@ def _with_schema(table: pa.Table, schema: pa.Schema, number: int) -> pa.Table:
 
 
 @contextmanager
-def _file(path: str | os.PathLike[str], as_texts: AsTexts | None) -> Iterator[Samples]:
+def _file(path: str | os.PathLike[str]) -> Iterator[Samples]:
     """Open a file of samples; its errors have the path."""
     from promptpress._errors.file_errors import DataError, located  # noqa: PLC0415 - for files only
     from promptpress._io.read.samples import Samples  # noqa: PLC0415
@@ -234,7 +234,7 @@ def _file(path: str | os.PathLike[str], as_texts: AsTexts | None) -> Iterator[Sa
     if not isinstance(name, str):
         raise not_a_table(path)
     try:
-        files = Samples([name], as_texts=as_texts)
+        files = Samples([name])
         try:
             yield files
         finally:
@@ -243,11 +243,11 @@ def _file(path: str | os.PathLike[str], as_texts: AsTexts | None) -> Iterator[Sa
         raise located(error, name) from error.__cause__
 
 
-def _file_reader(path: str | os.PathLike[str], as_texts: AsTexts | None) -> pa.RecordBatchReader:
+def _file_reader(path: str | os.PathLike[str]) -> pa.RecordBatchReader:
     """Read a file batch by batch; it stays open as long as the reader exists."""
 
     def batches() -> Iterator[Any]:
-        with _file(path, as_texts) as files:
+        with _file(path) as files:
             yield files.schema
             yield from files.reader()
 

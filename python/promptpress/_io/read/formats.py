@@ -18,7 +18,6 @@ from promptpress._errors.file_errors import Choice, DataError
 from promptpress._io.paths import STDIN, split_codec
 
 if TYPE_CHECKING:
-    from promptpress._arrow.python_rows import AsTexts
     from promptpress._io.read.sources import Source
 
 
@@ -45,13 +44,15 @@ class ReadOptions(NamedTuple):
     Args:
         batch_size: The largest number of rows of a batch.
         skip_corrupt: Whether to leave out damaged parts; None if the caller has no such option.
-        as_texts: A column of JSON that becomes texts where Arrow would change its values.
+        harness_types: Whether columns of JSON get the types of the harnesses' reader.
+        records: The key under which a file of JSON has its rows.
 
     """
 
     batch_size: int
     skip_corrupt: bool | None = None
-    as_texts: AsTexts | None = None
+    harness_types: bool = False
+    records: str | None = None
 
 
 class InputFormat(NamedTuple):
@@ -80,9 +81,9 @@ def _open_arrow(source: Source, options: ReadOptions) -> SampleFile:
 
 
 def _open_json(source: Source, options: ReadOptions, *, is_array: bool) -> SampleFile:
-    from promptpress._io.read.jsonl_input import JsonLines  # noqa: PLC0415 - see the head
+    from promptpress._io.read.json_rows import JsonRows  # noqa: PLC0415 - see the head
 
-    return JsonLines(source, options.batch_size, is_array=is_array, as_texts=options.as_texts)
+    return JsonRows(source, options.batch_size, is_array=is_array, records=options.records if is_array else None)
 
 
 def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> SampleFile:
