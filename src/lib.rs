@@ -2,7 +2,7 @@
 //! one sample at a time.
 //!
 //! A sample takes one path: configuration → template and role → output → plan → render → Arrow. Each module uses only
-//! modules to its left: `error · suggest · json_text · value · threads · dialect · template · role · output · plan ·
+//! modules to its left: `error · suggest · json_text · json_value · value · threads · dialect · template · role · output · plan ·
 //! python_text · render · conversations · fewshot_sampling · jinja · json_lines · lints · statistics · audit · prefix_order ·
 //! token_ids · python`.
 //!
@@ -17,6 +17,7 @@ pub mod fewshot_sampling;
 pub mod jinja;
 pub mod json_lines;
 mod json_text;
+mod json_value;
 pub mod lints;
 mod output;
 pub mod plan;

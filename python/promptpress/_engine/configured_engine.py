@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._arrow.core_tables import for_core
 from promptpress._arrow.types import is_text
 from promptpress._config.configuration import Configuration
@@ -76,6 +77,11 @@ class ConfiguredEngine(TableEngine):
 
         """
         return self.configuration.core
+
+    @property
+    def value_reading(self) -> ValueReading:
+        """Values have the types that a harness's reader gives them, where anything of a harness is given."""
+        return OF_HARNESS if self.settings["substitution"] == "harness" else EXACT
 
     @property
     def settings(self) -> dict[str, Any]:
