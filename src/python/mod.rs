@@ -113,6 +113,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compiled_renderer::default_substitution, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     module.add_function(wrap_pyfunction!(json_lines::are_plain_chats, module)?)?;
+    module.add_function(wrap_pyfunction!(json_lines::field_texts, module)?)?;
     module.add_function(wrap_pyfunction!(json_reader::json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(json_reader::json_batches, module)?)?;
     module.add_function(wrap_pyfunction!(jinja::render_jinja, module)?)?;

@@ -1,8 +1,10 @@
 //! The values of a column as JSON.
 
 use arrow_array::Array;
+use arrow_schema::Field;
 
 use super::conversion::Conversion;
+use super::json_value::printer_of;
 use super::printer::{Printer, printer};
 use crate::error::Result;
 
@@ -27,6 +29,15 @@ impl<'a> JsonColumn<'a> {
     /// An error if the type isn't [`is_native`](super::is_native), or if the array contradicts its type.
     pub fn new(array: &'a dyn Array) -> Result<Self> {
         printer(array).map(Self)
+    }
+
+    /// Open the column of `array`, whose texts are JSON if its field says so.
+    ///
+    /// # Errors
+    ///
+    /// The same as those of [`Self::new`].
+    pub fn of_field(field: &Field, array: &'a dyn Array) -> Result<Self> {
+        printer_of(field, array).map(Self)
     }
 
     /// Return true if row `row` is null.

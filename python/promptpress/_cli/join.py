@@ -107,7 +107,7 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
         arguments.data,
         arguments.data_format,
         limit=arguments.limit,
-        harness_types=engine_of(renderer).follows_harness,
+        harness_types=not engine_of(renderer).value_reading.exact,
     )
     columns, output_schema = samples.schema.names, renderer.output_schema(samples.schema)
     outputs = output_schema.names

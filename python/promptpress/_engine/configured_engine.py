@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._arrow.core_tables import for_core
 from promptpress._arrow.types import is_text
 from promptpress._config.configuration import Configuration
@@ -78,6 +79,11 @@ class ConfiguredEngine(TableEngine):
         return self.configuration.core
 
     @property
+    def value_reading(self) -> ValueReading:
+        """Values have the types that a harness's reader gives them, where anything of a harness is given."""
+        return OF_HARNESS if self.settings["substitution"] == "harness" else EXACT
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The arguments of `Renderer`, but for tables, tokens and the chat template."""
         return self.configuration.settings
@@ -91,11 +97,6 @@ class ConfiguredEngine(TableEngine):
     def required_columns(self) -> list[str]:
         """The columns that a scan has to read, as `TableEngine.required_columns`."""
         return self.configuration.required_columns()
-
-    @property
-    def follows_harness(self) -> bool:
-        """True if the configuration is a harness's, as `TableEngine.follows_harness`."""
-        return bool(self.settings["substitution"] == "harness")
 
     @property
     def writes_json(self) -> bool:

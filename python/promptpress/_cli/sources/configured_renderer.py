@@ -144,5 +144,5 @@ def open_samples(
         arguments.limit,
         choice=row_choice(arguments),
         skip_corrupt=getattr(arguments, "skip_corrupt", None),
-        harness_types=renderer is not None and engine_of(renderer).follows_harness,
+        harness_types=renderer is not None and not engine_of(renderer).value_reading.exact,
     )

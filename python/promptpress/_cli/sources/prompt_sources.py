@@ -56,7 +56,7 @@ def prompt_source(
 
 def chosen_rows(arguments: Namespace, renderer: AnyRenderer) -> SampleRows:
     """Open the rows of `--data` that `--where` chooses, for a renderer."""
-    harness_types = engine_of(renderer).follows_harness
+    harness_types = not engine_of(renderer).value_reading.exact
     rows = sample_rows(arguments.data, arguments.data_format, harness_types=harness_types)
     if arguments.where is None:
         return rows

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from promptpress._arrow.python_rows import OF_HARNESS
 from promptpress._config.short_form import CHAT_ROLES
 from promptpress._errors.file_errors import ConfigError
 from promptpress._io.as_table import as_table
@@ -126,7 +127,7 @@ class FewShot:
             ConfigError: If the examples lack a column.
 
         """
-        table = as_table(examples)
+        table = as_table(examples, OF_HARNESS)
         for piece in self.template:
             if piece.is_field and piece.text not in table.column_names:
                 has = ", ".join(map(repr, table.column_names))
