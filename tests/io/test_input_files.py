@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import warm
+from json_columns import rows_of
 from promptpress._cli import main
 from promptpress._errors.file_errors import DataError
 from promptpress._io.read import csv_input, json_rows
@@ -77,17 +78,9 @@ FORMATS: dict[str, bytes] = {
 
 def rows(path: object, data_format: str | None = None, **options: Any) -> list[dict[str, Any]]:
     samples = Samples([str(path)], data_format, **options)
-    table = samples.table()
+    found = rows_of(samples.table())
     samples.close()
-    columns = {name: values_of(table[name]) for name in table.column_names}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def values_of(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column; those of JSON decoded."""
-    values: list[Any] = column.to_pylist()
-    is_json = getattr(column.type, "extension_name", None) == "arrow.json"
-    return [None if value is None else json.loads(value) for value in values] if is_json else values
+    return found
 
 
 def write(path: Path, content: str | bytes) -> Path:

@@ -122,7 +122,7 @@ def test_several_files_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (['{"messages": []}', '{"messages": [{"a": [1]}, {"a": 1]}'], "row 1.*: "),
+        (['{"messages": [{}]}', '{"messages": [{"role": nul}]}'], "row 1"),
         (['{"messages": []}', '{"messages": [{"a": [1}], "q": 1}'], "2: not valid JSON"),
         (['{"messages": [{"a": [1]}, {"a": 2}]}', "[1]"], "2: a list, not an object"),
     ],
@@ -202,10 +202,28 @@ def test_an_audit_finds_what_json_escapes() -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("command", ["render --out out.jsonl", "show", "stats", "audit"])
-def test_a_condition_has_no_type_of_odd_conversations(command: str, capsys: Any) -> None:
-    arguments = [*command.split(), "--chat-template", ".", "--where", "len(messages) > 1", "--data"]
-    assert main([*arguments, "odd.jsonl"]) == 2
-    assert "parts of several types" in capsys.readouterr().err
+def test_a_condition_is_of_types_of_arrow(command: str, capsys: Any) -> None:
+    talks = [{**TEXT, "id": 2}, {"messages": TEXT["messages"] * 2, "id": 2.5}, {**IMAGE, "id": None}]
+    Path("where.jsonl").write_text("".join(json.dumps(row) + "\n" for row in talks), encoding="utf-8")
+    for where in ("len(messages) > 1", "id > 2"):
+        assert main([*command.split(), "--chat-template", ".", "--where", where, "--data", "where.jsonl"]) == 0
+        out, err = capsys.readouterr()
+        if command == "audit":
+            assert "in 1 row" in err
+        elif command == "render --out out.jsonl":
+            assert "1 row," in err
+        else:
+            assert "1" in out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_condition_on_values_of_several_kinds(capsys: Any) -> None:
+    Path("kinds.jsonl").write_text('{"q": 1}\n{"q": "x"}\n{"q": [2]}\n', encoding="utf-8")
+    arguments = ["render", "--template", "{q}", "--data", "kinds.jsonl", "--out", "-", "--quiet", "--where"]
+    assert main([*arguments, "q = 1"]) == 2
+    assert "values of several kinds, which have no type in SQL" in capsys.readouterr().err
+    assert main([*arguments, "q->>'$' = 'x'"]) == 0
+    assert capsys.readouterr().out == '{"prompt": "x"}\n'
 
 
 @pytest.mark.usefixtures("folder")

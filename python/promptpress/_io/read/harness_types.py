@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -46,7 +46,7 @@ class TypedRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         for batch in self._rows.batches():
             columns = [
-                _typed(column, self._types[name]) if name in self._types else column
+                typed_column(column, self._types[name]) if name in self._types else column
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -68,27 +68,47 @@ class TypedRows:
 
 def typed(files: Sequence[JsonRows]) -> list[TypedRows]:
     """Return files, which have the same columns, with the types of the harnesses' reader."""
-    types: dict[str, pa.DataType] = {}
-    refused: set[str] = set()
-    for file in files:
-        names = [name for name in file.json_columns if name not in refused]
-        for batch in file.values(names) if names else ():
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                if name in refused:
-                    continue
-                try:
-                    types[name] = _common(types.get(name, pa.null()), _type_of(column))
-                except _REFUSALS:
-                    refused.add(name)
-    kept = {name: data_type for name, data_type in types.items() if name not in refused}
+
+    def read(names: Collection[str]) -> Iterator[pa.RecordBatch]:
+        return (batch for file in files for batch in file.values(names))
+
+    names = {name for file in files for name in file.json_columns}
+    types = arrow_types(names, read)
+    return [TypedRows(file, types) for file in files]
+
+
+def arrow_types(
+    names: Collection[str], read: Callable[[Collection[str]], Iterable[pa.RecordBatch]]
+) -> dict[str, pa.DataType]:
+    """Return the types that the harnesses' reader gives columns of JSON; those that it refuses have none.
+
+    Args:
+        names: The columns.
+        read: Reads these columns, or some of them.
+
+    """
+    types: dict[str, pa.DataType] = dict.fromkeys(names, pa.null())
+    for name, column in _columns(types, read):
+        try:
+            types[name] = _common(types[name], _type_of(column))
+        except _REFUSALS:
+            del types[name]
     # A number may be rounded only where another batch has made all of them fractions.
-    for file in files:
-        floats = [name for name, data_type in kept.items() if _has_floats(data_type)]
-        for batch in file.values(floats) if floats else ():
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                if name in kept and _is_changed(column, kept[name]):
-                    del kept[name]
-    return [TypedRows(file, kept) for file in files]
+    floats = {name: data_type for name, data_type in types.items() if _has_floats(data_type)}
+    for name, column in _columns(floats, read):
+        if _is_changed(column, types[name]):
+            del floats[name], types[name]
+    return types
+
+
+def _columns(
+    types: dict[str, pa.DataType], read: Callable[[Collection[str]], Iterable[pa.RecordBatch]]
+) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the values of each column of each batch, as long as it has a type."""
+    for batch in read(list(types)) if types else ():
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if name in types:
+                yield name, column
 
 
 def _common(before: pa.DataType, after: pa.DataType) -> pa.DataType:
@@ -125,7 +145,8 @@ def _type_of(column: Any) -> pa.DataType:
     return array.type
 
 
-def _typed(column: Any, data_type: pa.DataType) -> Any:
+def typed_column(column: Any, data_type: pa.DataType) -> Any:
+    """Return a column of JSON with a type that `arrow_types` gives it."""
     return _read(_lines(column), data_type)
 
 
@@ -190,7 +211,7 @@ def _has_floats(data_type: pa.DataType) -> bool:
 
 def _is_changed(column: Any, data_type: pa.DataType) -> bool:
     """Return true if a whole number is another as a fraction."""
-    rounded = set(_may_be_rounded(_typed(column, data_type), ""))
+    rounded = set(_may_be_rounded(typed_column(column, data_type), ""))
     return bool(rounded) and any(
         _is_rounded(json.loads(line)[_VALUE], "", rounded) for line in _lines(column).splitlines()
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow.json_columns import is_json
 from promptpress._errors.file_errors import DataError, UsageError
 from promptpress._errors.suggestions import did_you_mean
 
@@ -28,6 +29,7 @@ _REFUSED = {
     "STAR": "it is true or false of a row; name the columns that it depends on",
     "WINDOW": "a window reads other rows than its own",
 }
+_OF_JSON = re.compile(r"->|\bjson", re.IGNORECASE)
 _TOKEN = re.compile(r'at or near "(.*)"', re.DOTALL)
 
 
@@ -40,6 +42,7 @@ class RowFilter:
     Args:
         condition: The condition, in DuckDB's SQL.
         schema: The samples' schema.
+        read: Reads all samples, to find types for columns of JSON that the condition names; None: there are none.
 
     Raises:
         UsageError: If DuckDB isn't installed, or the condition is wrong for these columns.
@@ -50,7 +53,9 @@ class RowFilter:
 
     """
 
-    def __init__(self, condition: str, schema: pa.Schema) -> None:
+    def __init__(
+        self, condition: str, schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]] | None = None
+    ) -> None:
         self._condition = condition
         try:
             import duckdb  # noqa: PLC0415 - an extra, and slow to import
@@ -61,6 +66,10 @@ class RowFilter:
         parsed = self._parsed()
         self._columns = self._resolved(parsed, schema)
         self._refuse_unsteady(parsed)
+        self._types = {} if read is None else self._types_of_json(schema, read)
+        for name, data_type in self._types.items():
+            index = self._columns[name]
+            schema = schema.set(index, pa.field(name, data_type))
         self._check(schema)
 
     def rows(self, batch: pa.RecordBatch) -> pa.Array:
@@ -71,7 +80,13 @@ class RowFilter:
 
         """
         numbers = _core.repeated_rows(0, batch.num_rows, 1)
-        table = pa.table([numbers, *(batch.column(index) for index in self._columns.values())], self._names)
+        columns = [batch.column(index) for index in self._columns.values()]
+        if self._types:
+            from promptpress._io.read.harness_types import typed_column  # noqa: PLC0415 - for columns of JSON
+
+            pairs = zip(self._columns, columns, strict=True)
+            columns = [typed_column(c, self._types[name]) if name in self._types else c for name, c in pairs]
+        table = pa.table([numbers, *columns], self._names)
         try:
             kept = self._relation(table).filter(self._expression).project(f'"{_ROW}"')
             rows = pa.table(kept).column(0).combine_chunks()
@@ -138,6 +153,27 @@ class RowFilter:
             if other != name:
                 raise self._error(f"SQL doesn't tell the columns {other!r} and {name!r} apart")
         return columns
+
+    def _types_of_json(
+        self, schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]]
+    ) -> dict[str, pa.DataType]:
+        """Return the types of columns of JSON, which DuckDB would compare as texts, or round.
+
+        A condition with operators or functions of JSON sees these columns as JSON.
+        """
+        names = [name for name, index in self._columns.items() if is_json(schema.field(index))]
+        if not names or _OF_JSON.search(self._condition):
+            return {}
+        from promptpress._io.read.harness_types import arrow_types  # noqa: PLC0415 - for columns of JSON
+
+        types = arrow_types(names, lambda names: (batch.select(list(names)) for batch in read()))
+        for name in names:
+            if name not in types:
+                raise self._error(
+                    f"the column {name!r} has values of several kinds, which have no type in SQL; name other columns, or "
+                    f"take its values as JSON, as by {name}->>'$'"
+                )
+        return types
 
     def _refuse_unsteady(self, parsed: Any) -> None:
         """Refuse functions whose result isn't the same in each run."""
