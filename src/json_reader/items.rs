@@ -8,7 +8,7 @@ use super::strings;
 ///
 /// Line breaks between the values of an item become spaces.
 pub struct Items {
-    /// The key under which an object has the array; None if the file is the array.
+    /// The key under which an object has the array; None if the file has to be the array.
     key: Option<String>,
     state: State,
     /// The number of open brackets of the item, or of the value that is skipped.
@@ -64,7 +64,7 @@ pub struct ItemsFault {
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Items {
-    /// Read an array, or the array under a key of an object.
+    /// Read an array, or an object that has the array under a key.
     pub fn new(key: Option<String>) -> Self {
         Self {
             key,
@@ -209,7 +209,10 @@ impl Items {
             return Ok(());
         }
         self.state = match (self.state, byte) {
-            (State::Start, b'[') if self.key.is_none() => State::Item(true),
+            (State::Start, b'[') => {
+                self.key = None;
+                State::Item(true)
+            }
             (State::Start, b'{') if self.key.is_some() => State::Key,
             (State::Start, _) => return Err(self.fault("another form")),
             (State::Key, b'"') => {
@@ -319,7 +322,8 @@ mod tests {
             assert_eq!(lines(text, None, 1), Err(ItemsFault { line, what }), "{text}");
         }
         for (text, what) in [
-            ("[]", "another form"),
+            ("7", "another form"),
+            ("[] 1", "something follows the array"),
             ("{}", "no such key"),
             ("{\"b\": 1}", "no such key"),
             ("{\"a\": 1}", "no array"),

@@ -201,8 +201,8 @@ class TestJsonLines:
     def write(self, folder: Folder, *lines: str) -> None:
         Path(folder["in.jsonl"]).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
-    def prompts(self, folder: Folder) -> list[str]:
-        folder.config("config.json", {"prompt_template": "{q}|{r}"})
+    def prompts(self, folder: Folder, **words: Any) -> list[str]:
+        folder.config("config.json", {"prompt_template": "{q}|{r}", **words})
         assert folder.render("--out", folder["out.jsonl"], data=["in.jsonl"]) == 0
         return [row["prompt"] for row in folder.rows("out.jsonl")]
 
@@ -216,7 +216,8 @@ class TestJsonLines:
     def test_numbers(self, folder: Folder, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
         monkeypatch.setattr(json_rows, "_BLOCK_BYTES", chunk)
         self.write(folder, '{"q": 9223372036854775807, "r": 1}', '{"q": -0, "r": 0.5}', '{"q": 1, "r": -0.0}')
-        assert self.prompts(folder) == ["9223372036854775807|1.0", "0|0.5", "1|-0.0"]
+        assert self.prompts(folder) == ["9223372036854775807|1", "0|0.5", "1|-0.0"]
+        assert self.prompts(folder, reader={}) == ["9223372036854775807|1.0", "0|0.5", "1|-0.0"]
 
     def test_dates_inside(self, folder: Folder) -> None:
         self.write(folder, '{"q": ["2020-01-01"], "r": {"a": "2020-01-01T10:00:00Z"}}')
@@ -237,7 +238,7 @@ class TestJsonLines:
         Path(folder["empty.jsonl"]).write_text("\n", encoding="utf-8")
         folder.config("config.json", {"prompt_template": "{q}|{r}"})
         assert folder.render("--out", folder["out.jsonl"], data=["empty.jsonl", "in.jsonl", "b.jsonl"]) == 0
-        assert [row["prompt"] for row in folder.rows("out.jsonl")] == ["1.0|None", "1.5|x", "2.0|None"]
+        assert [row["prompt"] for row in folder.rows("out.jsonl")] == ["1|None", "1.5|x", "2|None"]
 
     @pytest.mark.parametrize("turned", [False, True])
     def test_a_file_that_lacks_a_column(self, folder: Folder, capsys: pytest.CaptureFixture[str], turned: bool) -> None:

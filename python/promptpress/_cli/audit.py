@@ -35,7 +35,7 @@ from promptpress._io.write.output_file import output_file, standard_output
 _SHOW_OPTIONS = (
     *("template", "system", "output_column", "shots", "shots_seed", "model", "dataset", "model_abbr"),
     *("jinja", "chat_template", "column", "environment", "fallback"),
-    *("data", "examples", "data_format", "where"),
+    *("data", "examples", "data_format", "records", "where"),
     *("output", "roles", "mode", "labels", "substitution", "dialect"),
 )
 """Options that `promptpress show` needs to make the same prompts."""

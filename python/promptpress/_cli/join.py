@@ -93,7 +93,7 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
     """Return the rows of the requests, read or rendered again, and the pattern of their ids."""
     if not arguments.data:
         _refuse_rendering(arguments)
-        samples = Samples([arguments.table], arguments.data_format)
+        samples = Samples([arguments.table], arguments.data_format, records=arguments.records)
         try:
             order = {key: value for key, value in samples.metadata.items() if key.decode() == PREFIX_ORDER}
             table = samples.table().replace_schema_metadata(order or None)
@@ -107,6 +107,7 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
         arguments.data,
         arguments.data_format,
         limit=arguments.limit,
+        records=arguments.records,
         harness_types=not engine_of(renderer).value_reading.exact,
     )
     columns, output_schema = samples.schema.names, renderer.output_schema(samples.schema)

@@ -58,7 +58,7 @@ def _add_options(parser: ArgumentParser) -> None:
     options.add_progress(out)
 
     how = parser.add_argument_group("execution")
-    options.add_shared(how, "--data-format", "--batch-size", "--threads", "--traceback")
+    options.add_shared(how, "--data-format", "--records", "--batch-size", "--threads", "--traceback")
 
 
 COMMAND = Command("audit", "find mistakes in all prompts of a table", _DESCRIPTION, _add_options, _EXIT_CODES)

@@ -77,7 +77,7 @@ def _add_options(parser: ArgumentParser) -> None:
     _add(tokens, "--mask-column", choices=get_args(MaskColumn), help=mask_column)
 
     how = parser.add_argument_group("execution")
-    options.add_shared(how, "--data-format", "--batch-size", "--threads", "--no-clobber")
+    options.add_shared(how, "--data-format", "--records", "--batch-size", "--threads", "--no-clobber")
     errors = "a row that can't be rendered ends the run (raise, default), or is left out (skip)"
     how.add_argument("--errors", choices=("raise", "skip"), help=errors)
     messages = parser.add_argument_group("messages")

@@ -27,7 +27,7 @@ def _add_options(parser: ArgumentParser) -> None:
     how = parser.add_argument_group("execution")
     options.add_shared(how, "--json")
     options.add_shared(how, "--data-format", help="the format of --examples; default: by suffix")
-    options.add_shared(how, "--quiet", "--traceback")
+    options.add_shared(how, "--records", "--quiet", "--traceback")
 
 
 COMMAND = Command("fingerprint", "identify a configuration by 64 digits", _DESCRIPTION, _add_options)

@@ -44,7 +44,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
     how = parser.add_argument_group("execution")
     add_shared(how, "--data-format", help="the format of --data, or else of --table; default: by suffix")
-    add_shared(how, "--no-clobber", "--out-format", "--compression", "--threads")
+    add_shared(how, "--records", "--no-clobber", "--out-format", "--compression", "--threads")
     add_shared(how, "--quiet", help="no notes and no summary")
     add_shared(how, "--strict", "--traceback")
 

@@ -37,7 +37,7 @@ Whatever goes wrong, --out is either complete or untouched.
 def add_execution(parser: ArgumentParser) -> None:
     """Add the options of how files are read and written, and of what becomes of faults."""
     how = parser.add_argument_group("execution")
-    options.add_shared(how, "--data-format", "--out-format", "--batch-size", "--compression", "--threads")
+    options.add_shared(how, "--data-format", "--records", "--out-format", "--batch-size", "--compression", "--threads")
 
     faults = parser.add_argument_group("faults")
     resume = "continue where an interrupted run stopped; finished parts are kept next to --out"

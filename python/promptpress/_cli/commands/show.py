@@ -42,7 +42,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add_prompt_options(parser.add_argument_group(OVERRIDES))
     add_budget(parser, tokenizer=None)
     data = parser.add_argument_group("data and execution")
-    add_shared(data, "--data-format", "--prompt-column", "--threads", "--quiet", "--traceback")
+    add_shared(data, "--data-format", "--records", "--prompt-column", "--threads", "--quiet", "--traceback")
     parser.set_defaults(strict=False)
 
 

@@ -36,7 +36,7 @@ def _add_options(parser: ArgumentParser) -> None:
     how = parser.add_argument_group("execution")
     options.add_shared(how, "--json")
     options.add_shared(how, "--data-format", help="the format of the data or the prompts; default: by suffix")
-    options.add_shared(how, "--batch-size", "--threads")
+    options.add_shared(how, "--records", "--batch-size", "--threads")
     errors = (
         "a row that can't be rendered ends the run (raise, default), or is left out (skip); origins are left out then"
     )

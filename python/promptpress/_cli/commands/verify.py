@@ -38,7 +38,7 @@ def _add_options(parser: ArgumentParser) -> None:
     add("--num-fewshot", type=natural, metavar="N", help="number of examples of a YAML task, instead of its own")
     add("--rows", "--limit", type=natural, metavar="N", help="only the first N samples")
     add("--dialect", choices=("opencompass", "aisbench"), help="the harness; default: by the class names in CONFIG")
-    add_shared(parser, "--data-format", "--quiet", "--traceback")
+    add_shared(parser, "--data-format", "--records", "--quiet", "--traceback")
 
 
 COMMAND = Command(

@@ -49,7 +49,7 @@ def _add_options(parser: ArgumentParser) -> None:
     options.add_rows(parser.add_argument_group(options.ROWS))
     options.add_shared(
         parser.add_argument_group("execution"),
-        *("--data-format", "--prompt-column", "--threads", "--quiet", "--traceback"),
+        *("--data-format", "--records", "--prompt-column", "--threads", "--quiet", "--traceback"),
     )
     parser.set_defaults(strict=False)
 

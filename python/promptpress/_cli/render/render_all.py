@@ -24,7 +24,7 @@ from promptpress._cli.render.resume import remember_clock
 from promptpress._cli.shell.done import Done
 from promptpress._cli.shell.errors import ExitCode, code_and_text, print_error_line, say
 from promptpress._cli.shell.options import refuse_existing, row_choice
-from promptpress._cli.sources.configured_renderer import configuration, open_samples, renderer_of
+from promptpress._cli.sources.configured_renderer import configuration, open_samples, renderer_of, rows_of_examples
 from promptpress._cli.sources.notes import held_warnings
 from promptpress._cli.sources.template_option import with_template
 from promptpress._config.files.config_file import read_config
@@ -34,7 +34,7 @@ from promptpress._errors.errors import FilledValuesWarning
 from promptpress._errors.file_errors import ConfigError, FileError, UsageError
 from promptpress._errors.suggestions import close_names
 from promptpress._io.read.formats import SUFFIXES
-from promptpress._io.read.samples import Samples, example_rows
+from promptpress._io.read.samples import Samples
 from promptpress._io.write.formats import check_compression, out_format
 from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, output_file
 from promptpress._io.write.parts import forget
@@ -206,9 +206,10 @@ def _rendered(entry: Entry, arguments: Namespace, selection: Selection, model: M
     options = Namespace(**vars(arguments))
     options.out, options.data, options.examples = entry.file, list(entry.data), list(entry.examples)
     samples: AnySamples | None
-    train: Callable[[bool], pa.Table] | None
+    train: Callable[[bool], pa.Table | None] | None
     if entry.data:
-        samples, train = None, partial(example_rows, entry.examples, arguments.data_format) if entry.examples else None
+        samples = None
+        train = partial(rows_of_examples, arguments, entry.examples) if entry.examples else None
     else:
         if entry.examples:
             raise UsageError(f"--examples {entry.dataset}=...: needs --data {entry.dataset}=FILE, too")

@@ -131,6 +131,7 @@ def _run(arguments: Namespace, rendering: Rendering) -> dict[str, Any]:
         "--errors": rendering.options.errors,
         "--batch-size": arguments.batch_size,
         "--data-format": arguments.data_format,
+        "--records": arguments.records,
         "rows left out by --skip-corrupt": sum(group.rows for group in samples.skipped),
         "--data": samples.identity(),
     }

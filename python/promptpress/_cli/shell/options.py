@@ -33,6 +33,7 @@ _SHARED: dict[str, dict[str, Any]] = {
     "--color": {"choices": ("auto", "always", "never"), "default": "auto", "help": "auto: colours on a terminal"},
     "--compression": {"metavar": "NAME", "help": "Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"},
     "--data-format": {"choices": tuple(FORMATS), "help": "the format of --data; default: by suffix"},
+    "--records": {"metavar": "KEY", "help": "the key under which a .json file has its array of rows"},
     "--json": {"action": "store_true", "help": "print one JSON object, for programs"},
     "--keep": {"type": names, "action": "extend", "metavar": "COL,COL", "help": "columns to keep; or: all"},
     "--limit": {"type": natural, "metavar": "N", "help": "only the first N samples"},

@@ -42,7 +42,7 @@ def renderer_and_selection(
     if all(STDIN in (getattr(arguments, name, None) or ()) for name in ("data", "examples")):
         raise UsageError("standard input is named twice, by --data and --examples; it can be read once")
     selection, model = configuration(arguments, read)
-    read_examples = partial(example_rows, arguments.examples, arguments.data_format) if arguments.examples else None
+    read_examples = partial(rows_of_examples, arguments, arguments.examples) if arguments.examples else None
     return renderer_of(arguments, selection, model, read_examples), selection
 
 
@@ -50,7 +50,7 @@ def renderer_of(
     arguments: Namespace,
     selection: Selection,
     model: Mapping[str, Any] | None,
-    read_examples: Callable[[bool], pa.Table] | None,
+    read_examples: Callable[[bool], pa.Table | None] | None,
 ) -> promptpress.Renderer:
     """Make the renderer of a dataset and a model, with the options that override them.
 
@@ -130,6 +130,11 @@ def configuration(
     return selection, optional_model(config, arguments.model_abbr) if model is None else model
 
 
+def rows_of_examples(arguments: Namespace, paths: Sequence[str], harness_types: bool) -> pa.Table | None:
+    """Read the examples, or return None without files; for `harness_types` see `Samples`."""
+    return example_rows(paths, arguments.data_format, records=arguments.records, harness_types=harness_types)
+
+
 def open_samples(
     arguments: Namespace, paths: Sequence[str], renderer: AnyRenderer | None, batch_size: int | None = None
 ) -> Samples:
@@ -143,6 +148,7 @@ def open_samples(
         arguments.batch_size if batch_size is None else batch_size,
         arguments.limit,
         choice=row_choice(arguments),
+        records=arguments.records,
         skip_corrupt=getattr(arguments, "skip_corrupt", None),
         harness_types=renderer is not None and not engine_of(renderer).value_reading.exact,
     )

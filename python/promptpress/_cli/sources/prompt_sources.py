@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -40,9 +39,7 @@ def is_rendered(path: str) -> bool:
     return Path(path).suffix.lower() not in _CONFIGS
 
 
-def prompt_source(
-    arguments: Namespace, open_rows: Callable[[AnyRenderer], SampleRows] | None = None
-) -> PromptSource:
+def prompt_source(arguments: Namespace, open_rows: Callable[[AnyRenderer], SampleRows] | None = None) -> PromptSource:
     """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't."""
     if arguments.config is not None and is_rendered(arguments.config):
         return _rendered(arguments)
@@ -57,7 +54,7 @@ def prompt_source(
 def chosen_rows(arguments: Namespace, renderer: AnyRenderer) -> SampleRows:
     """Open the rows of `--data` that `--where` chooses, for a renderer."""
     harness_types = not engine_of(renderer).value_reading.exact
-    rows = sample_rows(arguments.data, arguments.data_format, harness_types=harness_types)
+    rows = sample_rows(arguments.data, arguments, harness_types=harness_types)
     if arguments.where is None:
         return rows
     return ChosenSampleRows(rows, ChosenRows(RowChoice(arguments.where), None, rows.schema, rows.batches, None))
@@ -105,11 +102,12 @@ def prompt_column_of(arguments: Namespace, schema: pa.Schema) -> str:
     return name
 
 
-def sample_rows(paths: list[str], data_format: str | None = None, **options: Any) -> SampleRows:
-    """Open files of samples for access by row; standard input is read into memory. `options` are those of `Samples`."""
+def sample_rows(paths: list[str], arguments: Namespace, *, harness_types: bool = False) -> SampleRows:
+    """Open files of samples for access by row; standard input is read into memory."""
+    options = {"records": arguments.records, "harness_types": harness_types}
     if STDIN in paths:
-        return TableRows(Samples(paths, data_format, **options).table())
-    return FileRows(paths, data_format, **options)
+        return TableRows(Samples(paths, arguments.data_format, **options).table())
+    return FileRows(paths, arguments.data_format, **options)
 
 
 def _rendered(arguments: Namespace) -> PromptSource:
@@ -117,7 +115,7 @@ def _rendered(arguments: Namespace) -> PromptSource:
     refuse_rendering(arguments)
     if arguments.where is not None:
         raise UsageError(f"--where: chooses samples of --data, and {path} holds prompts; stats takes it for these, too")
-    rows = sample_rows([path], arguments.data_format)
+    rows = sample_rows([path], arguments)
     name = prompt_column_of(arguments, rows.schema)
     try:
         return RenderedSource(rows, name)

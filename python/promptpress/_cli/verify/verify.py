@@ -14,6 +14,7 @@ import pyarrow as pa
 import promptpress
 from promptpress._cli.render.jobs import ALL, Job, jobs, takes_all
 from promptpress._cli.shell.errors import ExitCode, code_and_text
+from promptpress._cli.sources.configured_renderer import rows_of_examples
 from promptpress._cli.sources.lm_eval_tasks import is_lm_eval
 from promptpress._cli.verify.harness_chats import infer_mode_of, reply, requests_by_turn
 from promptpress._cli.verify.harness_pipeline import HARNESSES, Harness
@@ -24,7 +25,7 @@ from promptpress._config.model_classes import last_part
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.errors import of_row
 from promptpress._errors.file_errors import ConfigError, FileError, UsageError
-from promptpress._io.read.samples import Samples, example_rows
+from promptpress._io.read.samples import Samples
 from promptpress._io.write.output_file import standard_output
 from promptpress._utils.counted import counted
 from promptpress._utils.escapes import encodable, printable
@@ -153,9 +154,9 @@ class _Verifier:
             if not arguments.examples and _needs_examples(config):
                 raise UsageError("--examples: the retriever takes in-context examples, and with --data none are given")
             if self._tables is None:
-                samples = Samples(arguments.data, arguments.data_format, limit=arguments.rows, harness_types=True)
-                examples = example_rows(arguments.examples, arguments.data_format, harness_types=True)
-                self._tables = samples.table(), examples
+                options = {"records": arguments.records, "harness_types": True}
+                samples = Samples(arguments.data, arguments.data_format, limit=arguments.rows, **options)
+                self._tables = samples.table(), rows_of_examples(arguments, arguments.examples, True)
             return harness.dataset_of(config, *self._tables), *self._tables
         dataset = harness.dataset(config)
         if arguments.rows is not None:

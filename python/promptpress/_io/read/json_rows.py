@@ -44,9 +44,7 @@ class JsonRows:
 
     """
 
-    def __init__(
-        self, source: Source, batch_size: int, *, is_array: bool = False, records: str | None = None
-    ) -> None:
+    def __init__(self, source: Source, batch_size: int, *, is_array: bool = False, records: str | None = None) -> None:
         self.path = source.path
         self._source = source
         self._batch_size = batch_size
@@ -161,16 +159,14 @@ class JsonRows:
         """Return what is wrong with a line."""
         try:
             row = json.loads(line.decode(), object_pairs_hook=_Pairs)
-        except UnicodeDecodeError as error:
-            return f"not UTF-8 (byte 0x{line[error.start]:02x})"
         except json.JSONDecodeError as error:
             is_open = not self._is_array and not line[error.pos :].strip()
             hint = "" if not is_open else _ARRAY_HINT if line.lstrip().startswith(b"[") else _OBJECT_HINT
             return f"not valid JSON: {error.msg}{hint}"
-        except RecursionError:
-            return "nested too deeply"
-        except ValueError as error:  # a number of more digits than Python reads
-            return str(error)
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, UnicodeDecodeError):
+                return f"not UTF-8 (byte 0x{line[error.start]:02x})"
+            return f"not valid JSON: {error}"  # a number of more digits than Python reads, or too many brackets
         if not isinstance(row, _Pairs):
             hint = _ARRAY_HINT if isinstance(row, list) and not self._is_array else ""
             return f"{_kind(row)}, not an object{hint}"

@@ -154,9 +154,7 @@ class RowFilter:
                 raise self._error(f"SQL doesn't tell the columns {other!r} and {name!r} apart")
         return columns
 
-    def _types_of_json(
-        self, schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]]
-    ) -> dict[str, pa.DataType]:
+    def _types_of_json(self, schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]]) -> dict[str, pa.DataType]:
         """Return the types of columns of JSON, which DuckDB would compare as texts, or round.
 
         A condition with operators or functions of JSON sees these columns as JSON.
@@ -170,8 +168,8 @@ class RowFilter:
         for name in names:
             if name not in types:
                 raise self._error(
-                    f"the column {name!r} has values of several kinds, which have no type in SQL; name other columns, or "
-                    f"take its values as JSON, as by {name}->>'$'"
+                    f"the column {name!r} has values of several kinds, which have no type in SQL; name other columns, "
+                    f"or take its values as JSON, as by {name}->>'$'"
                 )
         return types
 

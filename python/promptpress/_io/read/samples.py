@@ -237,12 +237,12 @@ class Samples:
         self._stack.close()
 
 
-def example_rows(paths: Sequence[str], data_format: str | None, harness_types: bool) -> pa.Table | None:
+def example_rows(paths: Sequence[str], data_format: str | None, **options: Any) -> pa.Table | None:
     """Read the rows of examples, or return None without files; `data_format` is only for files without a suffix.
 
-    `harness_types` is that of `Samples`.
+    `options` are those of `Samples`.
     """
-    return Samples(paths, otherwise=data_format, harness_types=harness_types).table() if paths else None
+    return Samples(paths, otherwise=data_format, **options).table() if paths else None
 
 
 def _from_row(first: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
