@@ -193,7 +193,7 @@ class _Pairs(list):  # type: ignore[type-arg]
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
     """Yield the bytes of a file without a byte order mark."""
-    piece = file.read(max(_BLOCK_BYTES, len(_BYTE_ORDER_MARK))).removeprefix(_BYTE_ORDER_MARK)
+    piece = file.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK) + file.read(_BLOCK_BYTES)
     while piece:
         yield piece
         piece = file.read(_BLOCK_BYTES)
