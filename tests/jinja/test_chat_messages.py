@@ -145,7 +145,17 @@ CALL = Model(role="assistant", tool_calls=[Model(id=None, function=Message("f", 
             "role=user;content=a;|role=user;content=[{'text': 'b'}];|",
         ),
     ],
-    ids=["dataclass", "model", "object with messages", "dict with messages", "nested", "parts", "keys", "values", "two kinds"],
+    ids=[
+        "dataclass",
+        "model",
+        "object with messages",
+        "dict with messages",
+        "nested",
+        "parts",
+        "keys",
+        "values",
+        "two kinds",
+    ],
 )
 def test_messages_that_are_objects(chat: Any, seen: str) -> None:
     template = ChatTemplate(SEEN)

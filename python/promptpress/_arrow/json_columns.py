@@ -75,7 +75,12 @@ def json_field(name: str) -> pa.Field:
     """Return the field of a column of JSON."""
     if _TYPE is not None:
         return pa.field(name, _TYPE)
-    return pa.field(name, pa.string(), metadata={_NAME_KEY: _NAME, b"ARROW:extension:metadata": b""})
+    return named_json_field(name, pa.string())
+
+
+def named_json_field(name: str, data_type: pa.DataType) -> pa.Field:
+    """Return the field of a column of texts that says that they are JSON, for the core and for older pyarrow."""
+    return pa.field(name, data_type, metadata={_NAME_KEY: _NAME, b"ARROW:extension:metadata": b""})
 
 
 def json_array(texts: Sequence[str | None]) -> pa.Array | pa.ChunkedArray:
@@ -139,7 +144,9 @@ def json_values(array: pa.Array, field: pa.Field, other_values: Any) -> list[Any
     if types.is_list(kind) or types.is_large_list(kind):
         starts = array.offsets.to_pylist()
         first = starts[0] if starts else 0
-        within = json_values(array.values.slice(first, (starts[-1] if starts else 0) - first), kind.value_field, other_values)
+        within = json_values(
+            array.values.slice(first, (starts[-1] if starts else 0) - first), kind.value_field, other_values
+        )
         spans = zip(array.is_valid().to_pylist(), starts[:-1], starts[1:], strict=True)
         return [within[start - first : end - first] if is_valid else None for is_valid, start, end in spans]
     rows = [scalar.values if scalar.is_valid else None for scalar in array]
