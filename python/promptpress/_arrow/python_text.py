@@ -101,7 +101,7 @@ def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> p
 
 
 def json_on_one_line(column: pa.Array, name: str, first_row: int = 0) -> pa.Array:
-    """Write texts of JSON, each on one line, with the numbers and the order of the text itself; a null is `null`.
+    r"""Write texts of JSON, each on one line, with the numbers and the order of the text itself; a null is `null`.
 
     Args:
         column: The texts: strings, or a column of JSON.
@@ -111,13 +111,12 @@ def json_on_one_line(column: pa.Array, name: str, first_row: int = 0) -> pa.Arra
     Raises:
         RenderError: If a text isn't JSON.
 
-    >>> json_on_one_line(pa.array(['{"a":1E5,\\n"b":[ ]}']), "v")[0].as_py()
+    >>> json_on_one_line(pa.array(['{"a":1E5,\n"b":[ ]}']), "v")[0].as_py()
     '{"a": 1E5, "b": []}'
 
     """
-    table = pa.Table.from_arrays(
-        [json_texts(column)], schema=pa.schema([named_json_field(name, json_texts(column).type)])
-    )
+    texts = json_texts(column)
+    table = pa.Table.from_arrays([texts], schema=pa.schema([named_json_field(name, texts.type)]))
     return pa.concat_arrays(_core_texts(table, name, first_row, as_json=True) or [pa.array([], pa.large_string())])
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._arrow.take import take_rows
 from promptpress._core import RenderError
