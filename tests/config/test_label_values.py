@@ -170,17 +170,15 @@ def test_examples_are_rendered_by_their_labels(name: str, retriever: str) -> Non
 def test_values_of_json_choose_labels() -> None:
     samples = pa.table({"q": ["0", "1"], "a": json_array(["7", '"B"'])})
     assert pp.Renderer("{q}", reader=READER, mode="ppl").render(samples)["label"].to_pylist() == ["7", "B"] * 2
-    renderer = pp.Renderer(
-        {
-            "type": "PromptTemplate",
-            "template": "",
-            "column_token_map": {"q": "{q}"},
-            "selected_column_name": "a",
-            "selected_column_map": {7: "yes {q};", "B": "no {q};"},
-        },
-        reader=READER,
-        dialect="openicl",
-    )
+    bodies = {7: "yes {q};", "B": "no {q};"}
+    template = {
+        "type": "PromptTemplate",
+        "template": bodies,
+        "column_token_map": {"q": "{q}"},
+        "selected_column_name": "a",
+        "selected_column_map": bodies,
+    }
+    renderer = pp.Renderer(template, reader=READER, dialect="openicl")
     assert renderer.render(samples)["prompt"].to_pylist() == ["yes 0;", "no 1;"]
 
 
