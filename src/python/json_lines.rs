@@ -105,14 +105,20 @@ impl PySeenIds {
     }
 }
 
-/// Return the texts of a table's only column, in arrays of strings: its field says which of its texts are JSON. Errors
-/// count rows from 0.
+/// Return the texts of a table's only column, in arrays of strings, or its values as JSON: its field says which of its
+/// texts are JSON. Errors count rows from 0.
 #[pyfunction]
-pub(super) fn field_texts<'py>(py: Python<'py>, table: Imported<Table>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+#[pyo3(signature = (table, as_json=false))]
+pub(super) fn field_texts<'py>(
+    py: Python<'py>,
+    table: Imported<Table>,
+    as_json: bool,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let work = move || {
         let mut done = 0;
         let texts = batches(table).into_iter().map(|batch| {
-            let texts = field_texts_of(batch.schema_ref().field(0), batch.column(0)).map_err(|e| e.shifted(done));
+            let texts =
+                field_texts_of(batch.schema_ref().field(0), batch.column(0), as_json).map_err(|e| e.shifted(done));
             done += batch.num_rows();
             texts
         });

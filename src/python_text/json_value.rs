@@ -38,17 +38,18 @@ pub(super) fn printer_of<'a>(field: &Field, array: &'a dyn Array) -> Result<Box<
     if is_json(field) { json_printer(array) } else { printer(array) }
 }
 
-/// Return the text of each row of a column whose field says which of its texts are JSON; `None` for a null.
+/// Return the text of each row of a column whose field says which of its texts are JSON, `None` for a null; or each
+/// row as JSON on one line.
 ///
 /// # Errors
 ///
 /// An error at the first row, from 0, whose value has no text.
-pub fn field_texts(field: &Field, array: &dyn Array) -> Result<LargeStringArray> {
-    let printer = printer_of(field, array)?;
+pub fn field_texts(field: &Field, array: &dyn Array, as_json: bool) -> Result<LargeStringArray> {
+    let (printer, conversion) = (printer_of(field, array)?, if as_json { Conversion::Json } else { Conversion::Str });
     let (mut texts, mut ends) = (Vec::new(), Vec::with_capacity(array.len() + 1));
     ends.push(0);
     for row in 0..array.len() {
-        printer.print(row, Conversion::Str, &mut texts).map_err(|error| error.at_row(row))?;
+        printer.print(row, conversion, &mut texts).map_err(|error| error.at_row(row))?;
         ends.push(texts.len() as i64);
     }
     LargeStringArray::try_new(OffsetBuffer::new(ends.into()), Buffer::from_vec(texts), None)
@@ -290,7 +291,11 @@ mod tests {
             (" [1,2.50 , {}] ", "[1, 2.5, {}]", "[1, 2.50, {}]"),
             (r#""Paris""#, "Paris", r#""Paris""#),
             (r#"["it's", "\"", "\u00e9\n"]"#, r#"["it's", '"', 'é\n']"#, r#"["it's", "\"", "é\n"]"#),
-            (r#"{"a": 1, "b": {"c": null}, "a": true}"#, "{'a': True, 'b': {'c': None}}", r#"{"a": true, "b": {"c": null}}"#),
+            (
+                r#"{"a": 1, "b": {"c": null}, "a": true}"#,
+                "{'a': True, 'b': {'c': None}}",
+                r#"{"a": true, "b": {"c": null}}"#,
+            ),
             ("[NaN, -Infinity]", "[nan, -inf]", "[null, null]"),
             (r#"["\ud83d\ude00\udc00x"]"#, r"['😀\udc00x']", r#"["😀\udc00x"]"#),
             ("123456789012345678901234567890", "123456789012345678901234567890", "123456789012345678901234567890"),
@@ -298,7 +303,8 @@ mod tests {
             assert_eq!(written(text, Conversion::Str).unwrap(), printed);
             assert_eq!(written(text, Conversion::Json).unwrap(), json);
         }
-        for text in ["", "01", "1.", "[1,]", "{\"a\"}", "\"\t\"", "nul", "1 2", "\"\\x\"", "-", "\u{feff}1", "[", "\"a"] {
+        for text in ["", "01", "1.", "[1,]", "{\"a\"}", "\"\t\"", "nul", "1 2", "\"\\x\"", "-", "\u{feff}1", "[", "\"a"]
+        {
             assert_eq!(written(text, Conversion::Str).unwrap_err().code(), Code::UnconvertibleValue, "{text}");
         }
         assert_eq!(written(r#""\udc00""#, Conversion::Str).unwrap_err().code(), Code::InvalidUnicode);

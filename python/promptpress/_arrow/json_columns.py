@@ -75,7 +75,12 @@ def json_field(name: str) -> pa.Field:
     """Return the field of a column of JSON."""
     if _TYPE is not None:
         return pa.field(name, _TYPE)
-    return pa.field(name, pa.string(), metadata={_NAME_KEY: _NAME, b"ARROW:extension:metadata": b""})
+    return named_json_field(name, pa.string())
+
+
+def named_json_field(name: str, data_type: pa.DataType) -> pa.Field:
+    """Return the field of a column of texts that says that they are JSON, for the core and for older pyarrow."""
+    return pa.field(name, data_type, metadata={_NAME_KEY: _NAME, b"ARROW:extension:metadata": b""})
 
 
 def json_array(texts: Sequence[str | None]) -> pa.Array | pa.ChunkedArray:
@@ -97,7 +102,7 @@ def json_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray
     return column.storage
 
 
-def json_values(array: pa.Array, field: pa.Field, other_values: Any) -> list[Any]:
+def json_values(array: pa.Array, field: pa.Field, other_values: Any) -> list[Any]:  # noqa: PLR0911 - a return for each kind of type
     """Return the values of an array that holds JSON somewhere.
 
     Args:
@@ -117,15 +122,18 @@ def json_values(array: pa.Array, field: pa.Field, other_values: Any) -> list[Any
         texts = (json_texts(array) if isinstance(array, pa.ExtensionArray) else array).to_pylist()
         return [None if text is None else json.loads(text) for text in texts]
     kind = field.type
+    if not len(array):
+        return []
     if not holds_json(field):
         return list(other_values(array))
     if types.is_struct(kind):
         names = [child.name for child in kind]
-        columns = [json_values(*pair, other_values) for pair in zip(array.flatten(), kind, strict=True)]
-        rows = zip(array.is_valid().to_pylist(), zip(*columns, strict=True), strict=True)
-        return [dict(zip(names, row, strict=True)) if is_valid else None for is_valid, row in rows]
+        columns = [json_values(part, child, other_values) for part, child in zip(array.flatten(), kind, strict=True)]
+        dicts = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return [row if is_valid else None for row, is_valid in zip(dicts, array.is_valid().to_pylist(), strict=True)]
     if types.is_dictionary(kind):
-        values = json_values(array.dictionary, *fields_within(kind), other_values)
+        (field,) = fields_within(kind)
+        values = json_values(array.dictionary, field, other_values)
         return [None if index is None else values[index] for index in array.indices.to_pylist()]
     if types.is_map(kind):
         starts = array.offsets.to_pylist()
@@ -138,9 +146,9 @@ def json_values(array: pa.Array, field: pa.Field, other_values: Any) -> list[Any
         return [pairs[start:end] if is_valid else None for is_valid, start, end in spans]
     if types.is_list(kind) or types.is_large_list(kind):
         starts = array.offsets.to_pylist()
-        first = starts[0] if starts else 0
-        within = json_values(array.values.slice(first, (starts[-1] if starts else 0) - first), kind.value_field, other_values)
+        first = starts[0]
+        within = json_values(array.values.slice(first, starts[-1] - first), kind.value_field, other_values)
         spans = zip(array.is_valid().to_pylist(), starts[:-1], starts[1:], strict=True)
         return [within[start - first : end - first] if is_valid else None for is_valid, start, end in spans]
-    rows = [scalar.values if scalar.is_valid else None for scalar in array]
-    return [None if row is None else json_values(row, kind.value_field, other_values) for row in rows]
+    lists = [scalar.values if scalar.is_valid else None for scalar in array]
+    return [None if items is None else json_values(items, kind.value_field, other_values) for items in lists]

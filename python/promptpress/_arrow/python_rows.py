@@ -138,7 +138,7 @@ def _column(
         raise render_error("unconvertible_value", f"Arrow has no type for its values: {why}", column=name) from failure
     if (change := changed(values, array.type)) is not None:
         row, value, kind, first_row, first_kind = change
-        message = f"{_excerpt(value)} is {kind}, but row {first + first_row} has {first_kind}: one kind a column"
+        message = f"{excerpt(value)} is {kind}, but row {first + first_row} has {first_kind}: one kind a column"
         raise render_error("unconvertible_value", message, first + row, name)
     return pa.field(name, array.type), array
 
@@ -152,12 +152,12 @@ def _refuse_kinds(name: str, values: Iterable[Any], start: int) -> None:
         try:
             pa.array([value])
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            message = f"{_excerpt(value)}: {str(error).splitlines()[0]}"
+            message = f"{excerpt(value)}: {str(error).splitlines()[0]}"
             raise render_error("unconvertible_value", message, row, name) from error
         kind = _kind(value)
         first = first or (row, kind)
         if kind != first[1]:
-            message = f"{_excerpt(value)} is {kind}, but row {first[0]} has {first[1]}: one kind a column"
+            message = f"{excerpt(value)} is {kind}, but row {first[0]} has {first[1]}: one kind a column"
             raise render_error("unconvertible_value", message, row, name)
 
 
@@ -173,6 +173,7 @@ def _kind(value: Any) -> str:
     return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"
 
 
-def _excerpt(value: Any) -> str:
+def excerpt(value: Any) -> str:
+    """Return a value's `repr` for a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

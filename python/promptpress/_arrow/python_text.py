@@ -10,7 +10,15 @@ import pyarrow as pa
 from pyarrow import types
 
 import promptpress._core as _core
-from promptpress._arrow.json_columns import fields_within, holds_json, is_json, json_values, without_json
+from promptpress._arrow.json_columns import (
+    fields_within,
+    holds_json,
+    is_json,
+    json_texts,
+    json_values,
+    named_json_field,
+    without_json,
+)
 from promptpress._arrow.narrow import narrowed
 from promptpress._errors.errors import render_error
 from promptpress._utils import lazy_compute as pc
@@ -92,10 +100,30 @@ def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> p
     return table
 
 
-def _core_texts(table: pa.Table, name: str, first_row: int) -> list[pa.Array]:
+def json_on_one_line(column: pa.Array, name: str, first_row: int = 0) -> pa.Array:
+    r"""Write texts of JSON, each on one line, with the numbers and the order of the text itself; a null is `null`.
+
+    Args:
+        column: The texts: strings, or a column of JSON.
+        name: The column's name, for errors.
+        first_row: The number of the first row, for errors.
+
+    Raises:
+        RenderError: If a text isn't JSON.
+
+    >>> json_on_one_line(pa.array(['{"a":1E5,\n"b":[ ]}']), "v")[0].as_py()
+    '{"a": 1E5, "b": []}'
+
+    """
+    texts = json_texts(column)
+    table = pa.Table.from_arrays([texts], schema=pa.schema([named_json_field(name, texts.type)]))
+    return pa.concat_arrays(_core_texts(table, name, first_row, as_json=True) or [pa.array([], pa.large_string())])
+
+
+def _core_texts(table: pa.Table, name: str, first_row: int, *, as_json: bool = False) -> list[pa.Array]:
     """Return the texts of a table's only column, which the core writes."""
     try:
-        return _core.field_texts(table)
+        return _core.field_texts(table, as_json)
     except _core.RenderError as error:
         row = None if error.row is None else first_row + error.row
         raise render_error(error.code, error.message, row, name) from None
@@ -197,7 +225,9 @@ def _text_of(value: Any) -> str:
     return text
 
 
-def _converted(column: pa.ChunkedArray, field: pa.Field, done: int, convert: Callable[[Any], Any]) -> Iterator[list[Any]]:
+def _converted(
+    column: pa.ChunkedArray, field: pa.Field, done: int, convert: Callable[[Any], Any]
+) -> Iterator[list[Any]]:
     """Yield what `convert` makes of the values of each chunk of `column`."""
     name = field.name
     to_python = _to_python if _holds_nanoseconds(column.type) else pa.Array.to_pylist

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._arrow.types import is_text
 from promptpress._config.configuration import Configuration
 from promptpress._config.label_values import labels_of

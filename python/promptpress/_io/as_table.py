@@ -15,6 +15,7 @@ from pyarrow import types
 from promptpress._arrow.python_rows import EXACT, ValueReading, columns_table, rows_table
 from promptpress._errors.errors import render_error
 from promptpress._errors.remedies import not_a_table
+from promptpress._io.duckdb_json import is_relation, relation_reader
 from promptpress._io.row_stream import rows_reader
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def as_table(samples: Any, reading: ValueReading = EXACT) -> pa.Table:  # noqa: 
         return pa.table(samples.collect(engine="streaming"))
     if _is_hugging_face(samples):
         return as_reader(samples).read_all() if _streams(samples) else pa.table(samples.with_format("arrow")[:])
+    if is_relation(samples):
+        return relation_reader(samples).read_all()
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
         with _frame_errors(samples):
             return pa.table(samples)
@@ -130,6 +133,8 @@ def as_reader(batches: Any, reading: ValueReading = EXACT) -> pa.RecordBatchRead
         return _lazy_reader(batches)
     if _is_hugging_face(batches) and _streams(batches):
         return _stream_reader(batches)
+    if is_relation(batches):
+        return relation_reader(batches)
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, (pa.Table, pa.RecordBatch)):
         with _frame_errors(batches):
             return pa.RecordBatchReader.from_stream(batches)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._arrow.json_columns import is_json
-from promptpress._arrow.python_rows import EXACT, ValueReading, rows_table
+from promptpress._arrow.exact_values import is_exact
+from promptpress._arrow.json_columns import is_json, json_values
+from promptpress._arrow.python_rows import EXACT, ValueReading, excerpt, rows_table
 from promptpress._errors.errors import render_error
 
 _ROWS = 8192
@@ -73,9 +74,27 @@ def _with_schema(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:
         column = columns.get(field.name)
         if column is None or pa.types.is_null(column.type):
             arrays.append(pa.nulls(table.num_rows, field.type))
+        elif is_json(table.schema.field(field.name)) and not is_json(field):
+            raise _other_kind(column, table.schema.field(field.name), field, start)
         elif column.type != field.type:
             message = f"the next {table.num_rows:,} rows have {column.type}, and those before {field.type}; {_REMEDY}"
             raise render_error("schema_mismatch", message, start, field.name)
         else:
             arrays.append(column)
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _other_kind(column: pa.ChunkedArray, json: pa.Field, field: pa.Field, start: int) -> Exception:
+    """Make the error for the first value of a column that isn't of the type that the rows before have."""
+    values = [value for chunk in column.chunks for value in json_values(chunk, json, pa.Array.to_pylist)]
+    row = next((row for row, value in enumerate(values) if not _fits(value, field.type)), 0)
+    message = f"{excerpt(values[row])} isn't {field.type}, as the rows before have it; {_REMEDY}"
+    return render_error("schema_mismatch", message, start + row, field.name)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        pa.array([value], kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return is_exact([value], kind)

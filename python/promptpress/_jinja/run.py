@@ -350,17 +350,17 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
 
 def _without_json(table: pa.Table) -> pa.Table | None:
     """Return a table with typed columns in the place of JSON; None if no type of Arrow holds some values exactly."""
-    for index, field in enumerate(table.schema):
-        if not holds_json(field):
+    for index, column in enumerate(table.schema):
+        if not holds_json(column):
             continue
         try:
-            values = _text.values(table.column(index), field.name, 0, field)
+            values = _text.values(table.column(index), column.name, 0, column)
             array = pa.array(values)
         except (_core.RenderError, pa.ArrowException, TypeError, ValueError, OverflowError):
             return None  # the error of a row is raised when Jinja2 renders it
         if not is_exact(values, array.type):
             return None
-        table = table.set_column(index, pa.field(field.name, array.type), array)
+        table = table.set_column(index, pa.field(column.name, array.type), array)
     return table
 
 

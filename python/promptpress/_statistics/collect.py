@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._arrow.take import take_rows
 from promptpress._core import RenderError
@@ -390,9 +391,10 @@ def _of_rendered(
         hint = "; column= says which holds the requests" if column is None else ""
         message = f"the table has {number} column {name!r}; it has {has}{hint}"
         raise KeyError(message) from None
-    collector = _Collector(counter, caches, is_json=False)
+    field = reader.schema.field(index)
+    collector = _Collector(counter, caches, is_json=is_json(field))
     for batch in sliced(reader):
-        collector.add(batch.column(index))
+        collector.add(json_texts(batch.column(index)) if is_json(field) else batch.column(index))
     return collector.statistics(None, None, _Locator(is_known=False))
 
 

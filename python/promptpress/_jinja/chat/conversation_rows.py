@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow.core_tables import PythonText, for_core, unsupported_columns
 from promptpress._arrow.json_columns import is_json
 from promptpress._arrow.json_columns import json_texts as json_texts_of
-from promptpress._arrow.core_tables import PythonText, for_core, unsupported_columns
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import is_message, plain

@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._arrow.python_rows import OF_HARNESS
 from promptpress._core import RenderError
 from promptpress._harnesses.lm_eval.backend.comparison import difference
 from promptpress._harnesses.lm_eval.backend.documents import BLOCK, Documents
@@ -62,7 +61,7 @@ class TextPrerenderer:
         """
         if not self._has_default_environment or len(pool) > len(self._documents.docs) * shots:
             return
-        table = as_table(pool, OF_HARNESS) if len(pool) >= _MIN_ROWS else None
+        table = as_table(pool) if len(pool) >= _MIN_ROWS else None
         if table is not None and whole_examples(table):
             return
         for source in self._pool_sources:
