@@ -18,6 +18,7 @@ import pytest
 from amounts import part_of
 from json_columns import rows_of
 from promptpress._cli import main
+from promptpress._errors.file_errors import DataError
 from promptpress._io.read import json_rows
 from promptpress._io.read.samples import Samples
 
@@ -225,3 +226,33 @@ def test_rows_under_a_key(key: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     path.write_text('[{"q": 2}]')
     assert main([*arguments, "--records", "data"]) == 0
     assert prompts_of(capsys.readouterr().out) == ["2"]
+
+
+def outcome(path: Path, line: str) -> Any:
+    """The row of a file with one line, or the reason why there is none."""
+    path.write_text(line + "\n", encoding="utf-8", newline="")
+    try:
+        return rows_of(Samples([str(path)]).table())[0]
+    except (DataError, ValueError) as error:
+        return error
+
+
+@pytest.mark.parametrize("seed", range(part_of(20)))
+def test_lines_with_a_character_that_is_wrong(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    lines = [line for line in lines_of(random) if line != "{}"]
+    for _ in range(25):
+        line = random.choice(lines)
+        index = random.randrange(len(line))
+        line = line[:index] + random.choice(["", *'{}[]",:\\ 0n\t-.eu']) + line[index + random.randint(0, 2) :]
+        found = outcome(tmp_path / "row.jsonl", line)
+        try:
+            row = json.loads(line)
+        except ValueError:
+            # Another value of the line may be the one that is wrong, and this one is never decoded.
+            assert isinstance(found, Exception), (line, found)
+            continue
+        if isinstance(row, dict) and row and not any(re.search("[\\ud800-\\udfff\\0]", name) for name in row):
+            assert repr(found) == repr(row), line
+        else:
+            assert isinstance(found, DataError), line
