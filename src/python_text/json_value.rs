@@ -3,16 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, LargeStringArray};
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field};
+use arrow_schema::Field;
 
 use super::conversion::Conversion;
-use super::nested::Picked;
-use super::none::{is_none, none};
-use super::printer::{Printer, printer};
-use super::slices::Slices;
+use super::none::none;
 use super::{number, quote};
 use crate::error::{Code, Error, Result};
 use crate::json_text;
@@ -27,63 +21,6 @@ const FEW_KEYS: usize = 12;
 /// Return true if a column holds texts of JSON, and its values are what they say.
 pub fn is_json(field: &Field) -> bool {
     field.metadata().get("ARROW:extension:name").is_some_and(|name| name == "arrow.json")
-}
-
-/// Make the printer of an array whose field may say that its texts are JSON.
-///
-/// # Errors
-///
-/// The same as those of [`printer`].
-pub(super) fn printer_of<'a>(field: &Field, array: &'a dyn Array) -> Result<Box<dyn Printer + 'a>> {
-    if is_json(field) { json_printer(array) } else { printer(array) }
-}
-
-/// Return the text of each row of a column whose field says which of its texts are JSON, `None` for a null; or each
-/// row as JSON on one line.
-///
-/// # Errors
-///
-/// An error at the first row, from 0, whose value has no text.
-pub fn field_texts(field: &Field, array: &dyn Array, as_json: bool) -> Result<LargeStringArray> {
-    let (printer, conversion) = (printer_of(field, array)?, if as_json { Conversion::Json } else { Conversion::Str });
-    let (mut texts, mut ends) = (Vec::new(), Vec::with_capacity(array.len() + 1));
-    ends.push(0);
-    for row in 0..array.len() {
-        printer.print(row, conversion, &mut texts).map_err(|error| error.at_row(row))?;
-        ends.push(texts.len() as i64);
-    }
-    LargeStringArray::try_new(OffsetBuffer::new(ends.into()), Buffer::from_vec(texts), None)
-        .map_err(|error| Error::render(Code::InternalError, error.to_string()))
-}
-
-fn json_printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
-    Ok(match array.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => match Slices::of(array) {
-            Some(slices) => Box::new(JsonTexts { slices, nulls: array.nulls() }),
-            None => printer(array)?,
-        },
-        DataType::Dictionary(..) => {
-            let values = json_printer(array.as_any_dictionary().values())?;
-            Box::new(Picked::of_dictionary_values(array, values))
-        }
-        _ => printer(array)?,
-    })
-}
-
-/// Prints JSON texts as their values.
-struct JsonTexts<'a> {
-    slices: Slices,
-    nulls: Option<&'a NullBuffer>,
-}
-
-impl Printer for JsonTexts<'_> {
-    fn is_null(&self, row: usize) -> bool {
-        self.nulls.is_some_and(|nulls| nulls.is_null(row))
-    }
-
-    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if is_none(self.nulls, row, conversion, out) { Ok(()) } else { write(self.slices.text(row)?, conversion, out) }
-    }
 }
 
 /// The places of a key and its value in the output.
@@ -106,7 +43,7 @@ struct Open {
 /// # Errors
 ///
 /// An error if the text isn't JSON, or if Python has no such text.
-fn write(text: &str, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write(text: &str, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
     let mut tokens = Tokens::new(text);
     let (mut open, mut members): (Vec<Open>, Vec<Member>) = (Vec::new(), Vec::new());
     let mut is_after_key = false;

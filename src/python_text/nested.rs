@@ -10,10 +10,9 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
 use super::conversion::Conversion;
-use super::json_value::printer_of;
 use super::none::is_none;
 use super::picks::{dictionary_picks, no_such_value, run_picks};
-use super::printer::{Printer, printer};
+use super::printer::{Printer, printer, printer_of};
 use super::quote;
 use crate::error::{Code, Error, Result};
 use crate::json_text;

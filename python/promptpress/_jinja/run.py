@@ -11,8 +11,8 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import python_text as _text
-from promptpress._arrow.exact_values import is_exact
 from promptpress._arrow.json_columns import holds_json
+from promptpress._arrow.typed_json import with_exact_types
 from promptpress._arrow.types import LAYOUTS
 from promptpress._arrow.validation import checked
 from promptpress._errors.errors import ABOUT_THE_TABLE, of_row, render_error
@@ -350,18 +350,8 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
 
 def _without_json(table: pa.Table) -> pa.Table | None:
     """Return a table with typed columns in the place of JSON; None if no type of Arrow holds some values exactly."""
-    for index, column in enumerate(table.schema):
-        if not holds_json(column):
-            continue
-        try:
-            values = _text.values(table.column(index), column.name, 0, column)
-            array = pa.array(values)
-        except (_core.RenderError, pa.ArrowException, TypeError, ValueError, OverflowError):
-            return None  # the error of a row is raised when Jinja2 renders it
-        if not is_exact(values, array.type):
-            return None
-        table = table.set_column(index, pa.field(column.name, array.type), array)
-    return table
+    table = with_exact_types(table)
+    return None if any(map(holds_json, table.schema)) else table
 
 
 def _first_rows(which: pa.Array | None, number: int, rows: int, count: int) -> list[int]:
