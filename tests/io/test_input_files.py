@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import warm
+from json_columns import rows_of
 from promptpress._cli import main
 from promptpress._cli.shell import option_values
 from promptpress._errors.file_errors import DataError
-from promptpress._io.read import csv_input, json_array, jsonl_input, sources
+from promptpress._io.read import csv_input, json_rows, sources
 from promptpress._io.read.find_files import find_files, natural
 from promptpress._io.read.formats import DataFormat
 from promptpress._io.read.samples import Samples, reading
@@ -80,9 +81,9 @@ FORMATS: dict[str, bytes] = {
 
 def rows(path: object, data_format: DataFormat | str | None = None, **options: Any) -> list[dict[str, Any]]:
     samples = Samples([str(path)], data_format, **options)
-    samples_of_file: list[dict[str, Any]] = samples.table().to_pylist()
+    found = rows_of(samples.table())
     samples.close()
-    return samples_of_file
+    return found
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -104,7 +105,7 @@ def test_every_format_and_codec(tmp_path: Path, suffix: str, codec: str) -> None
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])
 def test_damaged_compression(tmp_path: Path, suffix: str, codec: str, damage: str) -> None:
     packed = CODECS[codec](FORMATS[suffix])
-    middle = len(packed) // 2
+    middle = len(packed) // 2 + 6  # where one byte more is no JSON
     data = {
         "cut": packed[:middle],
         "flipped": packed[:middle] + bytes([packed[middle] ^ 0xFF]) + packed[middle + 1 :],
@@ -342,20 +343,16 @@ class TestCsv:
         assert "a.csv:2002: 3 fields" in self.error(tmp_path, content)
 
 
-class TestJsonRows:
-    """Rows that Arrow's reader gets wrong, both in lines and in arrays."""
+class TestHarnessTypes:
+    """Rows with the types of the harnesses' reader, and where Arrow's own reader gets them wrong."""
 
     @pytest.fixture(params=["jsonl", "json"])
     def rows_of_lines(self, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
-        def rows_or_error(*lines: str) -> Any:
-            is_array = request.param == "json"
-            content = f"[{','.join(lines)}]" if is_array else "\n".join(lines)
-            try:
-                return rows(write(tmp_path / f"a.{request.param}", content))
-            except DataError as error:
-                return str(error).partition("a.json")[2]
+        def rows_of_lines(*lines: str) -> Any:
+            content = f"[{','.join(lines)}]" if request.param == "json" else "\n".join(lines)
+            return rows(write(tmp_path / f"a.{request.param}", content), harness_types=True)
 
-        return rows_or_error
+        return rows_of_lines
 
     @pytest.mark.parametrize("value", ["1", "1.5", '"x"', "true", '{"b": [null, 1]}', "[null, 2]", '"2020-01-01"'])
     def test_nulls_before_the_type_is_known(self, rows_of_lines: Callable[..., Any], value: str) -> None:
@@ -366,22 +363,69 @@ class TestJsonRows:
         ):
             assert rows_of_lines(*lines) == [json.loads(line) for line in lines]
 
+    @pytest.mark.parametrize("block", [30, 1 << 22])
     def test_types_that_pieces_cannot_agree_on(
-        self, rows_of_lines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+        self, rows_of_lines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, block: int
     ) -> None:
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", block)
         lines = ['{"a": [[]], "b": null}'] * 9 + [
             '{"a": [[{"t": "2020-01-01", "n": null}], null], "b": [[null, true]]}'
         ] * 2
-        for chunk, block in ((1 << 24, 100), (30, 1 << 20)):
-            monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
-            monkeypatch.setattr(json_array, "_CHUNK_BYTES", chunk)
-            monkeypatch.setattr(jsonl_input, "_BLOCK_BYTES", block)
-            assert rows_of_lines(*lines) == [json.loads(line) for line in lines]
+        assert rows_of_lines(*lines) == [json.loads(line) for line in lines]
+
+    @pytest.mark.parametrize("block", [30, 1 << 22])
+    def test_one_type_for_each_column(
+        self, rows_of_lines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, block: int
+    ) -> None:
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", block)
+        found = rows_of_lines('{"a": 2, "b": {"x": 1}}', '{"a": 1.5, "b": {"y": [2]}}', '{"b": {"y": [0.5, null]}}')
+        assert repr(found) == repr(
+            [
+                {"a": 2.0, "b": {"x": 1, "y": None}},
+                {"a": 1.5, "b": {"x": None, "y": [2.0]}},
+                {"a": None, "b": {"x": None, "y": [0.5, None]}},
+            ]
+        )
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            ["1", '"x"'],
+            ["[1]", "{}"],
+            ["[1]", '["x"]'],
+            ["1", "900000000000000000000000"],
+            ['{"a": 1, "b": {"a": 2}}', '{"a": "x"}'],
+            ['{"a": 1, "a": 2}'],
+            ["9007199254740993", "0.5"],
+            ['{"n": 9007199254740993}', '{"n": 0.5}'],
+            ["[" * 200 + "]" * 200],
+        ],
+    )
+    def test_what_it_refuses_is_json(self, rows_of_lines: Callable[..., Any], values: list[str]) -> None:
+        assert rows_of_lines(*(f'{{"a": {value}}}' for value in values)) == [{"a": json.loads(v)} for v in values]
 
     def test_numbers_next_to_those_that_would_be_rounded(self, rows_of_lines: Callable[..., Any]) -> None:
         line = json.dumps({"a": {"n": 2**53 + 1, "f": [1e300, 0.5]}})
-        assert rows_of_lines(line) == [json.loads(line)]
-        assert "9007199254740993 would be rounded" in rows_of_lines(line, '{"a": {"n": 0.5}}')
+        assert rows_of_lines(line, '{"a": {}}') == [json.loads(line), {"a": {"n": None, "f": None}}]
+
+    def test_many_brackets_that_are_not_deep(self, rows_of_lines: Callable[..., Any]) -> None:
+        line = json.dumps({"a": [[i] for i in range(300)], "b": "[{" * 300, "c": '"' * 300})
+        assert rows_of_lines(line, line) == [json.loads(line)] * 2
+
+
+class TestJsonRows:
+    """Lines that are no rows, in lines and in arrays."""
+
+    @pytest.fixture(params=["jsonl", "json"])
+    def rows_of_lines(self, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
+        def rows_or_error(*lines: str) -> Any:
+            content = f"[{','.join(lines)}]" if request.param == "json" else "\n".join(lines)
+            try:
+                return rows(write(tmp_path / f"a.{request.param}", content))
+            except DataError as error:
+                return str(error).partition("a.json")[2]
+
+        return rows_or_error
 
     @pytest.mark.parametrize("before", ["", '{"a": 1}', '{"a": {"b": "} null"}}'])
     def test_null_is_no_row(self, rows_of_lines: Callable[..., Any], before: str) -> None:
@@ -389,30 +433,55 @@ class TestJsonRows:
             *filter(None, [before, " null ", '{"a": 1}'][: 2 + (before != "")])
         )
 
-    def test_null_after_an_object(self, tmp_path: Path) -> None:
-        path = write(tmp_path / "a.jsonl", '{"a": "} null"}\n{"a": "x"} null\n')
-        with pytest.raises(DataError, match=r"a\.jsonl:2: not valid JSON"):
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ('{"a": "x"} null', "not valid JSON: Extra data"),
+            ('{"q": 1}{"q": 2}', "not valid JSON: Extra data"),
+            ('{"q": }', "not valid JSON: Expecting value"),
+            ('{"q": 1,}', "not valid JSON: "),
+            ('{"q": "x', "not valid JSON: Unterminated string"),
+            ('{"q"', "not valid JSON: Expecting ':' delimiter; one object a line is wanted, and this line is a part"),
+            ("[", "not valid JSON: Expecting value; one object a line is wanted: an array of them is the format json"),
+            ("2", "a number, not an object"),
+            ('"x"', "a string, not an object"),
+            ("[]", "a list, not an object; one object a line is wanted: an array of them is the format json"),
+            ('[{"q": 1}]', "a list, not an object; one object a line is wanted: an array of them is the format json"),
+            ('[{"role": "user"}, 1]', "a list, not an object"),
+            ('{"q": "\xff"}'.encode("latin-1"), "not UTF-8 (byte 0xff)"),
+            ('{"\\u0000": 1}', r"the name of the field '\x00' holds a NUL"),
+            ('{"\\udc00": 1}', r"the name of the field '\udc00' holds half of a surrogate pair"),
+        ],
+    )
+    @pytest.mark.parametrize("block", [1, 25, 1 << 22])
+    def test_lines_that_are_no_rows(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str | bytes, words: str, block: int
+    ) -> None:
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", block)
+        content = line if isinstance(line, bytes) else line.encode()
+        path = write(tmp_path / "a.jsonl", b'\n{"q": "} null"}\n \n' + content + b'\n{"q": 1}\n')
+        with pytest.raises(DataError) as caught:
             rows(path)
+        assert f"a.jsonl:4: {words}" in str(caught.value)
 
-    @pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"a":', "}")])
-    @pytest.mark.parametrize("depth", [129, 500, 100_000])
-    def test_depth(self, rows_of_lines: Callable[..., Any], start: str, end: str, depth: int) -> None:
-        error = rows_of_lines('{"a": null}', f'{{"a": {start * depth}1{end * depth}}}')
-        assert "nested more than 128 deep" in error or "nested too deeply" in error
+    @pytest.mark.parametrize(("lines", "rows_found"), [(1, "its only row has"), (2, "its 2 rows have")])
+    def test_rows_without_any_field(self, rows_of_lines: Callable[..., Any], lines: int, rows_found: str) -> None:
+        assert rows_of_lines(*["{}"] * lines).endswith(f"{rows_found} no field")
 
-    def test_many_brackets_that_are_not_deep(self, rows_of_lines: Callable[..., Any]) -> None:
-        line = json.dumps({"a": [[i] for i in range(300)], "b": "[{" * 300, "c": '"' * 300})
-        assert rows_of_lines(line, line) == [json.loads(line)] * 2
+    def test_a_list_of_messages_is_a_conversation(self, rows_of_lines: Callable[..., Any]) -> None:
+        talks = [[{"role": "user", "content": "Hi."}], [{"from": "human", "value": 1}, {"from": "gpt", "value": 2.0}]]
+        row = {"messages": None, "id": 7}
+        lines = [*map(json.dumps, talks), json.dumps(row)]
+        assert rows_of_lines(*lines) == [*({"messages": talk, "id": None} for talk in talks), row]
 
 
 class TestJsonArray:
-    @pytest.mark.parametrize("read", [1, 5, 1 << 20])
+    @pytest.mark.parametrize("read", [1, 5, 50, 1 << 20])
     @pytest.mark.parametrize("indent", [None, 2])
     def test_windows_end_anywhere(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: int, indent: int | None
     ) -> None:
-        monkeypatch.setattr(json_array, "_READ_BYTES", read)
-        monkeypatch.setattr(json_array, "_CHUNK_BYTES", 50)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", read)
         many = [{"q": f'[{{"é": {i}}}]\n"', "n": i, "x": {"y": [1.5, None]}} for i in range(30)]
         path = write(tmp_path / "a.json", json.dumps(many, indent=indent, ensure_ascii=bool(indent)))
         assert rows(path) == many
@@ -421,7 +490,7 @@ class TestJsonArray:
         assert rows(write(tmp_path / "a.json", '[{"a": null}, {"b": "2020-01-01"}, {"a": 1}, {"a": 2.5}]')) == [
             {"a": None, "b": None},
             {"a": None, "b": "2020-01-01"},
-            {"a": 1.0, "b": None},
+            {"a": 1, "b": None},
             {"a": 2.5, "b": None},
         ]
         assert rows(write(tmp_path / "a.json", " [ ] \n")) == []
@@ -430,20 +499,22 @@ class TestJsonArray:
     @pytest.mark.parametrize(
         ("content", "words"),
         [
-            ('[{"a": 1},\n {"a": "x"}]', "a.json[1]: the field 'a' is a string, but in item 0 it is a number"),
             ('[{"a": 1}, 2]', "a.json[1]: a number, not an object"),
-            ('[{"a": 1},\n{"a": }]', "a.json:2: not valid JSON: Expecting value"),
+            ('[{"a": 1},\n{"a": }]', "a.json[1]: not valid JSON: Expecting value"),
             ('[{"a": 1}\n{"a": 1}]', "a.json:2: ',' or ']' is wanted after an item"),
             ('[{"a": 1},', "a.json:1: the array isn't closed"),
+            ('[{"a": 1},]', "a.json:1: not valid JSON: Expecting value"),
             ('[{"a": 1}', "a.json:1: ',' or ']' is wanted"),
             ('[{"a": "x', "a.json:1: not valid JSON: Unterminated string"),
             ('[{"a": 1}] x', "a.json:1: something follows the array"),
             ('{"a": 1}\n{"a": 2}', "a.json: holds an object, where an array of objects is wanted; data_format= jsonl"),
+            ('{"a": 1}', "a.json: holds one object, where an array of objects is wanted"),
+            ('{"q": ["a"], "a": [1]}', "a.json: holds an object of columns, where an array of objects is wanted"),
+            ('{"v": 1, "data": [{"a": 1}]}', "array of objects is wanted; the rows are under its key 'data'"),
             ("", "a.json: holds nothing"),
             ("x", "a.json: holds what begins with 'x'"),
-            ("[" * 100_000, "a.json:1: nested too deeply"),
-            (b'[{"a": "\xff"}]', "a.json:1: not UTF-8 (byte 0xff)"),
-            ('[{"a": 1, "a": 2}]', "a.json[0]: the field 'a' stands twice"),
+            ("[" * 100_000, "a.json:1: the array isn't closed"),
+            (b'[{"a": "\xff"}]', "a.json[0]: not UTF-8 (byte 0xff)"),
             ('[{"a": "x\ny"}]', "a.json:2: not valid JSON: Invalid control character"),
         ],
     )

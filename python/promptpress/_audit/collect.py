@@ -71,8 +71,8 @@ def audit(
     subject: Subject
     batches: Iterator[Batch]
     if isinstance(engine, ConfiguredEngine):
-        table = as_table(samples) if engine.core.label_column is not None else None
-        reader = as_reader(samples) if table is None else table.to_reader()
+        table = as_table(samples, engine.value_reading) if engine.core.label_column is not None else None
+        reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
         engine.output_schema(reader.schema, RenderOptions())  # raises for duplicate columns and similar mistakes
         labels = engine.core.labels if table is None else engine.labels_of_table(table)
         subject = ConfiguredSubject(reader.schema, labels, limits, counter, mask=mask, codes=codes, engine=engine)
@@ -80,7 +80,7 @@ def audit(
         checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
         batches = _configured_batches(subject, _good_batches(engine, labels, reader, left_out))
     else:
-        reader = as_reader(samples, engine.as_texts)
+        reader = as_reader(samples, engine.value_reading)
         engine.output_schema(reader.schema, RenderOptions())
         _check_column(output_column, reader.schema)
         subject = TemplateSubject(

@@ -57,7 +57,7 @@ def audit(arguments: Namespace) -> ExitCode:
     template = template_of(arguments, ("output_column",))
     renderer, allowed_by_file = _configured(arguments) if template is None else (template, [])
     allow += allowed_by_file
-    samples = open_samples(arguments, arguments.data)
+    samples = open_samples(arguments, arguments.data, renderer)
     rows = 0
 
     def count(more: int) -> None:

@@ -76,7 +76,7 @@ def export(arguments: Namespace) -> ExitCode:
     renderer = _writer_of(arguments, texts)
     start = time.perf_counter()
     paths = [arguments.config] if isinstance(renderer, PromptColumn) else arguments.data
-    samples = open_samples(arguments, paths)
+    samples = open_samples(arguments, paths, renderer)
     if isinstance(renderer, PromptColumn):
         prompt_column_of(arguments, samples.schema)
     kept = keep_columns(arguments.keep, samples.schema)

@@ -17,6 +17,7 @@ from promptpress._cli.shell.options import first_given, format_of
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.notes import held_warnings, report_notes
 from promptpress._cli.sources.second_side import prompt_options
+from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import DataError, UsageError, reason
 from promptpress._export.custom_ids import SAMPLE, columns_of
 from promptpress._export.join_results import joined as join_results
@@ -102,7 +103,12 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
     arguments.config = arguments.table
     with held_warnings(arguments) as held:
         renderer = make_renderer(arguments)
-    samples = Samples(arguments.data, format_of(arguments), limit=arguments.limit)
+    samples = Samples(
+        arguments.data,
+        format_of(arguments),
+        limit=arguments.limit,
+        harness_types=not engine_of(renderer).value_reading.exact,
+    )
     columns, output_schema = samples.schema.names, renderer.output_schema(samples.schema)
     outputs = output_schema.names
     keep = keep_columns(arguments.keep, samples.schema) or [name for name in columns if name not in outputs]

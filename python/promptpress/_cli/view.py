@@ -46,9 +46,10 @@ def view(arguments: Namespace) -> None:
         )
     _settle_operands(arguments)
     catalogue, choice = _catalogue(arguments)
-    samples = open_samples(arguments, arguments.data, _BATCH_ROWS)
-    if catalogue is not None:
-        report_notes(catalogue.renderer(choice), samples.schema, arguments)
+    renderer = None if catalogue is None else catalogue.renderer(choice)
+    samples = open_samples(arguments, arguments.data, renderer, _BATCH_ROWS)
+    if renderer is not None:
+        report_notes(renderer, samples.schema, arguments)
     column = PROMPT_COLUMN
     if catalogue is None:
         file = Namespace(config=arguments.data[0], prompt_column=arguments.prompt_column)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from promptpress._arrow.take import rows_in_any_order, take_rows
 from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.typed_json import values_of
 from promptpress._config.configuration import Configuration
 from promptpress._core import RenderedRows, RenderError
 from promptpress._engine.configured_run import ConfiguredRun
@@ -69,7 +70,7 @@ class ExampleChoices:
         """
         core = self._configuration.core
         if core.index_column is not None:
-            chosen = table.column(core.index_column).to_pylist()
+            chosen = values_of(table, core.index_column)
             return [examples if isinstance(examples, list) else [] for examples in chosen]
         if not core.by_position:
             choice = core.retrieve(1)

@@ -63,7 +63,7 @@ def render(arguments: Namespace, tokens: Mapping[str, Any] | None = None) -> Exi
     with held_warnings(arguments) as held:
         renderer = template_of(arguments) or make_renderer(arguments)
     start = time.perf_counter()
-    samples = open_samples(arguments, arguments.data)
+    samples = open_samples(arguments, arguments.data, renderer)
     done = render_samples(arguments, out, renderer, samples, held, tokens=tokens)
     samples.close()
     if not arguments.quiet:

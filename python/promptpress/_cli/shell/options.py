@@ -36,6 +36,7 @@ _SHARED: dict[str, dict[str, Any]] = {
     "--data-format": {"choices": tuple(FORMATS), "help": "the format of --data; default: by suffix"},
     "--delimiter": {"type": delimiter, "metavar": "CHAR", "help": "what is between the fields of CSV; or: tab"},
     "--encoding": {"type": encoding, "metavar": "NAME", "help": "of text files: gbk, cp1252, utf-16 (utf-8)"},
+    "--records": {"metavar": "KEY", "help": "the key under which a .json file has its array of rows"},
     "--json": {"action": "store_true", "help": "print one JSON object, for programs"},
     "--keep": {"type": names, "action": "extend", "metavar": "COL,COL", "help": "columns to keep; or: all"},
     "--limit": {"type": natural, "metavar": "N", "help": "only the first N samples"},
@@ -62,7 +63,7 @@ _SHARED: dict[str, dict[str, Any]] = {
 """Options that several commands have, for `add_shared`."""
 
 
-FORMAT_OPTIONS = ("data_format", "delimiter", "encoding")
+FORMAT_OPTIONS = ("data_format", "delimiter", "encoding", "records")
 """Options that say how files are read, by their attributes."""
 
 

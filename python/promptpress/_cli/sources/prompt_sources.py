@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -10,14 +11,15 @@ import pyarrow as pa
 
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
-from promptpress._arrow.python_rows import AsTexts
 from promptpress._cli.shell.options import format_of, option_name
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_options import has_jinja_source
-from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
+from promptpress._cli.sources.jinja_runs import AnyRenderer
+from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
 from promptpress._cli.sources.second_side import prompt_options
 from promptpress._cli.sources.template_option import MISSING_CONFIG
+from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import DataError, UsageError
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._io.paths import STDIN
@@ -39,26 +41,24 @@ def is_rendered(path: str) -> bool:
     return Path(path).suffix.lower() not in _CONFIGS
 
 
-def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> PromptSource:
-    """Make the source of a command line; given `rows` are those of `chosen_rows`, already open."""
+def prompt_source(arguments: Namespace, open_rows: Callable[[AnyRenderer], SampleRows] | None = None) -> PromptSource:
+    """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't."""
     if arguments.config is not None and is_rendered(arguments.config):
         return _rendered(arguments)
     refuse_prompts(arguments)
     renderer = template_of(arguments) or make_renderer(arguments)
-    rows = chosen_rows(arguments) if rows is None else rows
+    rows = chosen_rows(arguments, renderer) if open_rows is None else open_rows(renderer)
     report_notes(renderer, rows.schema, arguments)
     source = source_of(renderer, rows)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
 
 
-def chosen_rows(arguments: Namespace, *others: Namespace) -> SampleRows:
-    """Open the rows of `--data` that `--where` chooses; `others` are sides of a comparison that show them too."""
-    as_texts = conversation_texts(arguments, *others)
-    rows = sample_rows(arguments.data, format_of(arguments), as_texts)
+def chosen_rows(arguments: Namespace, renderer: AnyRenderer) -> SampleRows:
+    """Open the rows of `--data` that `--where` chooses, for a renderer."""
+    harness_types = not engine_of(renderer).value_reading.exact
+    rows = sample_rows(arguments.data, format_of(arguments), harness_types=harness_types)
     if arguments.where is None:
         return rows
-    if isinstance(rows, FileRows):
-        rows.check_condition(arguments.where)
     return ChosenSampleRows(rows, ChosenRows(RowChoice(arguments.where), None, rows.schema, rows.batches, None))
 
 
@@ -105,13 +105,13 @@ def prompt_column_of(arguments: Namespace, schema: pa.Schema) -> str:
 
 
 def sample_rows(
-    paths: list[str], data_format: DataFormat | str | None = None, as_texts: AsTexts | None = None
+    paths: list[str], data_format: DataFormat | str | None = None, *, harness_types: bool = False
 ) -> SampleRows:
     """Open files of samples for access by row; standard input is read into memory."""
     if STDIN in paths:
-        with closing(Samples(paths, data_format, as_texts=as_texts)) as samples:
+        with closing(Samples(paths, data_format, harness_types=harness_types)) as samples:
             return TableRows(samples.table())
-    return FileRows(paths, data_format, as_texts)
+    return FileRows(paths, data_format, harness_types=harness_types)
 
 
 def _rendered(arguments: Namespace) -> PromptSource:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow.typed_json import values_of
 from promptpress._engine.configured_engine import silent
 from promptpress._harnesses.bulk.dataset import Rows
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
@@ -97,7 +98,7 @@ class CallRenderer:
 
     def example_values(self, column: str) -> set[Any]:
         """Return the values of the examples in a column."""
-        return set() if self._examples is None else set(self._examples[column].to_pylist())
+        return set() if self._examples is None else set(values_of(self._examples, column))
 
     def _fixed(self, rows: Sequence[int]) -> dict[str, Any]:
         if not rows:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow.python_rows import OF_HARNESS
+from promptpress._arrow.typed_json import with_exact_types
 from promptpress._arrow.validation import check_values, checked
 from promptpress._errors.errors import template_error
 from promptpress._harnesses.lm_eval.arguments import build_arguments
@@ -112,7 +114,7 @@ def requests(
 
 def _table(documents: TableLike) -> pa.Table:
     """Return documents as a table whose values can be copied and compared."""
-    table = checked(as_table(documents))
+    table = with_exact_types(checked(as_table(documents, OF_HARNESS)))
     check_values(table)
     return table
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow.json_columns import is_json
 from promptpress._errors.file_errors import DataError, UsageError
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._io.read.sql_fields import AmbiguousFieldsError, Path, path_of, told_apart, with_type
@@ -42,6 +43,7 @@ _REFUSED = {
     "STAR": "it is true or false of a row; name the columns that it depends on",
     "WINDOW": "a window reads other rows than its own",
 }
+_OF_JSON = re.compile(r"->|\bjson", re.IGNORECASE)
 _TOKEN = re.compile(r'at or near "(.*)"', re.DOTALL)
 
 
@@ -54,6 +56,7 @@ class RowFilter:
     Args:
         condition: The condition, in DuckDB's SQL.
         schema: The samples' schema.
+        read: Reads all samples, to find types for columns of JSON that the condition names; None: there are none.
 
     Raises:
         UsageError: If DuckDB isn't installed, or the condition is wrong for these columns.
@@ -64,7 +67,9 @@ class RowFilter:
 
     """
 
-    def __init__(self, condition: str, schema: pa.Schema) -> None:
+    def __init__(
+        self, condition: str, schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]] | None = None
+    ) -> None:
         self._condition = condition
         try:
             import duckdb  # noqa: PLC0415 - an extra, and slow to import
@@ -78,6 +83,9 @@ class RowFilter:
         parsed = self._parsed()
         self._columns = self._resolved(parsed, schema)
         self._refuse_unsteady(parsed)
+        self._json_types = {} if read is None else self._types_of_json(schema, read)
+        for name, data_type in self._json_types.items():
+            schema = schema.set(self._columns[name], pa.field(name, data_type))
         self._types = self._told_apart(parsed, schema)
         self._check()
 
@@ -89,7 +97,7 @@ class RowFilter:
             DataError: If the condition can't be evaluated for a value.
 
         """
-        columns = [with_type(batch.column(self._columns[name]), kind) for name, kind in self._types.items()]
+        columns = [with_type(self._column(batch, name), kind) for name, kind in self._types.items()]
         try:
             return self._evaluated(columns, batch.num_rows)
         except self._duckdb.Error as error:
@@ -97,6 +105,15 @@ class RowFilter:
             is_cast = isinstance(error, self._duckdb.ConversionException)
             hint = "; TRY_CAST gives null for such a value" if is_cast else ""
             raise DataError(f"{self._problem(error)}{hint}", given=self._given, is_choice=False) from None
+
+    def _column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        """Return a column of a batch; one of JSON with its type of Arrow, if it has one."""
+        column = batch.column(self._columns[name])
+        if name not in self._json_types:
+            return column
+        from promptpress._io.read.harness_types import typed_column  # noqa: PLC0415 - for columns of JSON
+
+        return typed_column(column, self._json_types[name])
 
     def _evaluated(self, columns: list[pa.Array], rows: int) -> pa.Array:
         table = pa.table([_core.repeated_rows(0, rows, 1), *columns], self._names)
@@ -165,6 +182,25 @@ class RowFilter:
             if other != name:
                 raise self._error(f"SQL doesn't tell the columns {other!r} and {name!r} apart")
         return columns
+
+    def _types_of_json(self, schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]]) -> dict[str, pa.DataType]:
+        """Return the types of columns of JSON, which DuckDB would compare as texts, or round.
+
+        A condition with operators or functions of JSON sees these columns as JSON.
+        """
+        names = [name for name, index in self._columns.items() if is_json(schema.field(index))]
+        if not names or _OF_JSON.search(self._condition):
+            return {}
+        from promptpress._io.read.harness_types import arrow_types  # noqa: PLC0415 - for columns of JSON
+
+        types = arrow_types(names, lambda names: (batch.select(list(names)) for batch in read()))
+        for name in names:
+            if name not in types:
+                raise self._error(
+                    f"the column {name!r} has values of several kinds, which have no type in SQL; name other columns, "
+                    f"or take its values as JSON, as by {name}->>'$'"
+                )
+        return types
 
     def _refuse_unsteady(self, parsed: Any) -> None:
         """Refuse functions whose result isn't the same in each run."""
