@@ -1,8 +1,8 @@
 """One case of names that a template reads before they are set: what is noted, compared with Jinja2's strict mode.
 
 Each name of a random template is left out of its rows alone. A note of it is false if no row raises; but for places
-that no row gets to, because two conditions on what is defined exclude each other. A name without a note is missed if every
-row raises.
+that no row gets to, because two conditions on what is defined exclude each other. A name without a note is missed if
+every row raises.
 """
 
 from __future__ import annotations

@@ -46,12 +46,14 @@ class ReadOptions(NamedTuple):
         batch_size: The largest number of rows of a batch.
         skip_corrupt: Whether to leave out damaged parts; None if the caller has no such option.
         as_texts: A column of JSON that becomes texts where Arrow would change its values.
+        harness_types: Whether columns of CSV get the types of the harnesses' reader.
 
     """
 
     batch_size: int
     skip_corrupt: bool | None = None
     as_texts: AsTexts | None = None
+    harness_types: bool = False
 
 
 class InputFormat(NamedTuple):
@@ -88,7 +90,12 @@ def _open_json(source: Source, options: ReadOptions, *, is_array: bool) -> Sampl
 def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> SampleFile:
     from promptpress._io.read.csv_input import SeparatedValues  # noqa: PLC0415 - see the head
 
-    return SeparatedValues(source, options.batch_size, delimiter)
+    texts = SeparatedValues(source, options.batch_size, delimiter)
+    if not options.harness_types:
+        return texts
+    from promptpress._io.read.csv_types import TypedValues  # noqa: PLC0415 - see the head
+
+    return TypedValues(texts)
 
 
 FORMATS = {

@@ -46,6 +46,7 @@ class Samples:
         skip_corrupt: Leave out damaged row groups of Parquet; `skipped` lists them. None: the caller has no such
             option.
         as_texts: A column that files of JSON give as texts where Arrow would change its values; None: there is none.
+        harness_types: Give columns of CSV the types of the harnesses' reader.
 
     Raises:
         DataError: If a file can't be read, its suffix is of no format, or the files' columns differ.
@@ -63,10 +64,11 @@ class Samples:
         otherwise: str | None = None,
         skip_corrupt: bool | None = None,
         as_texts: AsTexts | None = None,
+        harness_types: bool = False,
     ) -> None:
         self.error: BaseException | None = None
         self.skipped: list[RowGroup] = []
-        self._options = ReadOptions(batch_size, skip_corrupt, as_texts)
+        self._options = ReadOptions(batch_size, skip_corrupt, as_texts, harness_types)
         self._states: dict[str, FileState | None] = {}
         self.batch_size = batch_size
         self._otherwise = otherwise
@@ -250,9 +252,9 @@ class Samples:
         self._stack.close()
 
 
-def example_rows(paths: Sequence[str], data_format: str | None) -> pa.Table | None:
+def example_rows(paths: Sequence[str], data_format: str | None, *, harness_types: bool = False) -> pa.Table | None:
     """Read the rows of examples, or return None without files; `data_format` is only for files without a suffix."""
-    return Samples(paths, otherwise=data_format).table() if paths else None
+    return Samples(paths, otherwise=data_format, harness_types=harness_types).table() if paths else None
 
 
 def _from_row(first: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
