@@ -566,6 +566,24 @@ def test_subclasses_are_left_to_the_harness_and_logged_once(caplog):
             assert not left_to_the_harness(job, caplog)
 
 
+@pytest.mark.parametrize(
+    ("own", "is_bulk"),
+    [
+        ({}, True),
+        ({"__doc__": "The same."}, True),
+        ({"sep_token": "x"}, False),
+        ({"generate_item": lambda self, *_arguments, **_options: "other"}, False),
+    ],
+)
+def test_a_template_without_code_of_its_own_is_its_base(own, is_bulk, caplog, monkeypatch):
+    base = scripted.opencompass().PromptTemplate
+    monkeypatch.setattr(scripted.opencompass(), "Own", type("Own", (base,), own), raising=False)
+    templates = {**TEMPLATES["dialogue"]}
+    templates["prompt_template"] = {**templates["prompt_template"], "type": "Own"}
+    messages = left_to_the_harness(case(templates, **MODELS["text"]), caplog)
+    assert (messages == []) == is_bulk
+
+
 def test_prompts_are_made_when_they_are_touched(tmp_path):
     looked = {}
 

@@ -21,8 +21,8 @@ def import_pyarrow() -> None:
     except ImportError as error:
         reason = " ".join(str(error).split())
         message = (
-            f"pyarrow can't be imported: {reason}; beside OpenCompass and AISBench, which ask for numpy below 2, "
-            "pip install 'promptpress[harness]' brings a pyarrow that works, and else pip install --upgrade pyarrow numpy"
+            f"pyarrow can't be imported: {reason}; beside OpenCompass and AISBench, which ask for numpy below 2, pip "
+            "install 'promptpress[harness]' brings a pyarrow that works, and else pip install --upgrade pyarrow numpy"
         )
         if not _is_command() or "--traceback" in sys.argv:
             raise ImportError(message, name="pyarrow") from error

@@ -10,7 +10,12 @@ from typing import Any, TypeVar
 from promptpress._harnesses.bulk.call_renderer import CallRenderer
 from promptpress._harnesses.bulk.dataset import row_lists
 from promptpress._harnesses.bulk.expansions import expands
-from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_as_constructed, check_unpatched
+from promptpress._harnesses.bulk.monkeypatches import (
+    NotCoveredError,
+    check_as_constructed,
+    check_unpatched,
+    class_with_code,
+)
 from promptpress._harnesses.bulk.rendering import PromptSource
 from promptpress._harnesses.bulk.report import current_record, fall_back
 from promptpress._harnesses.single.harness import loaded
@@ -175,12 +180,13 @@ class BulkCall:
             return None
         openicl = cls.classes.openicl
         covered = {loaded(f"{openicl}.{path}", name): names for (path, name), names in cls.classes.templates.items()}
-        names = covered.get(type(template))
+        kind = class_with_code(type(template))
+        names = covered.get(kind)
         if names is None:
             raise NotCoveredError(f"the template {type(template).__name__} isn't one of those that are covered")
         settings = {name: getattr(template, name) for name in names}
         check_as_constructed(template, **settings)
-        return {"type": type(template).__name__, **settings}
+        return {"type": kind.__name__, **settings}
 
     def _check_examples(self) -> None:
         """Refuse examples for which the harness raises an error at some sample."""
