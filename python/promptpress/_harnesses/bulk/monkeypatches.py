@@ -72,7 +72,7 @@ def class_with_code(kind: type) -> type:
     >>> class_with_code(Whole).__name__, class_with_code(Half).__name__, class_with_code(int).__name__
     ('int', 'Half', 'int')
     """
-    while len(kind.__bases__) == 1 and type(kind) is type(kind.__base__) and _NAMES_OF_EMPTY >= vars(kind).keys():
+    while len(kind.__bases__) == 1 and type(kind) is type(kind.__base__) and vars(kind).keys() <= _NAMES_OF_EMPTY:
         kind = kind.__bases__[0]
     return kind
 

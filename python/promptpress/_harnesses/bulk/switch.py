@@ -115,13 +115,13 @@ class Switch:
             atexit.register(self._tell_if_unreached)
 
     def _tell_if_unreached(self) -> None:
-        """Say why no prompts were made in bulk, if the harness's tasks may have run in processes without the backend."""
+        """Say why no prompts were made in bulk, if tasks may have run in processes without the backend."""
         atexit.unregister(self._tell_if_unreached)
         is_reached = self._harness.backend in _listed() or not self._harness.has_tasks
         if not is_reached and self._harness.package in sys.modules and not report.has_calls():
             report.logger.info(
-                "promptpress saw no task in this process; those that %s runs in others aren't reached, because promptpress "
-                "isn't installed from a wheel, and its --debug runs them in this one",
+                "promptpress saw no task in this process; those that %s runs in others aren't reached, because "
+                "promptpress isn't installed from a wheel, and its --debug runs them in this one",
                 self._harness.name,
             )
 
