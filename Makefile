@@ -30,6 +30,8 @@ EXPORTS := .venv-exports
 HARNESS := .venv-harness
 HARNESS_NEW := .venv-harness-new
 JINJA := .venv-jinja
+# The coming lm-eval, next to the one of the environment.
+LM_EVAL_NEXT := $(JINJA)/lm-eval-next
 # Suites of tests that others wrote: a folder each.
 SUITES := $(JINJA)/suites
 VIEW := .venv-view
@@ -109,8 +111,8 @@ test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCom
 test-harness-new: $(HARNESS_NEW)/.requirements $(VENV)/.built ## a sample of that with a newer numpy and pyarrow than the harnesses ask for
 	PYTHONPATH=$(abspath python) $(HARNESS_NEW)/bin/python -m pytest tests/harness $(PARALLEL)
 
-test-jinja: $(JINJA)/.requirements $(SUITES)/.jinja2 $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval, and those of Jinja2's tests
-	PYTHONPATH=$(abspath python) PROMPTPRESS_SUITES=$(abspath $(SUITES)) $(JINJA)/bin/python -m pytest tests/jinja_engines tests/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
+test-jinja: $(JINJA)/.requirements $(LM_EVAL_NEXT)/.requirements $(SUITES)/.jinja2 $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval, and those of Jinja2's tests
+	PYTHONPATH=$(abspath python) PROMPTPRESS_SUITES=$(abspath $(SUITES)) PROMPTPRESS_LM_EVAL=$(abspath $(LM_EVAL_NEXT)) $(JINJA)/bin/python -m pytest tests/jinja_engines tests/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
 
 test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
 	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \
@@ -271,6 +273,14 @@ $(HARNESS_NEW)/.requirements: requirements/harness-new.txt
 $(JINJA)/.requirements: requirements/jinja.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/jinja.txt
+	@touch $@
+
+# Where it can't be had, the tests that need it are reported as skipped.
+$(LM_EVAL_NEXT)/.requirements: requirements/lm-eval-next.txt $(JINJA)/.requirements
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	$(JINJA)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) -r requirements/lm-eval-next.txt \
+	  || echo "the coming lm-eval can't be had here" >&2
 	@touch $@
 
 $(JINJA)/.peers: requirements/bench-tokens.txt $(JINJA)/.requirements
