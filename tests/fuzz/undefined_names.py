@@ -19,6 +19,7 @@ from promptpress._jinja.undefined_names import undefined_names
 from .draw import Draw
 from .oracle import need
 
+HANG = 60.0
 _AT_ONCE = 20
 """Templates of a case."""
 
@@ -75,9 +76,9 @@ def check(templates: FlowTemplates, counts: Counts) -> bool:
             continue
         counts.noted += 1
         if not any(raises):
-            places = {number for number, site in enumerate(templates.sites) if site == (name, noted[name])}
-            need(bool(places), "a name is noted where nothing reads it", f"{name} {noted[name]}\n{source}")
-            need(not places & rendered, "a name is noted, and no row raises", f"{name} {noted[name]}\n{source}")
+            reading_sites = {number for number, site in enumerate(templates.sites) if site == (name, noted[name])}
+            need(bool(reading_sites), "a name is noted where nothing reads it", f"{name} {noted[name]}\n{source}")
+            need(not reading_sites & rendered, "a name is noted, and no row raises", f"{name} {noted[name]}\n{source}")
             counts.unreachable += 1
     return True
 

@@ -567,7 +567,7 @@ def test_subclasses_are_left_to_the_harness_and_logged_once(caplog):
 
 
 @pytest.mark.parametrize(
-    ("own", "is_bulk"),
+    ("attributes", "is_bulk"),
     [
         ({}, True),
         ({"__doc__": "The same."}, True),
@@ -575,9 +575,9 @@ def test_subclasses_are_left_to_the_harness_and_logged_once(caplog):
         ({"generate_item": lambda self, *_arguments, **_options: "other"}, False),
     ],
 )
-def test_a_template_without_code_of_its_own_is_its_base(own, is_bulk, caplog, monkeypatch):
+def test_a_subclass_of_a_template_without_code_is_its_base(attributes, is_bulk, caplog, monkeypatch):
     base = scripted.opencompass().PromptTemplate
-    monkeypatch.setattr(scripted.opencompass(), "Own", type("Own", (base,), own), raising=False)
+    monkeypatch.setattr(scripted.opencompass(), "Own", type("Own", (base,), attributes), raising=False)
     templates = {**TEMPLATES["dialogue"]}
     templates["prompt_template"] = {**templates["prompt_template"], "type": "Own"}
     messages = left_to_the_harness(case(templates, **MODELS["text"]), caplog)

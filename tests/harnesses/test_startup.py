@@ -131,8 +131,8 @@ def test_a_checkout_says_that_it_does_not_reach_them(harness) -> None:
     code += "from promptpress import opencompass\nopencompass.enable()\n"
     reason = "promptpress saw no task in this process; those that OpenCompass runs in others aren't reached"
     assert reason not in python(code, harness).stderr
-    said = python(code + "import opencompass.models.base", harness).stderr
-    assert said.count(reason) == 1
+    log = python(code + "import opencompass.models.base", harness).stderr
+    assert log.count(reason) == 1
 
 
 def test_a_source_distribution_has_what_a_wheel_brings():

@@ -22,7 +22,9 @@ pytest.importorskip("datasets")
 
 VARIABLE = "PROMPTPRESS_LM_EVAL"
 FOLDER = Path(os.environ.get(VARIABLE, "no folder")).absolute()
-needs_next = pytest.mark.skipif(not (FOLDER / "lm_eval").is_dir(), reason=f"{VARIABLE} names no folder with lm_eval 0.5")
+needs_next = pytest.mark.skipif(
+    not (FOLDER / "lm_eval").is_dir(), reason=f"{VARIABLE} names no folder with lm_eval 0.5"
+)
 TESTS = Path(__file__).parents[1]
 INSTALLED = Path(lm_eval.__file__).parent
 SECONDS = 550

@@ -106,7 +106,7 @@ class _Reader:
     """
 
     def __init__(self, tree: nodes.Template, given: Collection[str]) -> None:
-        self.found: dict[str, int] = {}
+        self.reads: dict[str, int] = {}
         self._given = given
         self._root = self._scope = _Scope(tree, None, self._context)
         self._blocks = {block.name: block for block in tree.find_all(nodes.Block)}
@@ -169,7 +169,7 @@ class _Reader:
         self._read(node.iter)
         items = len(node.iter.items) if isinstance(node.iter, (nodes.List, nodes.Tuple)) else None
         before, self._is_left = self._is_left, False
-        if items != 0 and self._may_be_taken(node):
+        if items != 0 and self._may_have_items(node):
             with self._within(self._scope.inner(node, ["loop"], for_branch="body")):
                 self._statements(node.body)
         is_left, self._is_left = self._is_left, before
@@ -178,7 +178,7 @@ class _Reader:
             with self._within(self._scope.inner(node, for_branch="else")):
                 self._statements(node.else_)
 
-    def _may_be_taken(self, node: nodes.For) -> bool:
+    def _may_have_items(self, node: nodes.For) -> bool:
         """Read a loop's condition, and return whether an item may meet it."""
         if node.test is None:
             return True
@@ -275,7 +275,7 @@ class _Reader:
     def _load(self, node: nodes.Name | nodes.NSRef) -> None:
         # Without a call block there is no `caller`, which no column could be meant by.
         if self._scope.held(node.name) == _UNSET and not (self._depth and node.name == "caller"):
-            self.found.setdefault(node.name, node.lineno)
+            self.reads.setdefault(node.name, node.lineno)
 
     def _read(self, node: nodes.Node) -> None:
         """Note the names that an expression reads where they are undefined."""
@@ -366,16 +366,16 @@ class _Reader:
         """Follow what a call may run: only what each of the macros reads is surely read."""
         if not all(isinstance(function, _Function) for function in held):
             return
-        before, each = self.found, []
+        before, each = self.reads, []
         for function in held:
-            self.found = {}
+            self.reads = {}
             if isinstance(function, _Function):
                 self._run(function, call, caller)
-            each.append(self.found)
-        self.found = before
+            each.append(self.reads)
+        self.reads = before
         for name, line in each[0].items():
-            if all(name in found for found in each):
-                self.found.setdefault(name, line)
+            if all(name in lines for lines in each):
+                self.reads.setdefault(name, line)
 
     def _run(self, function: _Function, call: nodes.Call | None, caller: _Held) -> None:
         """Follow the body of a macro."""
@@ -424,7 +424,7 @@ def undefined_names(tree: nodes.Template, given: Collection[str]) -> dict[str, i
     {'y': 1}
     """
     try:
-        return _Reader(tree, given).found
+        return _Reader(tree, given).reads
     except RecursionError:
         return {}  # nested deeper than can be followed, so nothing is certain
 
