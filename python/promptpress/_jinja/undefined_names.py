@@ -93,8 +93,8 @@ class _Scope:
 
 def _targets(target: nodes.Node) -> list[str]:
     """Return the names that an assignment sets."""
-    found = [target] if isinstance(target, nodes.Name) else target.find_all(nodes.Name)
-    return [name.name for name in found]
+    names = [target] if isinstance(target, nodes.Name) else target.find_all(nodes.Name)
+    return [name.name for name in names]
 
 
 class _Reader:
