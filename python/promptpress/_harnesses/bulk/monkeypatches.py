@@ -131,7 +131,7 @@ def _undecorated(function: Any, module: ModuleType) -> Any:
 def _check_names(code: CodeType, module: ModuleType, seen: set[Any]) -> None:
     """Check the functions and classes that code uses by global names."""
     file = _bindings(module.__name__)
-    for name in _names(code):
+    for name in code_names(code):
         if name not in vars(module):
             continue
         value = vars(module)[name]
@@ -186,11 +186,12 @@ def _package(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def code_names(code: CodeType) -> Iterator[str]:
+    """Yield the names that code and its inner functions look up outside of their own."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _names(inner)
+            yield from code_names(inner)
 
 
 @cache
