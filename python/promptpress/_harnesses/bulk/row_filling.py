@@ -83,7 +83,7 @@ class RowFilling:
         # Next to the template's class stands one that notes the call which would go to the base.
         noting = type("Noting", (base,), {_METHOD: noted})
         self._template: Any = object.__new__(type("Filling", (kind, noting), {}))
-        vars(self._template).update(vars(template))
+        self._template.__dict__.update(vars(template))
 
     def table(self, samples: pa.Table) -> pa.Table:
         """Return the rows that are made of samples, with a column for the token.
