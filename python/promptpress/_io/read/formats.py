@@ -112,7 +112,12 @@ def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> Sample
     from promptpress._io.read.csv_input import SeparatedValues  # noqa: PLC0415 - see the head
 
     given = options.given.delimiter
-    return SeparatedValues(source, options.batch_size, given or delimiter, is_given=given is not None)
+    texts = SeparatedValues(source, options.batch_size, given or delimiter, is_given=given is not None)
+    if not options.harness_types:
+        return texts
+    from promptpress._io.read.csv_types import TypedValues  # noqa: PLC0415 - see the head
+
+    return TypedValues(texts)
 
 
 FORMATS = {

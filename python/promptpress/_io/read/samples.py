@@ -41,7 +41,7 @@ class Samples:
         otherwise: The format of files whose suffix is of none.
         skip_corrupt: Leave out damaged row groups of Parquet; `skipped` lists them. None: the caller has no such
             option.
-        harness_types: Give columns of JSON the types of the harnesses' reader.
+        harness_types: Give columns of JSON and CSV the types of the harnesses' reader.
 
     Raises:
         DataError: If a file can't be read, its suffix is of no format, or the files' columns differ.
