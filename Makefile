@@ -28,7 +28,10 @@ ENGINES := .venv-engines
 DASK := .venv-dask
 EXPORTS := .venv-exports
 HARNESS := .venv-harness
+HARNESS_NEW := .venv-harness-new
 JINJA := .venv-jinja
+# The coming lm-eval, next to the one of the environment.
+LM_EVAL_NEXT := $(JINJA)/lm-eval-next
 # Suites of tests that others wrote: a folder each.
 SUITES := $(JINJA)/suites
 VIEW := .venv-view
@@ -77,7 +80,7 @@ export PYO3_PYTHON = $(abspath $(BIN)/python)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-dask test-exports test-harness test-jinja test-view fuzz fuzz-core fuzz-differential fuzz-valgrind reliability advisories lint house docs conformance bench instructions build wheel sdist test-wheel test-wheel-sample clean
+.PHONY: help demo test test-full test-engines test-dask test-exports test-harness test-harness-new test-jinja test-view fuzz fuzz-core fuzz-differential fuzz-valgrind reliability advisories lint house docs conformance bench instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -89,7 +92,7 @@ test: $(VENV)/.built ## the core's tests, then those of the Python surface and o
 	$(CARGO_TEST)
 	$(BIN)/python -m pytest $(PARALLEL)
 
-test-full: $(VENV)/.built test-engines test-exports test-harness test-jinja test-view test-wheel ## the same with the heavy ones, and the test-... targets
+test-full: $(VENV)/.built test-engines test-exports test-harness test-harness-new test-jinja test-view test-wheel ## the same with the heavy ones, and the test-... targets
 	$(CARGO_TEST)
 	$(BIN)/python -m pytest $(PARALLEL) -m "full or not full"
 
@@ -105,8 +108,11 @@ test-exports: $(EXPORTS)/.built ## exports read back by the code of OpenAI, Lite
 test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCompass, AISBench and OpenICL
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness $(PARALLEL) $(HARNESS_ARGS)
 
-test-jinja: $(JINJA)/.requirements $(SUITES)/.jinja2 $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval, and those of Jinja2's tests
-	PYTHONPATH=$(abspath python) PROMPTPRESS_SUITES=$(abspath $(SUITES)) $(JINJA)/bin/python -m pytest tests/jinja_engines tests/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
+test-harness-new: $(HARNESS_NEW)/.requirements $(VENV)/.built ## a sample of that with a newer numpy and pyarrow than the harnesses ask for
+	PYTHONPATH=$(abspath python) $(HARNESS_NEW)/bin/python -m pytest tests/harness $(PARALLEL)
+
+test-jinja: $(JINJA)/.requirements $(LM_EVAL_NEXT)/.requirements $(SUITES)/.jinja2 $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval, and those of Jinja2's tests
+	PYTHONPATH=$(abspath python) PROMPTPRESS_SUITES=$(abspath $(SUITES)) PROMPTPRESS_LM_EVAL=$(abspath $(LM_EVAL_NEXT)) $(JINJA)/bin/python -m pytest tests/jinja_engines tests/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
 
 test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
 	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \
@@ -198,7 +204,7 @@ test-wheel-sample: $(VENV)/.built
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(ADVISORIES) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(HARNESS_NEW) $(JINJA) $(DOCS) $(ADVISORIES) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -249,21 +255,32 @@ $(addsuffix /.built,$(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(JINJA)): .venv-%/.b
 
 # And the harnesses' own tests: other versions than dev.txt's, and stand-ins that no other test should meet.
 # As root on a Debian whose Python is this one, the system's torch is installed if pip has none: make INSTALL_TORCH= if not.
-$(HARNESS)/.requirements: requirements/harness.txt requirements/harness-tests.txt requirements/torch.txt \
-                          tests/harness/system_torch.py
+$(addsuffix /.requirements,$(HARNESS) $(HARNESS_NEW)): requirements/harness.txt requirements/harness-tests.txt \
+                          requirements/torch.txt tests/harness/system_torch.py
 	$(call INSTALL_REQUIREMENTS,harness-tests)
 	$(call INSTALL_ALONE,harness)
-	@$(HARNESS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+	$(if $(filter $(HARNESS_NEW),$(@D)),$(call INSTALL_ALONE,harness-new))
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
 	  -r requirements/torch.txt 2>/dev/null \
 	  || { echo "pip finds no CPU wheel of torch here" >&2; \
-	       $(HARNESS)/bin/python tests/harness/system_torch.py $(if $(INSTALL_TORCH),--install); } \
+	       $(@D)/bin/python tests/harness/system_torch.py $(if $(INSTALL_TORCH),--install); } \
 	  || echo "stand-ins take torch's place, and tests that calculate with it are skipped" >&2
 	@touch $@
+
+$(HARNESS_NEW)/.requirements: requirements/harness-new.txt
 
 # lm-eval declares more than its templates need.
 $(JINJA)/.requirements: requirements/jinja.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/jinja.txt
+	@touch $@
+
+# Where it can't be had, the tests that need it are reported as skipped.
+$(LM_EVAL_NEXT)/.requirements: requirements/lm-eval-next.txt $(JINJA)/.requirements
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	$(JINJA)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) -r requirements/lm-eval-next.txt \
+	  || echo "the coming lm-eval can't be had here" >&2
 	@touch $@
 
 $(JINJA)/.peers: requirements/bench-tokens.txt $(JINJA)/.requirements

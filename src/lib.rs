@@ -2,9 +2,9 @@
 //! one sample at a time.
 //!
 //! A sample takes one path: configuration → template and role → output → plan → render → Arrow. Each module uses only
-//! modules to its left: `error · suggest · json_text · value · threads · dialect · template · role · output · plan ·
-//! python_text · render · conversations · fewshot_sampling · jinja · json_lines · lints · statistics · audit · prefix_order ·
-//! token_ids · python`.
+//! modules to its left: `error · suggest · json_text · json_value · value · threads · json_reader · dialect · template ·
+//! role · output · plan · python_text · render · conversations · fewshot_sampling · jinja · json_lines · lints · statistics ·
+//! audit · prefix_order · token_ids · python`.
 //!
 //! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
 //! [`render::render`] batches with it. The Python package is a thin layer over these.
@@ -16,7 +16,9 @@ pub mod error;
 pub mod fewshot_sampling;
 pub mod jinja;
 pub mod json_lines;
+pub mod json_reader;
 mod json_text;
+mod json_value;
 pub mod lints;
 mod output;
 pub mod plan;

@@ -74,8 +74,8 @@ def __getattr__(name: str) -> _Any:
 
         return importlib.import_module(f"promptpress.{name}")
     if name in _CLASSES:
-        from promptpress._jinja import public  # noqa: PLC0415 - needs Jinja2
+        from promptpress._renderers.templates import template_class  # noqa: PLC0415 - needs Jinja2
 
-        return public(name)
+        return template_class(name)
     message = f"module 'promptpress' has no attribute {name!r}"
     raise AttributeError(message)

@@ -21,6 +21,8 @@ __all__ = [
     "Duplicates",
     "JinjaOperation",
     "JinjaProgram",
+    "JsonColumns",
+    "JsonItems",
     "Lengths",
     "LineLayout",
     "Note",
@@ -45,6 +47,7 @@ __all__ = [
     "default_substitution",
     "drawn_rows",
     "example_columns",
+    "field_texts",
     "fill",
     "find_row_texts",
     "find_texts",
@@ -53,6 +56,8 @@ __all__ = [
     "is_native",
     "jinja_keys",
     "jinja_spans",
+    "json_batches",
+    "json_schema",
     "notes",
     "odd_characters",
     "origin_totals",
@@ -145,6 +150,24 @@ class RenderError(ValueError):
     path: str | None
     row: int | None
     column: str | None
+
+@final
+class JsonColumns:
+    """The columns of a file of JSON objects, found by looking at all of its blocks."""
+
+    def __new__(cls) -> JsonColumns: ...
+    def look(self, blocks: list[tuple[bytes, int, int]]) -> tuple[int, int, int] | None: ...
+    @property
+    def rows(self) -> int: ...
+    def kinds(self) -> list[tuple[str, list[str]]]: ...
+
+@final
+class JsonItems:
+    """The items of a JSON array, turned into lines."""
+
+    def __new__(cls, key: str | None) -> JsonItems: ...
+    def feed(self, piece: bytes) -> tuple[bytes, tuple[int, str] | None]: ...
+    def finish(self) -> tuple[int, str] | None: ...
 
 @final
 class LineLayout:
@@ -420,14 +443,14 @@ class SharedBytes:
     """Counts the bytes that each request shares with the one before it, batch by batch."""
 
     def __new__(cls) -> SharedBytes: ...
-    def add(self, requests: pa.Array) -> pa.Array: ...
+    def add(self, requests: pa.Array, json: bool) -> pa.Array: ...
 
 @final
 class BlockCache:
     """A simulated prefix cache of so many blocks of so many bytes."""
 
     def __new__(cls, block_bytes: int, capacity: int) -> BlockCache: ...
-    def add(self, requests: pa.Array) -> None: ...
+    def add(self, requests: pa.Array, json: bool) -> None: ...
     @property
     def hits(self) -> tuple[int, int]:
         """The bytes of all requests so far, and those of blocks that were in the cache."""
@@ -579,6 +602,10 @@ def set_threads(n: int | None, /) -> None:
 def threads() -> int:
     """Return the number of threads that rendering uses."""
 
+def json_schema(columns: list[tuple[str, str]]) -> pa.Schema: ...
+def json_batches(
+    blocks: list[tuple[bytes, int, int]], columns: list[tuple[str, str]], batch_rows: int
+) -> tuple[list[pa.RecordBatch], tuple[int, int, int] | None]: ...
 def notes(
     renderer: CompiledRenderer,
     settings: dict[str, Any],
@@ -591,6 +618,7 @@ def closest_name(name: str, names: list[str]) -> str | None: ...
 def fill(text: str, fields: dict[str, Any]) -> str | None: ...
 def panicking(on_pool: bool) -> None: ...
 def set_printable(bitmap: bytes) -> bool: ...
+def field_texts(table: pa.Table, as_json: bool = False) -> list[pa.LargeStringArray]: ...
 def are_plain_chats(table: pa.Table, roles: Sequence[str], content: str) -> bool: ...
 def copied(value: Any, depth: int) -> Any: ...
 def default_substitution(settings: dict[str, Any]) -> str: ...

@@ -13,11 +13,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from promptpress._harnesses.registry import HARNESSES, VARIABLE
+from promptpress._harnesses.registry import HARNESSES, STARTUP, VARIABLE
 
 __all__ = ["main"]
 
 BACKENDS = ",".join(HARNESSES)
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+"""The exit codes of a shell whose command isn't there, or can't be executed."""
 
 _USAGE = "usage: python -m promptpress.run COMMAND [ARGUMENT...]"
 _HELP = f"""\
@@ -50,7 +52,7 @@ def prepared(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[
         raise SystemExit(_USAGE)
     if arguments[0].startswith("-"):
         raise SystemExit(f"{arguments[0]}: no such option; a command comes first\n{_USAGE}")
-    if importlib.util.find_spec("promptpress_startup") is None:
+    if importlib.util.find_spec(STARTUP) is None:
         raise SystemExit(
             "promptpress.run needs promptpress to be installed in this environment: pip install promptpress"
         )
@@ -66,7 +68,9 @@ def main() -> None:
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:
-        raise SystemExit(f"{command[0]}: {error.strerror}") from None
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+        is_absent = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        raise SystemExit(_NOT_FOUND if is_absent else _NOT_EXECUTABLE) from None
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ codes! {
     UnclearChoice = "unclear_choice",
     /// An object in the configuration can't be read.
     UnreadableObject = "unreadable_object",
-    /// A text of the configuration isn't Unicode.
+    /// A text of the configuration, or of JSON in the data, isn't Unicode.
     InvalidUnicode = "invalid_unicode",
     /// Neither a prompt template nor an ICE template is given.
     MissingTemplate = "missing_template",

@@ -89,11 +89,13 @@ pub fn write<'a>(
             column.ok_or_else(|| Error::render(Code::MissingColumn, format!("the table has no column {index}")))
         };
         let json = |index: usize| {
-            let new = column(index).and_then(JsonColumn::new);
+            let new = column(index).and_then(|array| JsonColumn::of_field(schema.field(index), array));
             new.map_err(|e| if index < batch.num_columns() { e.in_column(schema.field(index).name()) } else { e })
         };
-        let requests =
-            |index: usize| Requests::new(column(index)?).map_err(|error| error.in_column(schema.field(index).name()));
+        let requests = |index: usize| {
+            let new = column(index).and_then(|array| Requests::new(schema.field(index), array));
+            new.map_err(|e| if index < batch.num_columns() { e.in_column(schema.field(index).name()) } else { e })
+        };
         let (column, segment) = match segment {
             Segment::Literal(text) => (None, Bound::Literal(text.as_bytes())),
             Segment::Value(index) => (Some(*index), Bound::Value(json(*index)?)),

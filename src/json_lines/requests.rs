@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, OffsetSizeTrait};
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 
 use crate::error::{Code, Error, Result};
 use crate::python_text::JsonColumn;
@@ -48,24 +48,26 @@ fn is_string(data_type: &DataType) -> bool {
 }
 
 impl<'a> Requests<'a> {
-    /// Take the requests of `array`.
+    /// Take the requests of `array`, whose texts are JSON if its field says so.
     ///
     /// # Errors
     ///
     /// The same as those of [`JsonColumn::new`].
-    pub fn new(array: &'a dyn Array) -> Result<Self> {
+    pub fn new(field: &Field, array: &'a dyn Array) -> Result<Self> {
         Ok(match array.data_type() {
-            DataType::List(_) => {
+            DataType::List(item) => {
                 let lists = array.as_list::<i32>();
-                Self::Messages(Messages::new(Offsets::Narrow(lists.value_offsets()), lists.nulls(), lists.values())?)
+                let offsets = Offsets::Narrow(lists.value_offsets());
+                Self::Messages(Messages::new(offsets, lists.nulls(), item, lists.values())?)
             }
-            DataType::LargeList(_) => {
+            DataType::LargeList(item) => {
                 let lists = array.as_list::<i64>();
-                Self::Messages(Messages::new(Offsets::Wide(lists.value_offsets()), lists.nulls(), lists.values())?)
+                let offsets = Offsets::Wide(lists.value_offsets());
+                Self::Messages(Messages::new(offsets, lists.nulls(), item, lists.values())?)
             }
             other => {
                 let lists = other.is_nested() && !matches!(other, DataType::Struct(_));
-                Self::Values { column: JsonColumn::new(array)?, lists }
+                Self::Values { column: JsonColumn::of_field(field, array)?, lists }
             }
         })
     }
@@ -101,13 +103,27 @@ impl<'a> Requests<'a> {
         match self {
             Self::Messages(messages) if messages.is_null(row) => Ok(()),
             Self::Messages(messages) => messages.write_items(row, out, true),
-            Self::Values { .. } => Err(Error::render(Code::WrongColumnType, "its values are no lists of messages")),
+            Self::Values { column, .. } if column.is_null(row) => Ok(()),
+            Self::Values { column, .. } => {
+                // A list in a JSON text: its bracket is left out at both ends.
+                let start = out.len();
+                column.write(row, out)?;
+                if out[start..].first() != Some(&b'[') {
+                    return Err(Error::render(Code::WrongColumnType, "its values are no lists of messages"));
+                }
+                out.remove(start);
+                out.pop();
+                if out.len() > start {
+                    out.extend_from_slice(b", ");
+                }
+                Ok(())
+            }
         }
     }
 }
 
 impl<'a> Messages<'a> {
-    fn new(offsets: Offsets<'a>, nulls: Option<&'a NullBuffer>, items: &'a dyn Array) -> Result<Self> {
+    fn new(offsets: Offsets<'a>, nulls: Option<&'a NullBuffer>, item: &Field, items: &'a dyn Array) -> Result<Self> {
         let mut bare = None;
         if let DataType::Struct(fields) = items.data_type()
             && let Some((index, field)) = fields.find(keys::PROMPT)
@@ -117,12 +133,12 @@ impl<'a> Messages<'a> {
             let mut others = Vec::with_capacity(columns.len());
             for (n, column) in columns.iter().enumerate() {
                 if n != index {
-                    others.push(JsonColumn::new(column)?);
+                    others.push(JsonColumn::of_field(&fields[n], column)?);
                 }
             }
-            bare = Some((JsonColumn::new(&columns[index])?, others));
+            bare = Some((JsonColumn::of_field(field, &columns[index])?, others));
         }
-        Ok(Self { offsets, nulls, len: items.len(), message: JsonColumn::new(items)?, bare })
+        Ok(Self { offsets, nulls, len: items.len(), message: JsonColumn::of_field(item, items)?, bare })
     }
 
     fn is_null(&self, row: usize) -> bool {

@@ -109,7 +109,7 @@ mod tests {
 
     fn hits(capacity: usize, texts: &[&str]) -> u64 {
         let mut cache = BlockCache::new(2, capacity);
-        cache.add(&Requests::new(&(Arc::new(StringArray::from(texts.to_vec())) as _)).unwrap());
+        cache.add(&Requests::new(&(Arc::new(StringArray::from(texts.to_vec())) as _), false).unwrap());
         assert_eq!(cache.hits().bytes, texts.iter().map(|text| text.len() as u64).sum::<u64>());
         cache.hits().hit_bytes
     }

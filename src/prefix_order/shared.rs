@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn requests_are_compared_with_the_one_before_across_batches_and_nulls() {
-        let requests = |texts: Vec<Option<&str>>| Requests::new(&(Arc::new(StringArray::from(texts)) as _)).unwrap();
+        let requests =
+            |texts: Vec<Option<&str>>| Requests::new(&(Arc::new(StringArray::from(texts)) as _), false).unwrap();
         let mut counter = SharedBytes::default();
         let long = "x".repeat(STEP + 3);
         assert_eq!(counter.add(&requests(vec![Some("abc"), None, Some("abd"), Some(&long)])), [0, 0, 2, 0]);

@@ -10,6 +10,7 @@ use super::detach::detached_rows;
 use super::errors::{plain, to_python};
 use super::interpreter::Interpreter;
 use crate::json_lines::{self, Ids, Keys, LineLayout, SeenIds, Segment, write};
+use crate::python_text::field_texts as field_texts_of;
 
 /// The parts of an export's lines.
 #[pyclass(frozen, name = "LineLayout", module = "promptpress._core")]
@@ -102,6 +103,30 @@ impl PySeenIds {
         let summary = py.detach(|| seen().add(&ids));
         Ok((lines, summary.shortest, summary.longest, summary.repeated))
     }
+}
+
+/// Return the texts of a table's only column, in arrays of strings, or its values as JSON: its field says which of its
+/// texts are JSON. Errors count rows from 0.
+#[pyfunction]
+#[pyo3(signature = (table, as_json=false))]
+pub(super) fn field_texts<'py>(
+    py: Python<'py>,
+    table: Imported<Table>,
+    as_json: bool,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let work = move || {
+        let mut done = 0;
+        let texts = batches(table).into_iter().map(|batch| {
+            let texts =
+                field_texts_of(batch.schema_ref().field(0), batch.column(0), as_json).map_err(|e| e.shifted(done));
+            done += batch.num_rows();
+            texts
+        });
+        texts.collect::<Result<Vec<_>, _>>()
+    };
+    // The work stays on this thread: it may be one of the pool, which others wait for.
+    let texts = plain(py, detached_rows(py, None, 0, work)?)?;
+    texts.into_iter().map(|texts| export(py, std::sync::Arc::new(texts))).collect()
 }
 
 /// Return true if every chat API accepts the messages of a table's only column: each role is in `roles`, and each

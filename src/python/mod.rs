@@ -8,6 +8,7 @@
 //! | `shown_columns` | the columns that requests show |
 //! | `jinja` | programs of compiled Jinja templates, run over tables |
 //! | `json_lines` | rows as lines of JSON |
+//! | `json_reader` | files of JSON objects as tables |
 //! | `audit` | searches of an audit in whole columns |
 //! | `prefix_order` | samples in the order of equal beginnings, and what requests share |
 //! | `token_ids` | texts as token ids |
@@ -32,6 +33,7 @@ mod guard;
 mod interpreter;
 mod jinja;
 mod json_lines;
+mod json_reader;
 mod notes;
 mod prefix_order;
 mod rendered_rows;
@@ -80,6 +82,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<jinja::JinjaProgram>()?;
     module.add_class::<json_lines::PyLineLayout>()?;
     module.add_class::<json_lines::PySeenIds>()?;
+    module.add_class::<json_reader::PyJsonColumns>()?;
+    module.add_class::<json_reader::PyJsonItems>()?;
     module.add_class::<conversations::ConversationShapes>()?;
     module.add_class::<audit::TextFinder>()?;
     module.add_class::<prefix_order::RowSource>()?;
@@ -109,6 +113,9 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compiled_renderer::default_substitution, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     module.add_function(wrap_pyfunction!(json_lines::are_plain_chats, module)?)?;
+    module.add_function(wrap_pyfunction!(json_lines::field_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(json_reader::json_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(json_reader::json_batches, module)?)?;
     module.add_function(wrap_pyfunction!(jinja::render_jinja, module)?)?;
     module.add_function(wrap_pyfunction!(jinja::jinja_spans, module)?)?;
     module.add_function(wrap_pyfunction!(jinja::jinja_keys, module)?)?;

@@ -81,11 +81,11 @@ impl SharedBytes {
         Self { inner: Mutex::default() }
     }
 
-    /// Return the number of shared bytes (int64) of each of the next requests.
-    fn add<'py>(&self, py: Python<'py>, requests: Imported<ArrayRef>) -> PyResult<Bound<'py, PyAny>> {
+    /// Return the number of shared bytes (int64) of each of the next requests, which may be messages as JSON.
+    fn add<'py>(&self, py: Python<'py>, requests: Imported<ArrayRef>, json: bool) -> PyResult<Bound<'py, PyAny>> {
         let requests = requests.0;
         let work = || -> Result<Vec<i64>> {
-            let requests = Requests::new(&requests)?;
+            let requests = Requests::new(&requests, json)?;
             Ok(self.inner.lock().unwrap_or_else(PoisonError::into_inner).add(&requests))
         };
         let shared = plain(py, detached_rows(py, None, requests.len(), work)?)?;
@@ -106,11 +106,11 @@ impl BlockCache {
         Self { inner: Mutex::new(core::BlockCache::new(block_bytes, capacity)) }
     }
 
-    /// Send requests through the cache.
-    fn add(&self, py: Python<'_>, requests: Imported<ArrayRef>) -> PyResult<()> {
+    /// Send requests, which may be messages as JSON, through the cache.
+    fn add(&self, py: Python<'_>, requests: Imported<ArrayRef>, json: bool) -> PyResult<()> {
         let requests = requests.0;
         let work = || -> Result<()> {
-            let requests = Requests::new(&requests)?;
+            let requests = Requests::new(&requests, json)?;
             self.inner.lock().unwrap_or_else(PoisonError::into_inner).add(&requests);
             Ok(())
         };

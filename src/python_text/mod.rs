@@ -18,6 +18,7 @@
 //! | `number`, `decimal`, `time`, `quote`, `none` | Python's text of one value |
 //! | `conversion` | `str` or `repr` (Python prints `repr` inside a container), or JSON |
 //! | `json` | a column's values as JSON, row by row, with the same printers |
+//! | `json_value` | values of JSON texts, `arrow.json` |
 //!
 //! `literal` does the opposite: it reads a list of strings from its text.
 //!
@@ -30,6 +31,7 @@ mod conversion;
 mod decimal;
 mod fill;
 mod json;
+mod json_value;
 mod kept;
 mod literal;
 mod lookup;
@@ -45,7 +47,8 @@ mod slices;
 mod time;
 
 pub use column::{SHORT_TEXT_BYTES, TextColumn, TextSpan};
-pub use json::JsonColumn;
+pub use json::{JsonColumn, field_texts};
+pub use json_value::is_json;
 pub use literal::list_of_strings;
 pub use lookup::{Offsets, TextLookup};
 pub use native::is_native;

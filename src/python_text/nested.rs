@@ -7,11 +7,12 @@ use arrow_array::{
     Array, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray, OffsetSizeTrait, StructArray,
 };
 use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field};
 
 use super::conversion::Conversion;
 use super::none::is_none;
 use super::picks::{dictionary_picks, no_such_value, run_picks};
-use super::printer::{Printer, printer};
+use super::printer::{Printer, printer, printer_of};
 use super::quote;
 use crate::error::{Code, Error, Result};
 use crate::json_text;
@@ -49,28 +50,48 @@ struct List<'a, F> {
 /// The same as those of [`printer`] for the items, as for all printers here.
 pub(super) fn list<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<Child<'_>> {
     let offsets = array.value_offsets();
-    list_by(move |row| (wide(offsets[row]), wide(offsets[row + 1])), array.nulls(), array.values())
+    let ends = move |row: usize| (wide(offsets[row]), wide(offsets[row + 1]));
+    list_by(ends, array.nulls(), item_field(array.data_type()), array.values())
 }
 
 /// Make the printer of a list-view array.
 pub(super) fn list_view<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<Child<'_>> {
     let (offsets, sizes) = (array.value_offsets(), array.value_sizes());
     let ends = move |row: usize| (wide(offsets[row]), wide(offsets[row]).saturating_add(wide(sizes[row])));
-    list_by(ends, array.nulls(), array.values())
+    list_by(ends, array.nulls(), item_field(array.data_type()), array.values())
 }
 
 /// Make the printer of an array of lists of one size.
 pub(super) fn fixed_size_list(array: &FixedSizeListArray) -> Result<Child<'_>> {
     let size = i64::from(array.value_length());
-    list_by(move |row| (row as i64 * size, (row as i64 + 1) * size), array.nulls(), array.values())
+    let ends = move |row: usize| (row as i64 * size, (row as i64 + 1) * size);
+    list_by(ends, array.nulls(), item_field(array.data_type()), array.values())
 }
 
 fn list_by<'a>(
     ends: impl Fn(usize) -> (i64, i64) + Send + Sync + 'a,
     nulls: Option<&'a NullBuffer>,
+    field: Option<&Field>,
     items: &'a dyn Array,
 ) -> Result<Child<'a>> {
-    Ok(Box::new(List { ends, nulls, len: items.len(), items: printer(items)? }))
+    let printer = match field {
+        Some(field) => printer_of(field, items),
+        None => printer(items),
+    };
+    Ok(Box::new(List { ends, nulls, len: items.len(), items: printer? }))
+}
+
+/// Return the field of a list's items.
+fn item_field(data_type: &DataType) -> Option<&Field> {
+    use DataType as T;
+    match data_type {
+        T::List(field)
+        | T::LargeList(field)
+        | T::ListView(field)
+        | T::LargeListView(field)
+        | T::FixedSizeList(field, _) => Some(field),
+        _ => None,
+    }
 }
 
 fn wide<O: OffsetSizeTrait>(offset: O) -> i64 {
@@ -124,7 +145,7 @@ impl<'a> Dict<'a> {
             key.extend_from_slice(b": ");
             json_text::string(field.name(), &mut json_key);
             json_key.extend_from_slice(b": ");
-            fields.push(DictField { key, json_key, value: printer(column)? });
+            fields.push(DictField { key, json_key, value: printer_of(field, column)? });
         }
         Ok(Self { nulls: array.nulls(), fields })
     }
@@ -169,12 +190,13 @@ impl<'a> MapPairs<'a> {
     /// Make the printer of a map array.
     pub(super) fn of(array: &'a MapArray) -> Result<Self> {
         let (keys, values) = (array.keys(), array.values());
+        let (key_field, value_field) = array.entries_fields();
         Ok(Self {
             offsets: array.value_offsets(),
             nulls: array.nulls(),
             len: keys.len().min(values.len()),
-            keys: printer(keys)?,
-            values: printer(values)?,
+            keys: printer_of(key_field, keys)?,
+            values: printer_of(value_field, values)?,
         })
     }
 }
@@ -220,14 +242,14 @@ pub(super) struct Picked<'a> {
 impl<'a> Picked<'a> {
     /// Make the printer of a dictionary array.
     pub(super) fn of_dictionary(array: &'a dyn Array) -> Result<Self> {
+        let values = printer(array.as_any_dictionary().values())?;
+        Ok(Self::of_dictionary_values(array, values))
+    }
+
+    /// Make the printer of a dictionary array whose values have another printer than usual.
+    pub(super) fn of_dictionary_values(array: &'a dyn Array, values: Child<'a>) -> Self {
         let dictionary = array.as_any_dictionary();
-        let values = dictionary.values();
-        Ok(Self {
-            picks: dictionary_picks(dictionary),
-            nulls: array.nulls(),
-            len: values.len(),
-            values: printer(values)?,
-        })
+        Self { picks: dictionary_picks(dictionary), nulls: array.nulls(), len: dictionary.values().len(), values }
     }
 
     /// Make the printer of a run-end encoded array.

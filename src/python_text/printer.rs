@@ -6,14 +6,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types as t;
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, IntervalMonthDayNano, NullBuffer};
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
 use super::conversion::Conversion;
 use super::fill::{Printed, Slot, append};
 use super::native::is_native;
 use super::none::{is_none, none};
 use super::slices::Slices;
-use super::{decimal, nested, number, quote, time};
+use super::{decimal, json_value, nested, number, quote, time};
 use crate::error::{Code, Error, Result};
 use crate::json_text;
 
@@ -194,6 +194,49 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
         T::RunEndEncoded(..) => Box::new(nested::Picked::of_runs(array)?),
         other => return Err(unprintable(other)),
     })
+}
+
+/// Make the printer of an array whose field may say that its texts are JSON.
+///
+/// # Errors
+///
+/// The same as those of [`printer`].
+pub(super) fn printer_of<'a>(field: &Field, array: &'a dyn Array) -> Result<Box<dyn Printer + 'a>> {
+    if json_value::is_json(field) { json_printer(array) } else { printer(array) }
+}
+
+fn json_printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
+    Ok(match array.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => match Slices::of(array) {
+            Some(slices) => Box::new(JsonTexts { slices, nulls: array.nulls() }),
+            None => printer(array)?,
+        },
+        DataType::Dictionary(..) => {
+            let values = json_printer(array.as_any_dictionary().values())?;
+            Box::new(nested::Picked::of_dictionary_values(array, values))
+        }
+        _ => printer(array)?,
+    })
+}
+
+/// Prints JSON texts as their values.
+struct JsonTexts<'a> {
+    slices: Slices,
+    nulls: Option<&'a NullBuffer>,
+}
+
+impl Printer for JsonTexts<'_> {
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, conversion, out) {
+            Ok(())
+        } else {
+            json_value::write(self.slices.text(row)?, conversion, out)
+        }
+    }
 }
 
 fn unprintable(data_type: &DataType) -> Error {

@@ -156,10 +156,16 @@ fn quote_around(kinds: u8) -> Option<u8> {
 
 /// Append `repr(text)`.
 pub fn string(text: &str, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
-    let quote = quote_of(bytes);
-    out.reserve(bytes.len() + 2);
+    let quote = quote_of(text.as_bytes());
+    out.reserve(text.len() + 2);
     out.push(quote);
+    inside(text, quote, out);
+    out.push(quote);
+}
+
+/// Append what stands between the quotes of `repr(text)`.
+pub(super) fn inside(text: &str, quote: u8, out: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
     let mut done = 0;
     for (index, c) in text.char_indices() {
         let plain = match c {
@@ -181,7 +187,6 @@ pub fn string(text: &str, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&bytes[done..]);
-    out.push(quote);
 }
 
 /// Append `repr(bytes)`.
@@ -196,7 +201,7 @@ pub(super) fn bytes(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Return the quote for bytes: a single quote, unless only that would have to be escaped.
-fn quote_of(bytes: &[u8]) -> u8 {
+pub(super) fn quote_of(bytes: &[u8]) -> u8 {
     if memchr::memchr(b'\'', bytes).is_some() && memchr::memchr(b'"', bytes).is_none() { b'"' } else { b'\'' }
 }
 

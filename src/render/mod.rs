@@ -63,6 +63,6 @@ pub use spans::{
 };
 pub use substitution::replaced;
 pub use traces::Spans;
-pub use values::{MessageColumn, text_length, value_at};
+pub use values::{MessageColumn, TextLocation, text_length, text_location, value_at};
 
 pub use crate::template::{Origin, Source};

@@ -8,11 +8,12 @@ use crate::value::Value;
 
 /// A column of requests.
 pub struct RequestColumn {
-    pub(super) root: MessageColumn,
+    /// The column, opened.
+    pub root: MessageColumn,
     /// The number of requests.
     pub len: usize,
     /// True if the texts are requests as JSON.
-    pub(super) is_json: bool,
+    pub is_json: bool,
 }
 
 impl RequestColumn {
@@ -31,7 +32,7 @@ impl RequestColumn {
     }
 
     /// Return the parsed request of a row; None if the row isn't JSON.
-    pub(super) fn parsed(&self, row: usize) -> Option<Value> {
+    pub fn parsed(&self, row: usize) -> Option<Value> {
         let MessageColumn::Text(texts, _) = &self.root else { return None };
         if self.is_json { serde_json::from_slice(texts.bytes(row)).ok().map(of_json) } else { None }
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import promptpress as pp
 import pyarrow as pa
 import pytest
@@ -42,6 +44,32 @@ def test_labels_of_a_sample_count_once() -> None:
     findings = findings_by_code(made, SAMPLES)
     assert rows(findings, "prompt_truncated") == [1, 2]
     assert findings["prompt_truncated"]["rows"] == 2
+
+
+@pytest.mark.parametrize("choices", [[[0], [9], [0, 1]], [[9], [0]], [[9], [9], [1, 2]], [[0], None, [1], [9], [0, 2]]])
+@pytest.mark.parametrize("more", [{}, {"substitution": "harness"}, {"output": "messages_json"}])
+def test_rows_keep_their_numbers_after_one_that_cant_be_rendered(choices: list[Any], more: dict[str, Any]) -> None:
+    """The numbers are those of an audit in which the bad row shows no examples."""
+    made = pp.Renderer(
+        {"type": "PromptTemplate", "template": "</E>{q}", "ice_token": "</E>"},
+        ice_template={"type": "PromptTemplate", "template": "{q}={a}"},
+        examples=TRAIN,
+        retriever={"type": "IndexColumn", "column": "ids"},
+        reader={"input_columns": ["q"], "output_column": "a"},
+        tokenizer=small_tokenizer(),
+        max_seq_len=8,
+        **more,
+    )
+    is_bad = [ids is None or 9 in ids for ids in choices]
+    tables = []
+    for ids in (choices, [[] if bad else ids for ids, bad in zip(choices, is_bad, strict=True)]):
+        named = pa.array(ids, pa.list_(pa.int64()))
+        tables.append(pa.table({"q": ["x"] * len(ids), "a": ["y"] * len(ids), "ids": named}))
+    found, expected = (
+        {row["code"]: row["first_rows"] for row in made.audit(table, errors="skip").to_pylist()} for table in tables
+    )
+    assert found["unrenderable_row"] == [row for row, bad in enumerate(is_bad) if bad]
+    assert found.get("examples_left_out") == expected.get("examples_left_out")
 
 
 def test_other_checks_look_at_all_examples() -> None:

@@ -19,7 +19,7 @@ import pytest
 import warm
 from promptpress._cli import main
 from promptpress._cli.shell.errors import ExitCode
-from promptpress._io.read import jsonl_input
+from promptpress._io.read import json_rows
 
 TEMPLATE = {"round": [{"role": "HUMAN", "prompt": "Q: {question}\nA:"}, {"role": "BOT", "prompt": "{answer}"}]}
 CONFIG: dict[str, Any] = {
@@ -201,22 +201,23 @@ class TestJsonLines:
     def write(self, folder: Folder, *lines: str) -> None:
         Path(folder["in.jsonl"]).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
-    def prompts(self, folder: Folder) -> list[str]:
-        folder.config("config.json", {"prompt_template": "{q}|{r}"})
+    def prompts(self, folder: Folder, **words: Any) -> list[str]:
+        folder.config("config.json", {"prompt_template": "{q}|{r}", **words})
         assert folder.render("--out", folder["out.jsonl"], data=["in.jsonl"]) == 0
         return [row["prompt"] for row in folder.rows("out.jsonl")]
 
     @pytest.mark.parametrize("chunk", [1, 40, 1 << 24])
     def test_fields_that_come_late(self, folder: Folder, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-        monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", chunk)
         self.write(folder, '{"q": null}', '{"q": "2020-01-01"}', "", '{"r": [], "q": "x"}', '{"q": "", "r": ["10:00"]}')
         assert self.prompts(folder) == ["None|None", "2020-01-01|None", "x|[]", "|['10:00']"]
 
     @pytest.mark.parametrize("chunk", [1, 1 << 24])
     def test_numbers(self, folder: Folder, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-        monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", chunk)
         self.write(folder, '{"q": 9223372036854775807, "r": 1}', '{"q": -0, "r": 0.5}', '{"q": 1, "r": -0.0}')
-        assert self.prompts(folder) == ["9223372036854775807|1.0", "0|0.5", "1|-0.0"]
+        assert self.prompts(folder) == ["9223372036854775807|1", "0|0.5", "1|-0.0"]
+        assert self.prompts(folder, reader={}) == ["9223372036854775807|1.0", "0|0.5", "1|-0.0"]
 
     def test_dates_inside(self, folder: Folder) -> None:
         self.write(folder, '{"q": ["2020-01-01"], "r": {"a": "2020-01-01T10:00:00Z"}}')
@@ -227,7 +228,7 @@ class TestJsonLines:
         assert self.prompts(folder) == ["é\n😀|\u2028\u0085"]
 
     def test_a_row_longer_than_a_block(self, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(jsonl_input, "_BLOCK_BYTES", 64)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", 64)
         self.write(folder, '{"q": "a", "r": ""}', json.dumps({"q": "x" * 1000, "r": ""}))
         assert self.prompts(folder) == ["a|", "x" * 1000 + "|"]
 
@@ -237,7 +238,7 @@ class TestJsonLines:
         Path(folder["empty.jsonl"]).write_text("\n", encoding="utf-8")
         folder.config("config.json", {"prompt_template": "{q}|{r}"})
         assert folder.render("--out", folder["out.jsonl"], data=["empty.jsonl", "in.jsonl", "b.jsonl"]) == 0
-        assert [row["prompt"] for row in folder.rows("out.jsonl")] == ["1.0|None", "1.5|x", "2.0|None"]
+        assert [row["prompt"] for row in folder.rows("out.jsonl")] == ["1|None", "1.5|x", "2|None"]
 
     @pytest.mark.parametrize("turned", [False, True])
     def test_a_file_that_lacks_a_column(self, folder: Folder, capsys: pytest.CaptureFixture[str], turned: bool) -> None:

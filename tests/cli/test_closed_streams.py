@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -37,6 +38,45 @@ def test_standard_output_is_closed(command: str) -> None:
     done = shell(f"{command} --data d.parquet --quiet >&-")
     assert done.returncode == ExitCode.OUTPUT
     assert done.stderr == "promptpress: error: standard output: it is closed\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")
+@pytest.mark.parametrize("command", ["show a.json", "render a.json --out -"])
+def test_standard_input_is_closed(command: str) -> None:
+    assert shell(f"{command} --data d.parquet --quiet <&-").returncode == 0
+    done = shell(f"{command} --data - --data-format jsonl --quiet <&-")
+    assert done.returncode == ExitCode.DATA
+    assert done.stderr.startswith("promptpress: error: standard input is closed; samples are piped into it")
+
+
+OUTPUTS = (
+    "render a.json --no-clobber --out",
+    "render a.json --out-format parquet --out",
+    "render a.json --out-format csv --out",
+    "export openai-batch a.json --model-name m --no-clobber --out",
+    "export openai-batch a.json --model-name m --max-requests 1 --out",
+    "export alpaca a.json --answer q --out",
+    "audit a.json --out",
+    "audit a.json --format json --out",
+    "view a.json --no-clobber --html",
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a device")
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_the_null_device_takes_every_output(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("nowhere").symlink_to(os.devnull)
+    for path in (os.devnull, "nowhere"):
+        assert main([*command.split(), path, "--data", "d.parquet"]) == 0
+        assert capfd.readouterr().out == ""
+        assert Path(os.devnull).is_char_device()
+    assert Path("nowhere").is_symlink()
+    assert sorted(path.name for path in Path().iterdir()) == ["a.json", "b.json", "d.parquet", "nowhere"]
+
+
+def test_the_null_device_keeps_nothing_to_go_on_with(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "a.json", "--data", "d.parquet", "--out", os.devnull, "--resume"]) == ExitCode.USAGE
+    assert f"--resume: {os.devnull} can't be gone on with" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell that closes streams")

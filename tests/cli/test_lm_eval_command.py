@@ -56,6 +56,29 @@ def rows() -> list[Any]:
     return [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
 
 
+def test_csv_has_the_types_of_the_harnesses_reader(folder: Path) -> None:
+    """`answer` = 1 is the number of a choice, and `007` is 7."""
+    (folder / "task.yaml").write_text(
+        'task: t\ntest_split: test\nfewshot_split: train\noutput_type: multiple_choice\ndoc_to_choice: ["no", "yes"]\n'
+        'doc_to_text: "{{ n }} {{ empty }}:"\ndoc_to_target: answer\n'
+    )
+    for name in ("test", "train"):
+        (folder / f"{name}.csv").write_text("n,empty,answer\n007,,1\n8,x,0\n")
+    assert render("task.yaml", "--examples", "train.csv", "--num-fewshot", "1", data="test.csv") == 0
+    shots = ["7 None: yes\n\n", "8 x: no\n\n"]
+    assert {row["arguments"]["context"] for row in rows()} == {shots[1] + "7 None:", shots[0] + "8 x:"}
+
+
+def test_single_braces_are_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "task.yaml").write_text('include: base_yaml\ntask: t\ndoc_to_text: "{q}"\n')
+    assert render("task.yaml") == 0
+    assert "doc_to_text: '{q}' has single braces" in capsys.readouterr().err
+    for text in ("{{ q }} {q}", "{other}", "q"):
+        (folder / "task.yaml").write_text(f'include: base_yaml\ntask: t\ndoc_to_text: "{text}"\n')
+        assert render("task.yaml", out=f"{len(text)}.jsonl") == 0
+        assert "braces" not in capsys.readouterr().err
+
+
 def config(**more: Any) -> dict[str, Any]:
     return {
         "task": "sums", "test_split": "test", "output_type": "multiple_choice", "doc_to_choice": ["2", "4"],

@@ -28,6 +28,7 @@ from parts.resume_parts import (
     stopped_after,
 )
 from promptpress._cli import main
+from promptpress._cli.render import resume
 from promptpress._cli.shell.errors import ExitCode
 from promptpress._io.write import parts
 from promptpress._io.write.parts import Parts
@@ -217,6 +218,18 @@ def test_parts_of_another_run_are_refused(
     assert not Path(out).exists()
     assert render(*PLAIN, *size, "--out", out, "--resume") == 0
     TRIED["parts of another run refused"] += 1
+
+
+def test_parts_of_conditions_in_another_time_zone_are_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb")
+    given = [*PLAIN, "--where", "id > 10", "--batch-size", str(BATCH)]
+    with monkeypatch.context() as patch:
+        patch.setattr(resume, "TIME_ZONE", "Asia/Tokyo")
+        out = interrupted(name, monkeypatch, *given)
+    assert render(*given, "--out", out, "--resume") == ExitCode.USAGE
+    assert 'time zone of --where was "Asia/Tokyo" and is "UTC"' in capsys.readouterr().err
 
 
 def test_an_input_that_has_changed_is_refused(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +115,19 @@ def test_random_choices_of_random_batches() -> None:
         ("row_number() OVER () > 1", "a window reads other rows than its own"),
         ("* > 1", "name the columns that it depends on"),
         ("nofunction(q)", "nofunction"),
+        ("level = 'a'", "Could not convert string 'a' to INT64; 'level' is int64"),
+        ("level = ?", "a placeholder stands for a value that nothing gives"),
+        ("level = $name", "a placeholder stands for a value that nothing gives"),
+        ("#1 > 2", "columns have names here, no numbers"),
+        ("regexp_matches(q, '(')", "missing )"),
+        ("'x'::DATE > DATE '2020-01-01'", "x"),
+        ("age(TIMESTAMP '2020-01-01') > INTERVAL 1 DAY", "age() isn't the same in each run; age(A, B) is between two"),
+        ("now() > TIMESTAMP '2020-01-01'", "now() isn't the same in each run"),
+        ("CURRENT_DATE > DATE '2020-01-01'", "CURRENT_DATE isn't the same in each run"),
+        ("current_timestamp > TIMESTAMP '2020-01-01'", "current_timestamp isn't the same in each run"),
+        ("today() > DATE '2020-01-01'", "today() isn't the same in each run"),
+        ("uuid()::VARCHAR > q", "uuid() isn't the same in each run"),
+        ("pg_postmaster_start_time() > TIMESTAMP '2020-01-01'", "isn't the same in each run"),
     ],
 )
 def test_wrong_conditions(condition: str, excerpt: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,6 +144,110 @@ def test_values_that_a_condition_cannot_be_evaluated_for() -> None:
     with pytest.raises(DataError, match=r"Could not convert string 'x'.*TRY_CAST gives null"):
         filtered.rows(pa.record_batch({"n": ["1", "x"]}))
     assert filtered.rows(pa.record_batch({"n": ["1", None]})).to_pylist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("CAST(n AS INT) = 1", "; TRY_CAST gives null for such a value"),
+        ("CAST(COALESCE(n, '0') AS INT) = 1", "; TRY_CAST gives null for such a value"),
+        ("regexp_matches('a', n)", ""),
+        ("(len(n) * 4611686018427387904) % 2 = 1", ""),
+    ],
+)
+def test_faults_of_values_have_hints_that_fit(condition: str, hint: str) -> None:
+    filtered = RowFilter(condition, pa.schema({"n": pa.string()}))
+    with pytest.raises(DataError) as caught:
+        filtered.rows(pa.record_batch({"n": ["1", "((("]}))
+    assert str(caught.value).endswith(hint)
+    assert ("TRY_CAST" in str(caught.value)) == bool(hint)
+
+
+ZONED = pa.array([datetime(2020, 1, 1, tzinfo=timezone.utc), datetime(2021, 6, 1, tzinfo=timezone.utc)])
+TIMES = pa.record_batch(
+    {
+        "ts": ZONED.cast(pa.timestamp("us")),
+        "d": ZONED.cast(pa.date32()),
+        "tz": ZONED,
+        "ny": ZONED.cast(pa.timestamp("us", "America/New_York")),
+        "n": pa.array([2, 3]),
+    }
+)
+STEADY = (
+    *("EXTRACT(year FROM COLUMN) = 2021", "year(COLUMN) = 2021", "date_part('month', COLUMN) = 6"),
+    *("date_trunc('year', COLUMN) > TIMESTAMP '2020-06-01'", "strftime(COLUMN, '%Y-%m-%d') = '2021-06-01'"),
+    *("datediff('day', COLUMN, DATE '2021-06-02') = 1", "dayname(COLUMN) = 'Tuesday'"),
+    *("age(COLUMN::TIMESTAMP, TIMESTAMP '2020-01-01') > INTERVAL 1 DAY", "COLUMN >= '2021-06-01 00:00:00'"),
+    *("CAST(COLUMN AS DATE) = DATE '2021-06-01'", "COLUMN::VARCHAR LIKE '2021-06-01%'", "hour(COLUMN) + n = 3"),
+    *("COLUMN + INTERVAL 1 DAY > TIMESTAMP '2021-06-01'", "list_contains(range(n), 2)", "epoch(COLUMN) > 1600000000"),
+    *("time_bucket(INTERVAL 1 MONTH, COLUMN) = TIMESTAMP '2021-06-01'", "COLUMN BETWEEN '2021-06-01' AND '2021-06-02'"),
+    *("make_timestamp(n, 1, 1, 0, 0, 0) < COLUMN AND n = 3", "COLUMN::TIMESTAMPTZ = TIMESTAMPTZ '2021-06-01 00:00:00'"),
+)
+"""Conditions that hold for the second row alone, in UTC."""
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata", "Pacific/Auckland"])
+def test_conditions_on_times_are_the_same_in_each_time_zone(zone: str) -> None:
+    """DuckDB reads the zone of the process once, so each zone has a process."""
+    source = (
+        "import test_row_choice as tests; from promptpress._io.read.row_filter import RowFilter\n"
+        "for name in ('ts', 'tz', 'ny', 'd'):\n"
+        "    given = [text for text in tests.STEADY if name != 'd' or 'hour' not in text]\n"
+        "    given = [f'({text})'.replace('COLUMN', name) for text in given]\n"
+        "    for condition in (' AND '.join(given), ' OR '.join(given)):\n"
+        "        rows = RowFilter(condition, tests.TIMES.schema).rows(tests.TIMES).to_pylist()\n"
+        "        if rows != [1]: print(condition, rows)\n"
+    )
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = {**os.environ, "TZ": zone, "PYTHONPATH": paths}
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, env=environment, check=False)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+FIELDS = pa.array([{"x": 1, "X": 2, "y": {"a": 1, "A": 2}}, None, {"x": 2, "X": 1, "y": {"a": 2, "A": 1}}])
+
+
+@pytest.mark.parametrize("slices", [False, True])
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("m.x = 1", [0]),
+        ("m.X = 1", [2]),
+        ("M.X = 1", [2]),
+        ("m['X'] = 1", [2]),
+        ("(m).X = 1", [2]),
+        ("m.y.A = 1", [2]),
+        ("m['y'].a = 1", [0]),
+        ("m.X = 1 AND m.y.A = 1", [2]),
+        ("m.X IS NULL", [1]),
+        ("m.x = 1 AND m.X = 2", None),
+        ("m.y IS NULL", None),
+        ("m IS NULL", None),
+        ("m::VARCHAR LIKE '%x%'", None),
+        ("struct_extract(m, 'X') = 1", None),
+        ("l[1].x = 1", None),
+        ("len(list_filter(l, lambda e: e.X = 1)) = 1", None),
+    ],
+)
+def test_fields_that_differ_in_case_alone(condition: str, rows: list[int] | None, *, slices: bool) -> None:
+    """A field is told from another one, or the condition is refused."""
+    batch = pa.record_batch({"m": FIELDS, "l": pa.array([[row] for row in FIELDS.to_pylist()])})
+    if rows is None:
+        with pytest.raises(UsageError, match=r"doesn't tell the fields '[xa]' and '[XA]' apart"):
+            RowFilter(condition, batch.schema)
+        return
+    if slices:
+        batch, rows = batch.slice(1), [row - 1 for row in rows if row]
+    assert RowFilter(condition, batch.schema).rows(batch).to_pylist() == rows
+
+
+def test_arrows_into_json() -> None:
+    batch = pa.record_batch({"m": ['{"X": 1, "x": 2}', '{"x": 1}'], "x": [1, 2]})
+    assert RowFilter("(m->>'X')::INT = 1", batch.schema).rows(batch).to_pylist() == [0]
+    assert RowFilter("(m->'x') = '1'", batch.schema).rows(batch).to_pylist() == [1]
+    assert RowFilter("len(list_filter([1, 2], lambda X: x > 1)) = 1 AND x = 2", batch.schema).rows(
+        batch
+    ).to_pylist() == [1]
 
 
 def test_columns_of_all_types_stay_as_they_are() -> None:

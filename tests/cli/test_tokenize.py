@@ -10,6 +10,7 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from json_columns import rows_of
 from parts.small_tokenizers import small_tokenizer
 from promptpress._cli import main
 from promptpress._cli.shell.errors import ExitCode
@@ -57,7 +58,7 @@ def table_of(path: str) -> list[dict[str, Any]]:
 
     with_close = Samples([path], None, 65536, None)
     try:
-        return with_close.table().to_pylist()
+        return rows_of(with_close.table())
     finally:
         with_close.close()
 

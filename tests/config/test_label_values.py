@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from fuzz import labels as label_cases
 from marks import UNWARNED
+from promptpress._arrow.json_columns import json_array
 
 # Notes on odd configurations are no part of this.
 pytestmark = UNWARNED
@@ -133,7 +134,7 @@ def test_the_very_label_comes_before_an_equal_one() -> None:
 LABELS: dict[str, tuple[Any, pa.Array]] = {
     "strings of an extension type": (
         {'"A"': "yes {q};", '"B"': "no {q};"},
-        pa.ExtensionArray.from_storage(pa.json_(), pa.array(['"B"', '"A"'])),
+        pa.ExtensionArray.from_storage(pa.opaque(pa.string(), "a", "b"), pa.array(['"B"', '"A"'])),
     ),
     "a union": ({"b": "yes {q};", 7: "no {q};"}, UNION.slice(0, 2)),
     "decimals": ({1: "yes {q};", 0.5: "no {q};"}, pa.array([Decimal("0.50"), Decimal("1.00")])),
@@ -164,6 +165,21 @@ def test_examples_are_rendered_by_their_labels(name: str, retriever: str) -> Non
     want = "".join(template[label].format(q=row) for row, label in enumerate(values.to_pylist()))
     assert renderer.render(samples)["prompt"].to_pylist() == [want + "?"]
     renderer.explain(samples, 0)
+
+
+def test_values_of_json_choose_labels() -> None:
+    samples = pa.table({"q": ["0", "1"], "a": json_array(["7", '"B"'])})
+    assert pp.Renderer("{q}", reader=READER, mode="ppl").render(samples)["label"].to_pylist() == ["7", "B"] * 2
+    bodies = {7: "yes {q};", "B": "no {q};"}
+    template = {
+        "type": "PromptTemplate",
+        "template": bodies,
+        "column_token_map": {"q": "{q}"},
+        "selected_column_name": "a",
+        "selected_column_map": bodies,
+    }
+    renderer = pp.Renderer(template, reader=READER, dialect="openicl")
+    assert renderer.render(samples)["prompt"].to_pylist() == ["yes 0;", "no 1;"]
 
 
 @pytest.mark.parametrize("name", LABELS)

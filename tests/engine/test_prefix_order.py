@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from typing import Any
 
 import promptpress as pp
@@ -29,6 +30,8 @@ DIALOGUE = {
     "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "About {subject}."}],
     "round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{a}"}],
 }
+TEXT_KEYS = ("prompt", "content", "parts", "text")
+"""The keys of messages and their parts that have texts here."""
 TALK = {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
 
 
@@ -59,6 +62,12 @@ RENDERERS: dict[str, Callable[[], Any]] = {
     "question first": lambda: pp.Renderer("Q: {q} ({subject})", strings="string_view"),
     "constant": lambda: pp.Renderer("No column at all"),
     "number first": lambda: pp.Renderer("{level} {q}", strings="large_string"),
+    "masked": lambda: pp.Renderer(
+        "Q: {q} A: {a} ({subject})",
+        reader={"input_columns": ["q"], "output_column": "a"},
+        substitution="single_pass",
+        inferencer={"type": "GenInferencer", "gen_field_replace_token": "___"},
+    ),
     "labels": lambda: pp.Renderer({"A": "{subject} {q} A", "B": "{subject} {q} B"}, mode="ppl"),
     "mixed labels": lambda: pp.Renderer("{q}", mode="ppl", labels=[None, 1, "x"]),
     "column labels": lambda: pp.Renderer("{q}", mode="ppl", reader={"input_columns": ["q"], "output_column": "a"}),
@@ -150,37 +159,39 @@ def test_requests_are_those_of_rendering_without_an_order(
         renderer.output_schema(table.schema, index="row", order="prefix", shared=True, **options)
     )
     assert shared.drop_columns(["prefix_group", "shared_bytes"]).to_pylist() == ordered.to_pylist()
-    assert shared["shared_bytes"].to_pylist() == brute_force(shared["prompt"].to_pylist())
+    prompts = shared["prompt"].to_pylist()
+    requests = [text and json.loads(text) for text in prompts] if name == "json" else prompts
+    assert shared["shared_bytes"].to_pylist() == brute_force(requests)
     groups = shared["prefix_group"].to_pylist()
     assert groups == sorted(groups)
 
 
-def flat(request: Any) -> bytes:
-    """The texts of a request one after the other, each with a byte at its end that no text has."""
+def flat(request: Any) -> list[tuple[object, int]]:
+    """What requests are compared by, and whether it counts: bytes of texts do, but ends of texts and roles don't."""
     if request is None:
-        return b""
+        return []
     if isinstance(request, str):
-        return request.encode() + b"\xff"
+        return [*((byte, 1) for byte in request.encode()), ("end", 0)]
     if isinstance(request, dict):
-        return b"".join(flat(request[name]) for name in sorted(request, reverse=True))
-    return b"".join(map(flat, request))
+        asides = [((name, value), 0) for name, value in request.items() if name not in TEXT_KEYS]
+        return asides + [pair for name in TEXT_KEYS if name in request for pair in flat(request[name])]
+    return [pair for item in request for pair in flat(item)]
 
 
 def brute_force(requests: list[Any]) -> list[int]:
-    out, last = [], b""
+    out, last = [], []
     for request in requests:
-        text = request.encode() if isinstance(request, str) else flat(request)
-        differing = (n for n, (a, b) in enumerate(zip(last, text, strict=False)) if a != b)
-        shared = next(differing, min(len(last), len(text)))
-        out.append(len(text[:shared].replace(b"\xff", b"")) if request is not None else 0)
-        last = last if request is None else text
+        items = flat(request)
+        equal = takewhile(lambda pair: pair[0] == pair[1], zip(last, items, strict=False))
+        out.append(sum(counts for _, (_, counts) in equal))
+        last = last if request is None else items
     return out
 
 
 def hits(prompts: pa.ChunkedArray, blocks: int) -> int:
     cache = _core.BlockCache(16, blocks)
     for chunk in prompts.chunks:
-        cache.add(chunk)
+        cache.add(chunk, False)
     return cache.hits[1]
 
 
@@ -194,6 +205,22 @@ def test_a_cache_finds_no_less_than_in_the_order_of_the_samples(name: str, block
     assert after >= before
     if blocks == 40 and name in {"plain", "messages"}:
         assert after > 4 * before
+
+
+def test_a_cache_counts_messages_as_statistics_do() -> None:
+    table = samples(random.Random(5), 60)
+    for name in ("messages", "json", "openai"):
+        renderer = RENDERERS[name]()
+        cache = pp.stats(renderer, table, cache_bytes=1 << 20).prefix_cache.to_pylist()
+        sizes, _ = _core.request_sizes(renderer.render(table)["prompt"].combine_chunks(), name == "json")
+        total = pc.sum(sizes).as_py()
+        assert [row["bytes"] for row in cache] == [total, total], name
+
+
+def test_a_column_that_a_mask_stands_for_is_no_part_of_the_order() -> None:
+    table = pa.table({"q": ["1", "2", "1"], "a": ["x", "y", "z"]})
+    rendered = RENDERERS["masked"]().render(table.append_column("subject", pa.array(["s"] * 3)), "all", order="prefix")
+    assert rendered["sample"].to_pylist() == [0, 2, 1]
 
 
 def test_equal_beginnings_stand_together_in_the_order_of_their_first_samples() -> None:

@@ -57,6 +57,21 @@ def test_map_takes_a_renderer_as_it_is(renderer: Any, dataset: Any) -> None:
     assert dataset.map(renderer, batched=True)["prompt"][:] == wanted
 
 
+@pytest.mark.parametrize("batch_size", [1, 2, 1000])
+@pytest.mark.parametrize("renderer", RENDERERS.values(), ids=RENDERERS)
+def test_map_of_a_stream_takes_a_renderer_as_it_is(renderer: Any, batch_size: int) -> None:
+    """Release 5.2 hands on dicts of lists, and takes nothing else back; columns stay what they are."""
+
+    def rows() -> Any:
+        for question, messages in zip(ROWS["question"], ROWS["messages"], strict=True):
+            yield {"question": question, "messages": messages, "odd": {"only": question} if question else {}}
+
+    wanted = renderer.render(ROWS)["prompt"].to_pylist()
+    mapped = list(hub.IterableDataset.from_generator(rows).map(renderer, batched=True, batch_size=batch_size))
+    assert [row["prompt"] for row in mapped] == wanted
+    assert [{**row, "prompt": None} for row in mapped] == [{**row, "prompt": None} for row in rows()]
+
+
 def test_a_template_alone(dataset: Any) -> None:
     assert promptpress.datasets.render(dataset, "Q: {question}")["prompt"][:] == ["Q: 1+1", "Q: 2+2", "Q: None"]
 

@@ -100,6 +100,13 @@ KINDS = {
         500,
         100_000,
     ),
+    "undefined_names": Kind(
+        "templates",
+        "names that templates set and read on random ways: those that are noted as undefined, compared with the "
+        "rows that raise in Jinja2's strict mode",
+        1_000,
+        100_000,
+    ),
 }
 """Each kind by its name, in the order in which docs/reliability.md shows them."""
 

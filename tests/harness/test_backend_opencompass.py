@@ -566,6 +566,57 @@ def test_subclasses_are_left_to_the_harness_and_logged_once(caplog):
             assert not left_to_the_harness(job, caplog)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "is_bulk"),
+    [
+        ({}, True),
+        ({"__doc__": "The same."}, True),
+        ({"sep_token": "x"}, False),
+        ({"generate_item": lambda self, *_arguments, **_options: "other"}, False),
+    ],
+)
+def test_a_subclass_of_a_template_without_code_is_its_base(attributes, is_bulk, caplog, monkeypatch):
+    base = scripted.opencompass().PromptTemplate
+    monkeypatch.setattr(scripted.opencompass(), "Own", type("Own", (base,), attributes), raising=False)
+    templates = {**TEMPLATES["dialogue"]}
+    templates["prompt_template"] = {**templates["prompt_template"], "type": "Own"}
+    messages = left_to_the_harness(case(templates, **MODELS["text"]), caplog)
+    assert (messages == []) == is_bulk
+
+
+OLYMPIAD = {
+    "problem": ["1+1=?", "{prompt} {{x}}", "\\frac{1}{2}", "{problem}"],
+    "language": ["English", "Chinese", "English", "English"],
+    "subject": ["Math", "Math", "Physics", "Math"],
+    "question_type": ["OE", "OE", "TP", "OE"],
+    "answer_type": ["Numerical", "Expression", "Numerical", "Interval"],
+    "is_multiple_answer": [False, True, False, True],
+    "unit": ["", "m", "", ""],
+    "solution": ["2", "x", "y", "z"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [("OlympiadBenchTemplate", "text"), ("OlympiadBenchRawTemplate", "messages")]
+)
+def test_a_template_that_makes_rows_of_samples(name, model, caplog, monkeypatch):
+    scripted.opencompass()
+    module = pytest.importorskip("opencompass.datasets.OlympiadBench")
+    monkeypatch.setattr(scripted.opencompass(), name, getattr(module, name), raising=False)
+    job = case(
+        {"prompt_template": {"type": name}},
+        **MODELS[model],
+        reader={"input_columns": [*OLYMPIAD][:-1], "output_column": "solution"},
+        samples=pa.table(OLYMPIAD),
+    )
+    with caplog.at_level(logging.INFO, "promptpress.backend"):
+        agree(job)
+    assert caplog.records[-1].getMessage() == "promptpress: 4 prompts in bulk, 0 by the harness, in 1 task"
+    monkeypatch.setattr(module.OlympiadBenchPrompter, "make_prompt", lambda self, **_: "{problem}")
+    (message,) = left_to_the_harness(job, caplog)
+    assert "OlympiadBenchPrompter.make_prompt isn't that of" in message
+
+
 def test_prompts_are_made_when_they_are_touched(tmp_path):
     looked = {}
 

@@ -85,7 +85,11 @@ def test_what_is_left_to_the_harness_says_why(opencompass, folder, capsys, monke
     from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS
 
     class MyTemplate(PromptTemplate):
-        pass
+        def generate_item(self, *arguments, **options):
+            return super().generate_item(*arguments, **options)
+
+    class SameTemplate(PromptTemplate):
+        """A template with no code of its own."""
 
     class MyRetriever(ZeroRetriever):
         def generate_ice(self, *arguments, **options):
@@ -93,6 +97,10 @@ def test_what_is_left_to_the_harness_says_why(opencompass, folder, capsys, monke
 
     monkeypatch.setitem(ICL_PROMPT_TEMPLATES.module_dict, "MyTemplate", MyTemplate)
     monkeypatch.setitem(ICL_RETRIEVERS.module_dict, "MyRetriever", MyRetriever)
+    monkeypatch.setitem(ICL_PROMPT_TEMPLATES.module_dict, "SameTemplate", SameTemplate)
+    same = config("{question}")
+    same["infer_cfg"]["prompt_template"]["type"] = "SameTemplate"
+    assert [word for word, _ in listed(folder, capsys, [same])[1]] == ["bulk"]
     custom = config("{question}")
     custom["infer_cfg"]["prompt_template"]["type"] = "MyTemplate"
     code, verdicts = listed(

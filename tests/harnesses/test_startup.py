@@ -90,6 +90,51 @@ def test_the_command_sets_the_variable():
     assert python(code, STARTUP).stdout.split() == ["opencompass,aisbench,lm_eval"]
 
 
+@pytest.mark.parametrize(("command", "code"), [("nosuchcommand", 127), (str(STARTUP), 126), ("/dev/null/x", 127)])
+def test_a_command_that_cannot_be_run_has_the_code_of_a_shell(command: str, code: int) -> None:
+    program = f"import runpy, sys; sys.argv = ['run', {command!r}]\n"
+    program += f"import site; site.addsitedir({str(STARTUP)!r})\n"
+    program += "runpy.run_module('promptpress.run', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith(f"{command}: ")
+    assert done.stderr.count("\n") == 1
+
+
+ENABLED = """
+import os, subprocess, sys
+from promptpress import opencompass
+LOOK = sys.argv[1]
+def child():
+    return subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True).stdout.split()[0]
+"""
+
+
+def test_enabling_in_python_reaches_the_processes_that_are_started(harness) -> None:
+    begin = f"import site; site.addsitedir({str(STARTUP)!r})\n"
+    code = ENABLED.replace("sys.argv[1]", repr(begin + LOOK))
+    code += "print(child())\nwith opencompass.backend():\n    print(child())\nprint(child())\n"
+    code += "opencompass.enable(); print(child()); opencompass.disable(); print(child())\n"
+    code += "os.environ['PROMPTPRESS_BACKEND'] = 'lm_eval'\n"
+    code += "opencompass.enable(); print(os.environ['PROMPTPRESS_BACKEND'], child()); opencompass.disable()\n"
+    code += "print(os.environ['PROMPTPRESS_BACKEND'])"
+    words = ["False", "True", "False", "True", "False", "lm_eval,opencompass", "True", "lm_eval"]
+    assert python(code, harness).stdout.split() == words
+
+
+def test_a_checkout_says_that_it_does_not_reach_them(harness) -> None:
+    code = "import sys; sys.modules['promptpress_startup'] = None\n"
+    code += "import importlib.util\nfind = importlib.util.find_spec\n"
+    code += (
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'promptpress_startup' else find(name, *rest)\n"
+    )
+    code += "from promptpress import opencompass\nopencompass.enable()\n"
+    reason = "promptpress saw no task in this process; those that OpenCompass runs in others aren't reached"
+    assert reason not in python(code, harness).stderr
+    log = python(code + "import opencompass.models.base", harness).stderr
+    assert log.count(reason) == 1
+
+
 def test_a_source_distribution_has_what_a_wheel_brings():
     # Without the folder that pyproject.toml names, no wheel can be built of it.
     cargo = (STARTUP.parents[1] / "Cargo.toml").read_text(encoding="utf-8")

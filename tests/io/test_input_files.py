@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import os
+import re
 import subprocess
 import threading
 import warnings
@@ -20,10 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import warm
+from json_columns import rows_of
 from promptpress._cli import main
+from promptpress._cli.shell import option_values
 from promptpress._errors.file_errors import DataError
-from promptpress._io.read import csv_input, json_array, jsonl_input
+from promptpress._io.read import csv_input, json_rows, sources
 from promptpress._io.read.find_files import find_files, natural
+from promptpress._io.read.formats import DataFormat
 from promptpress._io.read.samples import Samples, reading
 
 ROWS = [
@@ -75,11 +79,11 @@ FORMATS: dict[str, bytes] = {
 }
 
 
-def rows(path: object, data_format: str | None = None, **options: Any) -> list[dict[str, Any]]:
+def rows(path: object, data_format: DataFormat | str | None = None, **options: Any) -> list[dict[str, Any]]:
     samples = Samples([str(path)], data_format, **options)
-    samples_of_file: list[dict[str, Any]] = samples.table().to_pylist()
+    found = rows_of(samples.table())
     samples.close()
-    return samples_of_file
+    return found
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -101,7 +105,7 @@ def test_every_format_and_codec(tmp_path: Path, suffix: str, codec: str) -> None
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other"])
 def test_damaged_compression(tmp_path: Path, suffix: str, codec: str, damage: str) -> None:
     packed = CODECS[codec](FORMATS[suffix])
-    middle = len(packed) // 2
+    middle = len(packed) // 2 + 6  # where one byte more is no JSON
     data = {
         "cut": packed[:middle],
         "flipped": packed[:middle] + bytes([packed[middle] ^ 0xFF]) + packed[middle + 1 :],
@@ -120,6 +124,86 @@ def test_concatenated_frames(tmp_path: Path) -> None:
     for codec in (".gz", ".zst", ".bz2", ".xz"):
         path = write(tmp_path / f"samples.jsonl{codec}", b"".join(CODECS[codec](line) for line in lines))
         assert rows(path) == ROWS
+
+
+ENCODED = [{"q": 'straße; \n"x"', "a": "é"}, {"q": "", "a": "ÿ"}] * 50
+CHINESE = [{"q": "一加一是几。", "a": "二"}, {"q": "「」", "a": ","}] * 50
+
+
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".csv.gz"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "gbk", "gb18030", "utf-16", "utf-16-le", "utf-32", "big5"])
+def test_texts_of_other_encodings(
+    tmp_path: Path, encoding: str, suffix: str, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_COPY_BYTES", piece)
+    samples = CHINESE if encoding.startswith("gb") else [{"q": "一", "a": "二"}] if encoding == "big5" else ENCODED
+    lines = [json.dumps(row, ensure_ascii=False) for row in samples]
+    text = {
+        ".csv": separated(samples, ",").decode(),
+        ".tsv": separated(samples, "\t").decode(),
+        ".jsonl": "\n".join(lines) + "\n",
+        ".json": f"[{', '.join(lines)}]",
+    }[suffix.removesuffix(".gz")]
+    data = text.encode(encoding)
+    path = write(tmp_path / f"a{suffix}", gzip.compress(data) if suffix.endswith(".gz") else data)
+    assert rows(path, DataFormat(None, None, encoding)) == samples
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "message"),
+    [
+        ("q,a\né,1\n".encode("utf-16"), "utf-8", "a.csv:1: not utf-8 (byte 0xff); --encoding names another"),
+        (b"q,a\n1,2\n3,\xff\n", "gbk", "a.csv:3: not gbk (byte 0xff)"),
+        (b"q,a\n1,2\n3,\x81\n", "cp1252", "a.csv:3: not cp1252 (byte 0x81)"),
+        (b"q,a\n1,2\n3,\x81", "gbk", "a.csv:3: not gbk (byte 0x81)"),
+        (b"\xff\xfeq\0", "utf-32", "a.csv:1: not utf-32"),
+    ],
+)
+def test_texts_that_arent_of_the_encoding(tmp_path: Path, data: bytes, encoding: str, message: str) -> None:
+    path = write(tmp_path / "a.csv", data)
+    with pytest.raises(DataError) as caught:
+        rows(path, DataFormat(None, None, encoding))
+    assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(message)
+
+
+@pytest.mark.parametrize("words", [["--data", "in.csv"], ["--data", "-", "--data-format", "csv"]])
+def test_options_say_how_text_is_read(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What Excel writes in German, as samples and as examples."""
+    monkeypatch.chdir(tmp_path)
+    data = "frage;antwort\r\nStraße?;ja\r\n".encode("cp1252")
+    write(tmp_path / "in.csv", data)
+    template = ["--template", "{frage}={antwort}", "--output-column", "antwort", "--shots", "1", "--examples", "in.csv"]
+    options = ["--delimiter", ";", "--encoding", "cp1252"]
+    for command in (["render", "--out", "-", "--quiet"], ["show"], ["stats"], ["audit", "--fail-on", "never"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert main([*command, *template, *words, *options]) == 0, capsys.readouterr().err
+    assert main(["render", "--out", "-", *template, "--data", "in.csv"]) == 4
+    assert "--delimiter ';' reads semicolons" in capsys.readouterr().err
+    assert main(["render", "--out", "-", *template, "--data", "in.csv", *options[:2]]) == 4
+    assert "in.csv:2: not UTF-8 (byte 0xdf); save it as UTF-8; --encoding NAME reads it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--encoding", "latin-9x", "is no encoding of text that Python knows"),
+        ("--encoding", "windows1252", "is no encoding of text that Python knows; did you mean 'windows_1252'?"),
+        ("--encoding", "zip", "is no encoding of text"),
+        ("--encoding", "", "is no encoding of text"),
+        ("--delimiter", ";;", "is no delimiter: one character of ASCII"),
+        ("--delimiter", "é", "is no delimiter"),
+        ("--delimiter", '"', "is no delimiter"),
+        ("--delimiter", "", "is no delimiter"),
+    ],
+)
+def test_values_that_say_nothing_of_text(
+    option: str, value: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["render", "--template", "{q}", "--out", "-", "--data", "in.csv", option, value]) == 2
+    assert message in capsys.readouterr().err
 
 
 class TestCsv:
@@ -199,13 +283,13 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("content", "words"),
         [
-            ("a,b\n1,2\n\n3\n", "a.csv:4: 1 fields, where the header has 2 (it begins '3')"),
+            ("a,b\n1,2\n\n3\n", "a.csv:4: 1 field, where the header has 2 (it begins '3')"),
             ('a,b\n"1\n1",2\n3,4,5\n', "a.csv:4: 3 fields, where the header has 2"),
             ('a,b\n1,2\n"3,4\n5,6\n', "a.csv:3: a quoted field isn't closed"),
             ('a,b\n1,2\n"3"x,4\n', "a.csv:3: 'x,4' follows the quote that closes a field"),
             ("a,a\n1,2\n", "a.csv:1: columns 1 and 2 are both named 'a'"),
-            (",a\n0,2\n", "a.csv:1: column 1 has no name; is it an index?"),
-            ("a,\n0,2\n", "a.csv:1: column 2 has no name"),
+            ("a;b\n1;2\n", "a.csv:1: the header 'a;b' has no commas, so it would be the name of one column"),
+            ("a\tb\n1\t2\n", "a.csv:1: the header 'a\\tb' has no commas"),
             ("", "a.csv: empty"),
             ("\n\n", "a.csv: empty"),
             (b"a,b\n1,\xff\n", "a.csv:2: not UTF-8 (byte 0xff)"),
@@ -217,26 +301,58 @@ class TestCsv:
     def test_errors(self, tmp_path: Path, content: str | bytes, words: str) -> None:
         assert words in self.error(tmp_path, content)
 
+    def test_a_column_without_a_name_gets_one(self, tmp_path: Path) -> None:
+        assert self.rows_of(tmp_path, ",a\n0,2\n") == [{"column_0": "0", "a": "2"}]
+        assert self.rows_of(tmp_path, "a,,\n0,1,2\n") == [{"a": "0", "column_1": "1", "column_2": "2"}]
+        assert self.rows_of(tmp_path, ",column_0,a\n0,1,2\n") == [{"column_0_": "0", "column_0": "1", "a": "2"}]
+        assert self.rows_of(tmp_path, '"",a\n0,2\n') == [{"column_0": "0", "a": "2"}]
+
+    @pytest.mark.parametrize(
+        ("header", "name", "remedy"),
+        [
+            ("a;b", "a.csv", "--delimiter ';' reads semicolons, and --delimiter ',' takes it for one name"),
+            ("a\tb", "a.csv", "--delimiter tab reads tabs, and --delimiter ',' takes it for one name"),
+            ("a|b", "a.csv", "--delimiter '|' reads bars"),
+            ("a,b", "a.tsv", "--delimiter ',' reads commas, and --delimiter tab takes it for one name"),
+            ("a;b", "a.tsv", "--delimiter ';' reads semicolons"),
+        ],
+    )
+    def test_a_header_with_another_delimiter_has_a_remedy_that_works(
+        self, tmp_path: Path, header: str, name: str, remedy: str
+    ) -> None:
+        path = write(tmp_path / name, f"{header}\n{header}\n")
+        with pytest.raises(DataError) as caught:
+            rows(path)
+        assert remedy in caught.value.of_command()
+        options = re.findall(r"--delimiter (?:'(.)'|(tab))", remedy)
+        read, *as_one = [option_values.delimiter(quoted or word) for quoted, word in options]
+        assert rows(path, DataFormat(None, read)) == [{"a": "a", "b": "b"}]
+        for delimiter in as_one:
+            assert rows(path, DataFormat(None, delimiter)) == [{header: header}]
+
+    @pytest.mark.parametrize("delimiter", [*",;|^]-. \t", "\\", "x", "$"])
+    def test_any_delimiter(self, tmp_path: Path, delimiter: str) -> None:
+        values = ["1", "", 'x"y', f"a{delimiter}b", "line\nbreak", "]", "^", "a-z"]
+        expected = [{"q1": value, "q2": value[::-1]} for value in values]
+        path = write(tmp_path / "a.csv", separated(expected, delimiter))
+        assert rows(path, DataFormat(None, delimiter)) == expected
+
     def test_an_error_in_a_late_row(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(csv_input, "_CHUNK_BYTES", 100)
         content = "a,b\n" + '1,"x\ny"\n' * 1000 + "1,2,3\n"
         assert "a.csv:2002: 3 fields" in self.error(tmp_path, content)
 
 
-class TestJsonRows:
-    """Rows that Arrow's reader gets wrong, both in lines and in arrays."""
+class TestHarnessTypes:
+    """Rows with the types of the harnesses' reader, and where Arrow's own reader gets them wrong."""
 
     @pytest.fixture(params=["jsonl", "json"])
     def rows_of_lines(self, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
-        def rows_or_error(*lines: str) -> Any:
-            is_array = request.param == "json"
-            content = f"[{','.join(lines)}]" if is_array else "\n".join(lines)
-            try:
-                return rows(write(tmp_path / f"a.{request.param}", content))
-            except DataError as error:
-                return str(error).partition("a.json")[2]
+        def rows_of_lines(*lines: str) -> Any:
+            content = f"[{','.join(lines)}]" if request.param == "json" else "\n".join(lines)
+            return rows(write(tmp_path / f"a.{request.param}", content), harness_types=True)
 
-        return rows_or_error
+        return rows_of_lines
 
     @pytest.mark.parametrize("value", ["1", "1.5", '"x"', "true", '{"b": [null, 1]}', "[null, 2]", '"2020-01-01"'])
     def test_nulls_before_the_type_is_known(self, rows_of_lines: Callable[..., Any], value: str) -> None:
@@ -247,22 +363,69 @@ class TestJsonRows:
         ):
             assert rows_of_lines(*lines) == [json.loads(line) for line in lines]
 
+    @pytest.mark.parametrize("block", [30, 1 << 22])
     def test_types_that_pieces_cannot_agree_on(
-        self, rows_of_lines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+        self, rows_of_lines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, block: int
     ) -> None:
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", block)
         lines = ['{"a": [[]], "b": null}'] * 9 + [
             '{"a": [[{"t": "2020-01-01", "n": null}], null], "b": [[null, true]]}'
         ] * 2
-        for chunk, block in ((1 << 24, 100), (30, 1 << 20)):
-            monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
-            monkeypatch.setattr(json_array, "_CHUNK_BYTES", chunk)
-            monkeypatch.setattr(jsonl_input, "_BLOCK_BYTES", block)
-            assert rows_of_lines(*lines) == [json.loads(line) for line in lines]
+        assert rows_of_lines(*lines) == [json.loads(line) for line in lines]
+
+    @pytest.mark.parametrize("block", [30, 1 << 22])
+    def test_one_type_for_each_column(
+        self, rows_of_lines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, block: int
+    ) -> None:
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", block)
+        found = rows_of_lines('{"a": 2, "b": {"x": 1}}', '{"a": 1.5, "b": {"y": [2]}}', '{"b": {"y": [0.5, null]}}')
+        assert repr(found) == repr(
+            [
+                {"a": 2.0, "b": {"x": 1, "y": None}},
+                {"a": 1.5, "b": {"x": None, "y": [2.0]}},
+                {"a": None, "b": {"x": None, "y": [0.5, None]}},
+            ]
+        )
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            ["1", '"x"'],
+            ["[1]", "{}"],
+            ["[1]", '["x"]'],
+            ["1", "900000000000000000000000"],
+            ['{"a": 1, "b": {"a": 2}}', '{"a": "x"}'],
+            ['{"a": 1, "a": 2}'],
+            ["9007199254740993", "0.5"],
+            ['{"n": 9007199254740993}', '{"n": 0.5}'],
+            ["[" * 200 + "]" * 200],
+        ],
+    )
+    def test_what_it_refuses_is_json(self, rows_of_lines: Callable[..., Any], values: list[str]) -> None:
+        assert rows_of_lines(*(f'{{"a": {value}}}' for value in values)) == [{"a": json.loads(v)} for v in values]
 
     def test_numbers_next_to_those_that_would_be_rounded(self, rows_of_lines: Callable[..., Any]) -> None:
         line = json.dumps({"a": {"n": 2**53 + 1, "f": [1e300, 0.5]}})
-        assert rows_of_lines(line) == [json.loads(line)]
-        assert "9007199254740993 would be rounded" in rows_of_lines(line, '{"a": {"n": 0.5}}')
+        assert rows_of_lines(line, '{"a": {}}') == [json.loads(line), {"a": {"n": None, "f": None}}]
+
+    def test_many_brackets_that_are_not_deep(self, rows_of_lines: Callable[..., Any]) -> None:
+        line = json.dumps({"a": [[i] for i in range(300)], "b": "[{" * 300, "c": '"' * 300})
+        assert rows_of_lines(line, line) == [json.loads(line)] * 2
+
+
+class TestJsonRows:
+    """Lines that are no rows, in lines and in arrays."""
+
+    @pytest.fixture(params=["jsonl", "json"])
+    def rows_of_lines(self, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
+        def rows_or_error(*lines: str) -> Any:
+            content = f"[{','.join(lines)}]" if request.param == "json" else "\n".join(lines)
+            try:
+                return rows(write(tmp_path / f"a.{request.param}", content))
+            except DataError as error:
+                return str(error).partition("a.json")[2]
+
+        return rows_or_error
 
     @pytest.mark.parametrize("before", ["", '{"a": 1}', '{"a": {"b": "} null"}}'])
     def test_null_is_no_row(self, rows_of_lines: Callable[..., Any], before: str) -> None:
@@ -270,30 +433,55 @@ class TestJsonRows:
             *filter(None, [before, " null ", '{"a": 1}'][: 2 + (before != "")])
         )
 
-    def test_null_after_an_object(self, tmp_path: Path) -> None:
-        path = write(tmp_path / "a.jsonl", '{"a": "} null"}\n{"a": "x"} null\n')
-        with pytest.raises(DataError, match=r"a\.jsonl:2: not valid JSON"):
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ('{"a": "x"} null', "not valid JSON: Extra data"),
+            ('{"q": 1}{"q": 2}', "not valid JSON: Extra data"),
+            ('{"q": }', "not valid JSON: Expecting value"),
+            ('{"q": 1,}', "not valid JSON: "),
+            ('{"q": "x', "not valid JSON: Unterminated string"),
+            ('{"q"', "not valid JSON: Expecting ':' delimiter; one object a line is wanted, and this line is a part"),
+            ("[", "not valid JSON: Expecting value; one object a line is wanted: an array of them is the format json"),
+            ("2", "a number, not an object"),
+            ('"x"', "a string, not an object"),
+            ("[]", "a list, not an object; one object a line is wanted: an array of them is the format json"),
+            ('[{"q": 1}]', "a list, not an object; one object a line is wanted: an array of them is the format json"),
+            ('[{"role": "user"}, 1]', "a list, not an object"),
+            ('{"q": "\xff"}'.encode("latin-1"), "not UTF-8 (byte 0xff)"),
+            ('{"\\u0000": 1}', r"the name of the field '\x00' holds a NUL"),
+            ('{"\\udc00": 1}', r"the name of the field '\udc00' holds half of a surrogate pair"),
+        ],
+    )
+    @pytest.mark.parametrize("block", [1, 25, 1 << 22])
+    def test_lines_that_are_no_rows(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str | bytes, words: str, block: int
+    ) -> None:
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", block)
+        content = line if isinstance(line, bytes) else line.encode()
+        path = write(tmp_path / "a.jsonl", b'\n{"q": "} null"}\n \n' + content + b'\n{"q": 1}\n')
+        with pytest.raises(DataError) as caught:
             rows(path)
+        assert f"a.jsonl:4: {words}" in str(caught.value)
 
-    @pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"a":', "}")])
-    @pytest.mark.parametrize("depth", [129, 500, 100_000])
-    def test_depth(self, rows_of_lines: Callable[..., Any], start: str, end: str, depth: int) -> None:
-        error = rows_of_lines('{"a": null}', f'{{"a": {start * depth}1{end * depth}}}')
-        assert "nested more than 128 deep" in error or "nested too deeply" in error
+    @pytest.mark.parametrize(("lines", "rows_found"), [(1, "its only row has"), (2, "its 2 rows have")])
+    def test_rows_without_any_field(self, rows_of_lines: Callable[..., Any], lines: int, rows_found: str) -> None:
+        assert rows_of_lines(*["{}"] * lines).endswith(f"{rows_found} no field")
 
-    def test_many_brackets_that_are_not_deep(self, rows_of_lines: Callable[..., Any]) -> None:
-        line = json.dumps({"a": [[i] for i in range(300)], "b": "[{" * 300, "c": '"' * 300})
-        assert rows_of_lines(line, line) == [json.loads(line)] * 2
+    def test_a_list_of_messages_is_a_conversation(self, rows_of_lines: Callable[..., Any]) -> None:
+        talks = [[{"role": "user", "content": "Hi."}], [{"from": "human", "value": 1}, {"from": "gpt", "value": 2.0}]]
+        row = {"messages": None, "id": 7}
+        lines = [*map(json.dumps, talks), json.dumps(row)]
+        assert rows_of_lines(*lines) == [*({"messages": talk, "id": None} for talk in talks), row]
 
 
 class TestJsonArray:
-    @pytest.mark.parametrize("read", [1, 5, 1 << 20])
+    @pytest.mark.parametrize("read", [1, 5, 50, 1 << 20])
     @pytest.mark.parametrize("indent", [None, 2])
     def test_windows_end_anywhere(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: int, indent: int | None
     ) -> None:
-        monkeypatch.setattr(json_array, "_READ_BYTES", read)
-        monkeypatch.setattr(json_array, "_CHUNK_BYTES", 50)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", read)
         many = [{"q": f'[{{"é": {i}}}]\n"', "n": i, "x": {"y": [1.5, None]}} for i in range(30)]
         path = write(tmp_path / "a.json", json.dumps(many, indent=indent, ensure_ascii=bool(indent)))
         assert rows(path) == many
@@ -302,7 +490,7 @@ class TestJsonArray:
         assert rows(write(tmp_path / "a.json", '[{"a": null}, {"b": "2020-01-01"}, {"a": 1}, {"a": 2.5}]')) == [
             {"a": None, "b": None},
             {"a": None, "b": "2020-01-01"},
-            {"a": 1.0, "b": None},
+            {"a": 1, "b": None},
             {"a": 2.5, "b": None},
         ]
         assert rows(write(tmp_path / "a.json", " [ ] \n")) == []
@@ -311,20 +499,22 @@ class TestJsonArray:
     @pytest.mark.parametrize(
         ("content", "words"),
         [
-            ('[{"a": 1},\n {"a": "x"}]', "a.json[1]: the field 'a' is a string, but in item 0 it is a number"),
             ('[{"a": 1}, 2]', "a.json[1]: a number, not an object"),
-            ('[{"a": 1},\n{"a": }]', "a.json:2: not valid JSON: Expecting value"),
+            ('[{"a": 1},\n{"a": }]', "a.json[1]: not valid JSON: Expecting value"),
             ('[{"a": 1}\n{"a": 1}]', "a.json:2: ',' or ']' is wanted after an item"),
             ('[{"a": 1},', "a.json:1: the array isn't closed"),
+            ('[{"a": 1},]', "a.json:1: not valid JSON: Expecting value"),
             ('[{"a": 1}', "a.json:1: ',' or ']' is wanted"),
             ('[{"a": "x', "a.json:1: not valid JSON: Unterminated string"),
             ('[{"a": 1}] x', "a.json:1: something follows the array"),
             ('{"a": 1}\n{"a": 2}', "a.json: holds an object, where an array of objects is wanted; data_format= jsonl"),
+            ('{"a": 1}', "a.json: holds one object, where an array of objects is wanted"),
+            ('{"q": ["a"], "a": [1]}', "a.json: holds an object of columns, where an array of objects is wanted"),
+            ('{"v": 1, "data": [{"a": 1}]}', "array of objects is wanted; the rows are under its key 'data'"),
             ("", "a.json: holds nothing"),
             ("x", "a.json: holds what begins with 'x'"),
-            ("[" * 100_000, "a.json:1: nested too deeply"),
-            (b'[{"a": "\xff"}]', "a.json:1: not UTF-8 (byte 0xff)"),
-            ('[{"a": 1, "a": 2}]', "a.json[0]: the field 'a' stands twice"),
+            ("[" * 100_000, "a.json:1: the array isn't closed"),
+            (b'[{"a": "\xff"}]', "a.json[0]: not UTF-8 (byte 0xff)"),
             ('[{"a": "x\ny"}]', "a.json:2: not valid JSON: Invalid control character"),
         ],
     )

@@ -142,7 +142,7 @@ class TestMemory:
 
     def test_the_error_names_the_damaged_line(self, memory: Any) -> None:
         memory.pipe_file("/data/a.csv", b"a,b\n1,2\n3\n")
-        with pytest.raises(DataError, match=r"memory://data/a\.csv:3: 1 fields"):
+        with pytest.raises(DataError, match=r"memory://data/a\.csv:3: 1 field"):
             rows("memory://data/a.csv")
 
 

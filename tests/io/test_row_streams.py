@@ -61,7 +61,7 @@ def test_rows_that_do_not_fit(row: Any, error: type[Exception], excerpt: str) ->
 
 def test_rows_have_their_numbers_in_all_rows() -> None:
     with pytest.raises(
-        pp.RenderError, match=f'^row {BATCH + 1}, column "q": 1 is a number, but row {BATCH} has a string'
+        pp.RenderError, match=f'^row {BATCH + 1}, column "q": 1 isn\'t string, as the rows before have it'
     ):
         RENDERER.stream(rows(BATCH + 1, {"q": 1})).read_all()
 

@@ -448,6 +448,18 @@ def test_requests_with_a_text_by_jinja2_are_not_logged_as_bulk(caplog: pytest.Lo
             f"promptpress: 0 prompts in bulk, {len(requests)} by the harness, in 1 task"
         )
         assert not any("renders prompts in bulk" in record.getMessage() for record in caplog.records)
+        why = [record.getMessage() for record in caplog.records if "for fewer than 8 documents" in record.getMessage()]
+        assert len(why) == small, "a task that is too small says so, once"
+
+
+def test_a_compared_text_counts_as_the_others_do(caplog: pytest.LogCaptureFixture) -> None:
+    """The first text of each block is rendered by Jinja2 too, to compare it, and the harness gets that of the block."""
+    rows = SPLITS["test"].select([n % len(SPLITS["test"]) for n in range(2100)])
+    with caplog.at_level(logging.INFO, "promptpress.backend"):
+        requests = built(task_of(BASE, SPLITS | {"test": rows}, 0), on=True)[0]
+    assert caplog.records[-1].getMessage() == (
+        f"promptpress: {len(requests):,} prompts in bulk, 0 by the harness, in 1 task"
+    )
 
 
 def test_datasets_that_decode_stay_with_the_harness(reasons: list[str]) -> None:

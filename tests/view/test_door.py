@@ -55,6 +55,19 @@ def client(serve: Callable[..., str]) -> Client:
     return Client(serve(*FEW))
 
 
+@pytest.mark.parametrize(
+    ("words", "compares"),
+    [(FEW, True), (("--jinja", "{{ question }}", "--data", "few.parquet"), False), (("few.jsonl",), False)],
+    ids=["a configuration", "a template", "a file of prompts"],
+)
+def test_a_tab_compares_where_there_is_something_to_compare(
+    words: tuple[str, ...], compares: bool, serve: Callable[..., str]
+) -> None:
+    more = () if compares or "--jinja" in words else ("--prompt-column", "question")
+    client = Client(serve(*words, *more))
+    assert ("Compare" in client.get(client.path)[2]) == compares
+
+
 def test_everything_needs_the_token(client: Client) -> None:
     view = client.view()
     scripts = re.findall(r'(?:src|href)="([^"]+)"', client.get(client.path)[2])

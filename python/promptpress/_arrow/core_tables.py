@@ -10,6 +10,7 @@ from pyarrow import types
 
 import promptpress._core as _core
 from promptpress._arrow import python_text as _text
+from promptpress._arrow.json_columns import is_json
 from promptpress._arrow.validation import checked, in_one_chunk
 from promptpress._errors.errors import render_error
 
@@ -59,7 +60,7 @@ def _foreign(schema: pa.Schema) -> list[str]:
             if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
                 message = f"its type is nested more than {_MAX_DEPTH} deep; flatten it"
                 raise render_error("column_nested_too_deep", message, column=field.name)
-        foreign = [field.name for field in schema if not _text.is_native(field.type) or _claims_row_numbers(field)]
+        foreign = [field.name for field in schema if _is_foreign(field)]
     except UnicodeDecodeError as error:
         message = f"a column or a field of a struct has a name that isn't UTF-8: {error}"
         raise render_error("invalid_column_name", message) from error
@@ -71,6 +72,11 @@ def _foreign(schema: pa.Schema) -> list[str]:
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
         raise render_error("invalid_column_name", message)
     return foreign
+
+
+def _is_foreign(field: pa.Field) -> bool:
+    """Return true for a column that the core has no texts for; those of JSON are made when they are needed."""
+    return not _text.is_native(field.type) or is_json(field) or _claims_row_numbers(field)
 
 
 def column_names(schema: pa.Schema) -> list[str]:
@@ -135,7 +141,8 @@ def for_core(
         runs = _runs(rows.to_pylist())
         if values:
             array = column.column(0)
-            parts = (_text.values(array.slice(first, count), path, first_row + first) for first, count in runs)
+            field = column.schema.field(0)
+            parts = (_text.values(array.slice(first, count), path, first_row + first, field) for first, count in runs)
             return [value for part in parts for value in part]
         texts = [
             chunk

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 from pyarrow import types
 
+from promptpress._arrow.json_columns import is_json
+from promptpress._arrow.python_text import json_on_one_line
 from promptpress._arrow.types import is_encoded, is_text
 from promptpress._errors.errors import render_error
 from promptpress._errors.suggestions import close_names
@@ -47,6 +51,25 @@ def column_of_prompts(schema: pa.Schema, name: str = PROMPT_COLUMN) -> int:
         message = f"it holds {kind}; prompts are texts or lists of messages"
         raise render_error("wrong_column_type", message, column=name)
     return int(indices[0])
+
+
+def without_json(prompts: pa.Array, field: pa.Field, first_row: int = 0) -> pa.Array:
+    """Return prompts as texts where a column of JSON has them: a text itself, and messages as JSON.
+
+    Args:
+        prompts: The column.
+        field: Its field.
+        first_row: The number of the first row, for errors.
+
+    Raises:
+        RenderError: If a value isn't JSON.
+
+    """
+    if not is_json(field):
+        return prompts
+    texts = json_on_one_line(prompts, field.name, first_row).to_pylist()
+    values = [json.loads(text) if text.startswith(('"', "null")) else text for text in texts]
+    return pa.array(values, pa.large_string())
 
 
 def _holds_prompts(kind: pa.DataType) -> bool:

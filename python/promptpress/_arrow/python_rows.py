@@ -1,74 +1,79 @@
-"""Rows and columns of Python's own values as tables, typed as Arrow types them."""
+"""Rows and columns of Python's own values as tables: typed where Arrow holds them exactly, else as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress._arrow.changed_values import changed, nested_too_deeply
+from promptpress._arrow.exact_values import is_exact, json_texts
+from promptpress._arrow.json_columns import json_array, json_field
 from promptpress._errors.errors import render_error
 
 
 @dataclass(frozen=True)
-class AsTexts:
-    """A column whose values are texts of JSON where Arrow has no type for them, or would change them.
+class ValueReading:
+    """How values of Python become columns.
 
     Args:
-        column: The column.
-        is_held: Returns true if an array surely has the values that it was made of.
-        write: Writes values; returns None if they can't be written.
+        exact: True if values that Arrow would change are JSON; false if they have one type a column, as harnesses have
+            them, and only those that Arrow refuses are JSON.
+        column: A column of objects of other kinds, too; None: there is none.
+        write: Writes these as texts of JSON; returns None if they can't be written.
 
     """
 
-    column: str
-    is_held: Callable[[Any], bool]
-    write: Callable[[Sequence[Any]], list[str | None] | None]
-
-    def texts(self, name: str, values: Sequence[Any], array: Any) -> list[str | None] | None:
-        """Return the texts of a column; None if it is another, has an array that holds it, or can't be written.
-
-        Args:
-            name: The column's name.
-            values: Its values.
-            array: The array that Arrow makes of them; None if it makes none.
-
-        """
-        is_held = name != self.column or (array is not None and self.is_held(array))
-        return None if is_held else self.write(values)
+    exact: bool = True
+    column: str | None = None
+    write: Callable[[Sequence[Any]], list[str | None] | None] = json_texts
 
 
-def rows_table(rows: Sequence[Mapping[Any, Any]], first: int = 0, as_texts: AsTexts | None = None) -> pa.Table:
+EXACT = ValueReading()
+"""Values stay what they are."""
+
+OF_HARNESS = ValueReading(exact=False)
+"""Values have one type a column."""
+
+
+def rows_table(
+    rows: Sequence[Mapping[Any, Any]], first: int = 0, reading: ValueReading = EXACT, json_names: Collection[str] = ()
+) -> pa.Table:
     """Make a table of dicts, one a row.
 
     Args:
         rows: The rows. A key that a row lacks is null there; columns stand in the order in which they first occur.
         first: The number of the first row in messages.
-        as_texts: Writes columns that Arrow has no type for, or changes.
+        reading: Decides which columns are JSON.
+        json_names: Columns that are JSON in any case.
 
     Returns:
         The table.
 
     Raises:
-        RenderError: If a column has values of different kinds, or one that Arrow has no type for.
+        RenderError: If a column has values that neither Arrow nor JSON has.
 
     >>> rows_table([{"q": "1+1=?"}, {"q": "2+2=?", "n": 4}]).to_pydict()
     {'q': ['1+1=?', '2+2=?'], 'n': [None, 4]}
+    >>> rows_table([{"v": {"x": 1}}, {"v": 7}]).to_pydict()
+    {'v': ['{"x": 1}', '7']}
 
     """
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = [_array(_name(name), [row.get(name) for row in rows], first, as_texts) for name in names]
-    return pa.Table.from_arrays(columns, names=names) if names else pa.table({})
+    names = [_name(name) for name in dict.fromkeys(name for row in rows for name in row)]
+    columns = [
+        _column(name, [row.get(name) for row in rows], first, reading, is_json=name in json_names) for name in names
+    ]
+    return _table(columns)
 
 
-def columns_table(columns: Mapping[Any, Any], as_texts: AsTexts | None = None) -> pa.Table:
+def columns_table(columns: Mapping[Any, Any], reading: ValueReading = EXACT) -> pa.Table:
     """Make a table of columns by their names.
 
     Args:
         columns: Lists, arrays of NumPy or arrays of pyarrow.
-        as_texts: As in `rows_table`.
+        reading: Decides which columns are JSON.
 
     Returns:
         The table.
@@ -80,14 +85,18 @@ def columns_table(columns: Mapping[Any, Any], as_texts: AsTexts | None = None) -
     1
 
     """
-    arrays = {_name(name): _array(name, values, as_texts=as_texts) for name, values in columns.items()}
-    lengths = {name: len(array) for name, array in arrays.items()}
+    made = [_column(_name(name), values, reading=reading) for name, values in columns.items()]
+    lengths = {field.name: len(array) for field, array in made}
     first, *others = lengths
     for name in others:
         if lengths[name] != lengths[first]:
             message = f"it has {lengths[name]} values, and the column {first!r} has {lengths[first]}"
             raise render_error("malformed_array", message, column=name)
-    return pa.table(arrays)
+    return _table(made)
+
+
+def _table(columns: Sequence[tuple[pa.Field, Any]]) -> pa.Table:
+    return pa.Table.from_arrays([array for _, array in columns], schema=pa.schema([field for field, _ in columns]))
 
 
 def _name(name: Any) -> str:
@@ -99,27 +108,39 @@ def _name(name: Any) -> str:
     return name
 
 
-def _array(name: str, values: Any, first: int = 0, as_texts: AsTexts | None = None) -> Any:
+def _column(
+    name: str, values: Any, first: int = 0, reading: ValueReading = EXACT, *, is_json: bool = False
+) -> tuple[pa.Field, Any]:
+    """Return the field and the array of a column."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values
+        return pa.field(name, values.type), values
     if nested_too_deeply(values):
         message = "a value is nested more than 128 deep, or holds itself; flatten it"
         raise render_error("unconvertible_value", message, column=name)
+    is_list = isinstance(values, (list, tuple))
+    write = reading.write if name == reading.column else json_texts
+    failure: Exception | None = None
+    array = None
     try:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        if as_texts is not None and (texts := as_texts.texts(name, values, None)) is not None:
-            return pa.array(texts, pa.string())
+        failure = error
+    has_objects = name == reading.column
+    if is_json or array is None:
+        is_held = False
+    else:
+        is_held = not is_list or not (reading.exact or has_objects) or is_exact(values, array.type, builtin=has_objects)
+    if not is_held and is_list and (texts := write(values)) is not None:
+        return json_field(name), json_array(texts)
+    if array is None:
         _refuse_kinds(name, values, first)
-        why = str(error).splitlines()[0]
-        raise render_error("unconvertible_value", f"Arrow has no type for its values: {why}", column=name) from error
-    if as_texts is not None and (texts := as_texts.texts(name, values, array)) is not None:
-        return pa.array(texts, pa.string())
+        why = str(failure).splitlines()[0]
+        raise render_error("unconvertible_value", f"Arrow has no type for its values: {why}", column=name) from failure
     if (change := changed(values, array.type)) is not None:
         row, value, kind, first_row, first_kind = change
-        message = f"{_excerpt(value)} is {kind}, but row {first + first_row} has {first_kind}: one kind a column"
+        message = f"{excerpt(value)} is {kind}, but row {first + first_row} has {first_kind}: one kind a column"
         raise render_error("unconvertible_value", message, first + row, name)
-    return array
+    return pa.field(name, array.type), array
 
 
 def _refuse_kinds(name: str, values: Iterable[Any], start: int) -> None:
@@ -131,12 +152,12 @@ def _refuse_kinds(name: str, values: Iterable[Any], start: int) -> None:
         try:
             pa.array([value])
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            message = f"{_excerpt(value)}: {str(error).splitlines()[0]}"
+            message = f"{excerpt(value)}: {str(error).splitlines()[0]}"
             raise render_error("unconvertible_value", message, row, name) from error
         kind = _kind(value)
         first = first or (row, kind)
         if kind != first[1]:
-            message = f"{_excerpt(value)} is {kind}, but row {first[0]} has {first[1]}: one kind a column"
+            message = f"{excerpt(value)} is {kind}, but row {first[0]} has {first[1]}: one kind a column"
             raise render_error("unconvertible_value", message, row, name)
 
 
@@ -152,6 +173,7 @@ def _kind(value: Any) -> str:
     return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"
 
 
-def _excerpt(value: Any) -> str:
+def excerpt(value: Any) -> str:
+    """Return a value's `repr` for a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

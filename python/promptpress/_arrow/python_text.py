@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import types
 
 import promptpress._core as _core
+from promptpress._arrow.json_columns import (
+    fields_within,
+    holds_json,
+    is_json,
+    json_texts,
+    json_values,
+    named_json_field,
+    without_json,
+)
 from promptpress._arrow.narrow import narrowed
 from promptpress._errors.errors import render_error
 from promptpress._utils import lazy_compute as pc
@@ -52,7 +62,12 @@ def _is_hidden(data_type: pa.DataType) -> bool:
         return True
     if types.is_struct(data_type) and any("\0" in field.name for field in data_type):
         return True
-    return any(map(_is_hidden, _children(data_type)))
+    return any(_is_hidden(field.type) or is_json(field) for field in fields_within(data_type))
+
+
+def core_writes(field: pa.Field) -> bool:
+    """Return true if the core writes the values of a column that holds JSON, when it is given the field."""
+    return holds_json(field) and is_native(without_json(field.type))
 
 
 def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Table:
@@ -74,21 +89,54 @@ def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> p
     """
     for name in columns:
         index = table.schema.get_field_index(name)
-        column = table.column(index)
-        if is_native(column.type):
+        column, field = table.column(index), table.schema.field(index)
+        if is_native(column.type) and not is_json(field):
             continue
-        texts = pa.chunked_array(list(_texts(column, name, first_row)), pa.large_string())
+        if core_writes(field):
+            texts = pa.chunked_array(_core_texts(table.select([index]), name, first_row), pa.large_string())
+        else:
+            texts = pa.chunked_array(list(_texts(column, field, first_row)), pa.large_string())
         table = table.set_column(index, pa.field(name, pa.large_string()), texts)
     return table
 
 
-def values(column: pa.ChunkedArray, name: str, first_row: int = 0) -> list[Any]:
+def json_on_one_line(column: pa.Array, name: str, first_row: int = 0) -> pa.Array:
+    r"""Write texts of JSON, each on one line, with the numbers and the order of the text itself; a null is `null`.
+
+    Args:
+        column: The texts: strings, or a column of JSON.
+        name: The column's name, for errors.
+        first_row: The number of the first row, for errors.
+
+    Raises:
+        RenderError: If a text isn't JSON.
+
+    >>> json_on_one_line(pa.array(['{"a":1E5,\n"b":[ ]}']), "v")[0].as_py()
+    '{"a": 1E5, "b": []}'
+
+    """
+    texts = json_texts(column)
+    table = pa.Table.from_arrays([texts], schema=pa.schema([named_json_field(name, texts.type)]))
+    return pa.concat_arrays(_core_texts(table, name, first_row, as_json=True) or [pa.array([], pa.large_string())])
+
+
+def _core_texts(table: pa.Table, name: str, first_row: int, *, as_json: bool = False) -> list[pa.Array]:
+    """Return the texts of a table's only column, which the core writes."""
+    try:
+        return _core.field_texts(table, as_json)
+    except _core.RenderError as error:
+        row = None if error.row is None else first_row + error.row
+        raise render_error(error.code, error.message, row, name) from None
+
+
+def values(column: pa.ChunkedArray, name: str, first_row: int = 0, field: pa.Field | None = None) -> list[Any]:
     """Return the values of a column as Python has them, whose `str` `with_texts` gives.
 
     Args:
         column: A column of any type.
         name: Its name, for errors.
         first_row: Number of the column's first row, where it is a slice; errors count from there.
+        field: Its field, if that may say that its texts are JSON.
 
     Returns:
         Its values, nanoseconds as where pandas isn't installed.
@@ -97,7 +145,8 @@ def values(column: pa.ChunkedArray, name: str, first_row: int = 0) -> list[Any]:
         RenderError: As `with_texts`.
 
     """
-    return [value for chunk in _converted(column, name, first_row, lambda value: value) for value in chunk]
+    field = pa.field(name, column.type) if field is None else field.with_name(name)
+    return [value for chunk in _converted(column, field, first_row, lambda value: value) for value in chunk]
 
 
 def printable_bitmap() -> bytes:
@@ -159,25 +208,31 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
 
 def _children(data_type: pa.DataType) -> Iterator[pa.DataType]:
     """Yield the types within `data_type`; not those of an extension type's storage."""
-    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
-        yield data_type.value_type
-    elif types.is_map(data_type):
-        yield data_type.key_type
-        yield data_type.item_type
-    else:
-        for index in range(data_type.num_fields):
-            yield data_type.field(index).type
+    for field in fields_within(data_type):
+        yield field.type
 
 
-def _texts(column: pa.ChunkedArray, name: str, done: int) -> Iterator[pa.Array]:
+def _texts(column: pa.ChunkedArray, field: pa.Field, done: int) -> Iterator[pa.Array]:
     """Yield the texts of each chunk of `column`."""
-    for texts in _converted(column, name, done, str):
+    for texts in _converted(column, field, done, _text_of):
         yield pa.array(texts, pa.large_string())
 
 
-def _converted(column: pa.ChunkedArray, name: str, done: int, convert: Callable[[Any], Any]) -> Iterator[list[Any]]:
+def _text_of(value: Any) -> str:
+    """Return the text of a value, which Arrow can hold."""
+    text = str(value)
+    text.encode()
+    return text
+
+
+def _converted(
+    column: pa.ChunkedArray, field: pa.Field, done: int, convert: Callable[[Any], Any]
+) -> Iterator[list[Any]]:
     """Yield what `convert` makes of the values of each chunk of `column`."""
+    name = field.name
     to_python = _to_python if _holds_nanoseconds(column.type) else pa.Array.to_pylist
+    if holds_json(field):
+        to_python = partial(json_values, field=field, other_values=to_python)
     for chunk in map(narrowed, column.chunks):
         try:
             chunk.validate(full=True)
@@ -213,7 +268,7 @@ def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exc
     """Return the exception that converting `chunk` raises, if any."""
     try:
         for value in to_python(chunk):
-            str(value)
+            _text_of(value)
     except Exception as error:  # as in `_texts`
         return error
     return None

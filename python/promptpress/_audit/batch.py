@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import types
 
 import promptpress._core as _core
+from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.types import is_text
 from promptpress._audit.finding import sorted_unique
 from promptpress._audit.subject import ConfiguredSubject, Subject, TemplateSubject
@@ -344,9 +345,11 @@ class TemplateBatch(Batch):
         return [Requests(prompts, _core.repeated_rows(self.first, len(prompts), 1))]
 
     def _read_texts(self, name: str) -> list[Texts]:
-        as_texts = self.subject.engine.as_texts
-        is_json = as_texts is not None and name == as_texts.column and is_text(self.column(name).type)
-        return [texts_in_json(self.column(name))] if is_json else super()._read_texts(name)
+        column = self.column(name)
+        is_conversation = name == self.subject.engine.value_reading.column
+        if is_conversation and is_json(self.samples.schema.field(name)):
+            return [texts_in_json(json_texts(column))]
+        return [texts_in_json(column)] if is_conversation and is_text(column.type) else super()._read_texts(name)
 
     @property
     def spans(self) -> list[pa.Array]:

@@ -71,8 +71,8 @@ def audit(
     subject: Subject
     batches: Iterator[Batch]
     if isinstance(engine, ConfiguredEngine):
-        table = as_table(samples) if engine.core.label_column is not None else None
-        reader = as_reader(samples) if table is None else table.to_reader()
+        table = as_table(samples, engine.value_reading) if engine.core.label_column is not None else None
+        reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
         engine.output_schema(reader.schema, RenderOptions())  # raises for duplicate columns and similar mistakes
         labels = engine.core.labels if table is None else engine.labels_of_table(table)
         subject = ConfiguredSubject(reader.schema, labels, limits, counter, mask=mask, codes=codes, engine=engine)
@@ -80,7 +80,7 @@ def audit(
         checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
         batches = _configured_batches(subject, _good_batches(engine, labels, reader, left_out))
     else:
-        reader = as_reader(samples, engine.as_texts)
+        reader = as_reader(samples, engine.value_reading)
         engine.output_schema(reader.schema, RenderOptions())
         _check_column(output_column, reader.schema)
         subject = TemplateSubject(
@@ -223,6 +223,8 @@ def _validate_limits(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -
             raise TypeError(f"limits: {name!r} is a whole number, found a {type(limit).__name__}") from None
         if out[name] < 0:
             raise ValueError(f"limits: {name!r} is a number from 0 on, found {limit}")
+        if out[name] >= 2**63:
+            raise ValueError(f"limits: {name!r} is a number below 2**63, which no prompt reaches")
     if not has_tokenizer and any(LIMITS[name].needs_tokenizer for name in out):
         raise ValueError("limits: tokens are counted by a tokenizer; give tokenizer=")
     return out

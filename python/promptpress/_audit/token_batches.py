@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from promptpress._arrow.types import is_text
-from promptpress._engine.configured_run import ConfiguredRun
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._engine.table_engine import TableEngine
@@ -93,8 +92,6 @@ class TokenBatches:
         with self._encoding:  # checks of other threads wait for the finished lists
             if self._latest[0] is not samples:
                 table = pa.Table.from_batches([samples])
-                for run in (self._texts, self._tokens):
-                    _skip(run, first)
                 errors: dict[int, str] = {}
                 texts = [text for part in self._texts.parts(table, first) for text in self._of_texts(part)]
                 tokens = [row for part in self._tokens.parts(table, first) for row in self._of_tokens(part)]
@@ -157,13 +154,6 @@ def token_batches(
     batches = TokenBatches(engine, counter, labels, mask)
     batches.check(schema)
     return batches
-
-
-def _skip(run: Any, first: int) -> None:
-    """Let a run of a configuration go on at a sample, where those before it were left out."""
-    inner = getattr(run, "inner", run)
-    if isinstance(inner, ConfiguredRun):
-        inner.configuration.core.skip(inner.position, first - inner.position.rows)
 
 
 def _numbers(array: pa.Array, kind: Literal["i", "q", "B"]) -> Any:

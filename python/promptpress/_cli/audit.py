@@ -6,17 +6,19 @@ import json
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import pyarrow as pa
 
+from promptpress._audit.allowed import allowed_findings
 from promptpress._audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress._audit.collect import audit as audit_table
 from promptpress._audit.report import report_lines, summary
+from promptpress._cli.arguments import parse
 from promptpress._cli.render.prompt_stream import reading_errors, row_remedies
 from promptpress._cli.shell.errors import ExitCode, report_no_rows, say
 from promptpress._cli.shell.option_words import in_options
@@ -27,18 +29,11 @@ from promptpress._cli.sources.configured_renderer import open_samples, renderer_
 from promptpress._cli.sources.jinja_runs import RendererOrTemplate, RunCounts
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._config.files.config_file import Config, read_config
-from promptpress._config.files.selection import Selection
-from promptpress._errors.file_errors import ConfigError, UsageError
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._errors.file_errors import UsageError
 from promptpress._io.write.output_file import output_file, standard_output
 
-_SHOW_OPTIONS = (
-    *("template", "system", "output_column", "shots", "shots_seed", "model", "dataset", "model_abbr"),
-    *("jinja", "chat_template", "column", "environment", "fallback"),
-    *("data", "examples", "data_format", "where"),
-    *("output", "roles", "mode", "labels", "substitution", "dialect"),
-)
-"""Options that `promptpress show` needs to make the same prompts."""
+_NOT_SHOWN = ("command", "sample", "seed", "threads", "color", "quiet", "traceback")
+"""Arguments that `promptpress show` has too, and that make no difference to the prompt of a row."""
 
 _REMEDY = "--errors skip makes a finding of such rows, and leaves them out of all other checks"
 """The remedy for a row that can't be rendered."""
@@ -62,7 +57,7 @@ def audit(arguments: Namespace) -> ExitCode:
     template = template_of(arguments, ("output_column",))
     renderer, allowed_by_file = _configured(arguments) if template is None else (template, [])
     allow += allowed_by_file
-    samples = open_samples(arguments, arguments.data)
+    samples = open_samples(arguments, arguments.data, renderer)
     rows = 0
 
     def count(more: int) -> None:
@@ -104,31 +99,6 @@ def _configured(arguments: Namespace) -> tuple[RendererOrTemplate, list[str]]:
     return renderer, allowed_findings(configs[0], selection) if configs else []
 
 
-def allowed_findings(config: Config, selection: Selection) -> list[str]:
-    """Return the findings that a configuration allows by `audit: {allow: [...]}`.
-
-    Both the file and the dataset's dict can contain this key.
-    """
-    allowed: list[str] = []
-    for mapping in (config.value, selection.dataset):
-        given = mapping.get("audit") if isinstance(mapping, Mapping) else None
-        if given is None or (config.python and not isinstance(given, Mapping)):
-            continue
-        if not isinstance(given, Mapping):
-            raise ConfigError(f"{config.path}: audit: expected a mapping with 'allow', found a {type(given).__name__}")
-        for key in given:
-            if key != "allow":
-                hint = did_you_mean(str(key), ["allow"]) or "; it may have 'allow'"
-                raise ConfigError(f"{config.path}: audit.{key}: unknown{hint}")
-        codes = given.get("allow") or ()
-        try:
-            known_codes(codes)
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"{config.path}: audit.{error}") from None
-        allowed += codes
-    return allowed
-
-
 def _in_options(findings: pa.Table) -> pa.Table:
     """Return the findings with options in the place of Python arguments."""
     for name in ("message", "remedy"):
@@ -162,23 +132,31 @@ def _write_report(arguments: Namespace, findings: pa.Table) -> None:
 
 
 def show_command(arguments: Namespace, row: int) -> str:
-    """Return the command line of `promptpress show` for the prompt of a row."""
+    """Return the command line of `promptpress show` for the prompt of a row, with all options that it has too."""
     words = ["promptpress", "show"]
     if arguments.config is not None and arguments.template is None:
         words.append(arguments.config)
-    for name in _SHOW_OPTIONS:
-        value = getattr(arguments, name)
-        if value is None or (name == "output_column" and arguments.template is None):
+    unset = vars(parse(["show"]))
+    for name, value in vars(arguments).items():
+        if name == "config" or name in _NOT_SHOWN or name not in unset or value == unset[name]:
             continue
-        words.append(option_name(name))
-        if name in ("roles", "labels"):
-            words.append(json.dumps(value, ensure_ascii=False))
-        else:
-            words += value if isinstance(value, list) else [str(value)]
-    for name in ("chat_argument", "jinja_option"):
-        if given := getattr(arguments, name):
-            words += [option_name(name), *(f"{key}={value}" for key, value in given)]
+        if name == "output_column" and arguments.template is None:
+            continue  # of an audit of templates, which show has not
+        words += [option_name(name), *_values(name, value)]
     return " ".join(map(_quoted, [*words, "--row", str(row)]))
+
+
+def _values(name: str, value: Any) -> list[str]:
+    """Return the words of an option's value, as a command line has them."""
+    if value is True:
+        return []
+    if isinstance(value, dict) or name == "labels":
+        return [json.dumps(value, ensure_ascii=False)]
+    if isinstance(value, datetime):
+        return [value.isoformat()]
+    if isinstance(value, list):
+        return [f"{item[0]}={item[1]}" if isinstance(item, tuple) else str(item) for item in value]
+    return [str(value)]
 
 
 def _quoted(word: str) -> str:

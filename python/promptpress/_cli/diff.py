@@ -10,6 +10,7 @@ from promptpress._cli.shell.errors import ExitCode, report_no_rows
 from promptpress._cli.shell.options import option_name
 from promptpress._cli.shell.terminal import Terminal
 from promptpress._cli.sources.jinja_options import has_jinja_source
+from promptpress._cli.sources.jinja_runs import AnyRenderer
 from promptpress._cli.sources.prompt_sources import chosen_rows, is_rendered, prompt_source
 from promptpress._cli.sources.second_side import prompt_options, second_side
 from promptpress._diff.comparison import Comparison, compare, difference_rows
@@ -17,6 +18,7 @@ from promptpress._diff.layout import DiffLayout, summary
 from promptpress._errors.file_errors import UsageError
 from promptpress._io.write.output_file import standard_output
 from promptpress._prompts.layout import Layout
+from promptpress._prompts.sample_rows import SampleRows
 
 
 def diff(arguments: Namespace) -> ExitCode:
@@ -36,9 +38,15 @@ def diff(arguments: Namespace) -> ExitCode:
         if _holds_prompts(side) and not all(map(_holds_prompts, sides)):
             # This side is a file of prompts, so the options are for the other side.
             vars(side).update(dict.fromkeys(names), data=None)
-    # Both sides share the rows, because standard input can be read only once.
-    rows = chosen_rows(arguments, *(side for side in sides if side.data)) if arguments.data else None
-    a, b = (prompt_source(side, rows) for side in sides)
+    opened: list[SampleRows] = []
+
+    def open_rows(renderer: AnyRenderer) -> SampleRows:
+        # Both sides share the rows, because standard input can be read only once.
+        if not opened:
+            opened.append(chosen_rows(arguments, renderer))
+        return opened[0]
+
+    a, b = (prompt_source(side, open_rows) for side in sides)
     comparison = compare(a, b, limit=arguments.max, prompts=arguments.max)
     with standard_output() as stream:
         if arguments.json:

@@ -40,7 +40,7 @@ from promptpress._export.misspelt import refuse_misspelt_columns
 from promptpress._export.streams import CACHE_KEY, schema_with_cache_keys, with_cache_keys
 from promptpress._io.read.samples import Samples
 from promptpress._io.write.formats import FileFormat, out_format
-from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES
+from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._prompts.pieces import as_request
 from promptpress._utils.counted import counted
@@ -76,7 +76,7 @@ def export(arguments: Namespace) -> ExitCode:
     renderer = _writer_of(arguments, texts)
     start = time.perf_counter()
     paths = [arguments.config] if isinstance(renderer, PromptColumn) else arguments.data
-    samples = open_samples(arguments, paths)
+    samples = open_samples(arguments, paths, renderer)
     if isinstance(renderer, PromptColumn):
         prompt_column_of(arguments, samples.schema)
     kept = keep_columns(arguments.keep, samples.schema)
@@ -256,7 +256,7 @@ def _columns_of_options(arguments: Namespace) -> list[str]:
 
 def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[str]) -> None:
     """Refuse columns that neither the data nor the rendered table have; the message lists all columns of the data."""
-    columns = [*data, *(name for name in table if name not in data)]
+    columns = list(dict.fromkeys([*data, *table]))
     for name in columns_of(arguments.custom_id or ""):
         if name not in (*columns, SAMPLE):
             remedy = did_you_mean(name, columns) or f"; there are {', '.join(map(repr, columns))}"
@@ -347,7 +347,7 @@ def _write(arguments: Namespace, stream: RenderedStream, prompt: str, form: Form
         reader = pa.RecordBatchReader.from_batches(stream.schema, stream.batches(None))
         if export.writes == "folder":
             return f"{counted(len(_write_folder(function, reader, path, options)), 'row')} in {path}"
-        out = FileFormat("jsonl", None) if path == STDOUT else out_format(path, None)
+        out = FileFormat("jsonl", None) if path == STDOUT or is_null_device(path) else out_format(path, None)
         if export.writes == "table" and out.format not in ("parquet", "arrow"):
             raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
         if out.format == "csv":

@@ -13,10 +13,11 @@ import promptpress
 from promptpress._cli.export import default_custom_id
 from promptpress._cli.render.render import chosen_out_format, keep_columns, refuse_clash, write_prompts
 from promptpress._cli.shell.errors import say
-from promptpress._cli.shell.options import first_given
+from promptpress._cli.shell.options import first_given, format_of
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.notes import held_warnings, report_notes
 from promptpress._cli.sources.second_side import prompt_options
+from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import DataError, UsageError, reason
 from promptpress._export.custom_ids import SAMPLE, columns_of
 from promptpress._export.join_results import joined as join_results
@@ -92,7 +93,7 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
     """Return the rows of the requests, read or rendered again, and the pattern of their ids."""
     if not arguments.data:
         _refuse_rendering(arguments)
-        samples = Samples([arguments.table], arguments.data_format)
+        samples = Samples([arguments.table], format_of(arguments))
         try:
             order = {key: value for key, value in samples.metadata.items() if key.decode() == PREFIX_ORDER}
             table = samples.table().replace_schema_metadata(order or None)
@@ -102,7 +103,12 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
     arguments.config = arguments.table
     with held_warnings(arguments) as held:
         renderer = make_renderer(arguments)
-    samples = Samples(arguments.data, arguments.data_format, limit=arguments.limit)
+    samples = Samples(
+        arguments.data,
+        format_of(arguments),
+        limit=arguments.limit,
+        harness_types=not engine_of(renderer).value_reading.exact,
+    )
     columns, output_schema = samples.schema.names, renderer.output_schema(samples.schema)
     outputs = output_schema.names
     keep = keep_columns(arguments.keep, samples.schema) or [name for name in columns if name not in outputs]

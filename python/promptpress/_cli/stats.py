@@ -40,7 +40,7 @@ def stats(arguments: Namespace) -> None:
         refuse_prompts(arguments)
         renderer = template_of(arguments) or make_renderer(arguments)
     paths = [arguments.config] if renderer is None else arguments.data
-    samples = open_samples(arguments, paths)
+    samples = open_samples(arguments, paths, renderer)
     column = prompt_column_of(arguments, samples.schema) if renderer is None else None
     if renderer is not None:
         report_notes(renderer, samples.schema, arguments)

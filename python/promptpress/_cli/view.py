@@ -12,7 +12,7 @@ from pathlib import Path
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN
 from promptpress._cli.shell.errors import say
-from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
+from promptpress._cli.shell.options import configuration_options, first_given
 from promptpress._cli.sources.configured_renderer import make_renderer, open_samples
 from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
@@ -27,12 +27,6 @@ from promptpress._viewer.catalogue import Catalogue, Choice, ConfigEntry
 from promptpress._viewer.html_file import write_html
 from promptpress._viewer.sample_store import SampleStore
 from promptpress._viewer.sources import Sources
-
-_CONFIGURATION_OPTIONS = (
-    *("system", "shots", "shots_seed", "output_column", "model", "dataset", "model_abbr", "output", "roles", "mode"),
-    *("labels", "substitution", "dialect", "strings", "examples", "tokenizer", *BUDGET_OPTIONS),
-)
-"""Options that decide how prompts are rendered."""
 
 _MAX_HEADING = 120
 """Characters of a template in the heading of the HTML file."""
@@ -52,9 +46,10 @@ def view(arguments: Namespace) -> None:
         )
     _settle_operands(arguments)
     catalogue, choice = _catalogue(arguments)
-    samples = open_samples(arguments, arguments.data, _BATCH_ROWS)
-    if catalogue is not None:
-        report_notes(catalogue.renderer(choice), samples.schema, arguments)
+    renderer = None if catalogue is None else catalogue.renderer(choice)
+    samples = open_samples(arguments, arguments.data, renderer, _BATCH_ROWS)
+    if renderer is not None:
+        report_notes(renderer, samples.schema, arguments)
     column = PROMPT_COLUMN
     if catalogue is None:
         file = Namespace(config=arguments.data[0], prompt_column=arguments.prompt_column)
@@ -111,13 +106,7 @@ def _serve(
     from promptpress._viewer.page.whole_page import PageSetup, add_page  # noqa: PLC0415
 
     title = _file_names(arguments)
-    prompts = list(catalogue.prompts) if catalogue is not None else []
-    other = choice.changed(prompts=prompts[1]) if len(prompts) > 1 else None
-    entries = {} if catalogue is None else catalogue.models
-    models = [name for name, entry in entries.items() if entry.path in (arguments.model or ())]
-    has_two_models = len(models) == 2 and arguments.model_abbr is None
-    if has_two_models:
-        other = choice.changed(model=models[1])
+    other, has_two_models = _compared(arguments, catalogue, choice)
     add_page(PageSetup(title, store, sources, catalogue, choice, other, starts_comparing=has_two_models))
 
     def announce(address: str) -> None:
@@ -125,6 +114,18 @@ def _serve(
 
     with contextlib.suppress(KeyboardInterrupt):  # the usual end of the command
         serve(f"{title} - promptpress", arguments.port, announce, open_browser=not arguments.no_open)
+
+
+def _compared(arguments: Namespace, catalogue: Catalogue | None, choice: Choice) -> tuple[Choice | None, bool]:
+    """Return the choice that the first one is compared with, and whether both are of two models of `--model`."""
+    if catalogue is None:
+        return None, False
+    files = set(arguments.model or ())
+    models = [name for name, entry in catalogue.models.items() if entry.path in files]
+    has_two_models = len(files) == 2 or (len(models) == 2 and arguments.model_abbr is None)
+    if has_two_models and (other := catalogue.other_model(choice)) is not None:
+        return other, True
+    return catalogue.other_prompts(choice), False
 
 
 def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
@@ -144,7 +145,7 @@ def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
         name = "--jinja" if is_text else Path(arguments.jinja or arguments.chat_template or configs[0]).name
         return Catalogue([], [], template=(name, template)), Choice(name)
     if not configs:
-        option = first_given(arguments, _CONFIGURATION_OPTIONS)
+        option = first_given(arguments, configuration_options("template"))
         if option is not None:
             raise UsageError(f"{option}: without CONFIG, --data holds rendered prompts, which are shown as they are")
         return None, Choice("")

@@ -45,6 +45,25 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: plain(value, key) for key, value in settings.items()} if copied is None else copied
 
 
+_HARNESS_WORDS = (
+    *("prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "dialect"),
+    "substitution",
+)
+"""The arguments of a renderer by which it follows a harness."""
+
+
+def follows_harness(arguments: Mapping[str, Any]) -> bool:
+    """Return true if a renderer with these arguments follows a harness, unless they say otherwise by `substitution`.
+
+    >>> follows_harness({"prompt_template": "{q}"}), follows_harness({"prompt_template": "{q}", "reader": {}})
+    (False, True)
+
+    """
+    given = {name: arguments[name] for name in _HARNESS_WORDS if arguments.get(name) is not None}
+    substitution = given.get("substitution") or _core.default_substitution(plain_settings(given))
+    return bool(substitution == "harness")
+
+
 def canonical(settings: Mapping[str, Any]) -> str:
     """Return a text that is the same for two plain settings exactly if they are the same configuration.
 

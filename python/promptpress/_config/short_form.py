@@ -21,11 +21,14 @@ the answers, which examples show and the question doesn't; and the seed by which
 Without a seed, the first rows are the examples.
 """
 
-_HARNESS_WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_template")
+HARNESS_WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_template")
 """Arguments of `Renderer` in the words of a harness, which don't go with the short form."""
 
 _CHAT_OUTPUTS = [name for name, form in OUTPUT_FORMS.items() if form.writes_messages]
 _ICE_TOKEN = "</E>"
+_MAX_SHOTS = 1_000_000
+"""More than any context holds, and few enough to be listed."""
+
 CHAT_ROLES = {
     "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
     "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
@@ -78,6 +81,9 @@ def _check(template: str, words: Mapping[str, Any], *, is_chat: bool) -> None:
         if words["seed"] is not None:
             raise template_error("unsupported_mode", "seed", "examples are drawn by it; shots says how many")
         return
+    if isinstance(words["shots"], int) and words["shots"] > _MAX_SHOTS:
+        message = f"a prompt has at most {_MAX_SHOTS:,} examples, found {words['shots']}"
+        raise template_error("invalid_number", "shots", message)
     if words["output_column"] is None:
         message = "output_column names the answers, which only examples show"
         raise template_error("missing_output_column", "shots", message)
@@ -110,7 +116,7 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
     """
     rest = {name: value for name, value in arguments.items() if name not in SHORT_WORDS and value is not None}
     template, words = rest.get("prompt_template"), {name: arguments.get(name) for name in SHORT_WORDS}
-    for name in _HARNESS_WORDS:
+    for name in HARNESS_WORDS:
         if name in rest:
             message = "the short form (system, shots, output_column, seed) doesn't go with the words of a harness"
             raise template_error("unsupported_mode", name, message)

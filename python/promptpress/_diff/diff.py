@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from promptpress._arrow.python_rows import EXACT
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.errors import render_error
 from promptpress._io.as_table import as_table
@@ -152,9 +153,9 @@ def diff(
     from promptpress._diff.comparison import compare, difference_rows  # noqa: PLC0415
     from promptpress._prompts.sample_rows import TableRows  # noqa: PLC0415
 
-    writers = [engine_of(side).as_texts for side in (a, b) if isinstance(side, TableRenderer)]
-    is_shared = len({writer and writer.column for writer in writers}) == 1
-    rows = None if samples is None else TableRows(samples, writers[0] if is_shared else None)
+    readings = [engine_of(side).value_reading for side in (a, b) if isinstance(side, TableRenderer)]
+    is_shared = len({(reading.exact, reading.column) for reading in readings}) == 1
+    rows = None if samples is None else TableRows(samples, readings[0] if is_shared else EXACT)
     sources = [_source(side, rows, name) for side, name in ((a, "a"), (b, "b"))]
     comparison = compare(*sources, limit=limit, prompts=_MAX_PROMPTS)
     return Diff(comparison, difference_rows(comparison.first))

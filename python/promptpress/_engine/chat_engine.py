@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._arrow.core_tables import column_names
-from promptpress._arrow.python_rows import AsTexts
+from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.to_pylist import to_pylist
 from promptpress._core import RenderError
 from promptpress._engine.options import RenderOptions
@@ -19,7 +19,7 @@ from promptpress._engine.template_engine import TemplateEngine
 from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
-from promptpress._jinja.chat.conversation_rows import conversation_of, holds_as_given, json_texts
+from promptpress._jinja.chat.conversation_rows import conversation_of, json_texts
 from promptpress._jinja.chat.messages import normalised
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins
@@ -98,9 +98,9 @@ class ChatEngine(TemplateEngine):
         return not self.renderer.settings.add_generation_prompt
 
     @property
-    def as_texts(self) -> AsTexts | None:
-        """The writer of conversations with objects, such as dataclasses, or with values that Arrow would change."""
-        return AsTexts(self.column, holds_as_given, json_texts)
+    def value_reading(self) -> ValueReading:
+        """Conversations may hold objects, such as dataclasses, which are written as templates see them."""
+        return ValueReading(True, self.column, json_texts)
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""

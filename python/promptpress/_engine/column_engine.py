@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.one_array import one_array
 from promptpress._arrow.prompt_column import column_of_prompts
+from promptpress._arrow.python_text import json_on_one_line
 from promptpress._arrow.to_pylist import to_pylist
 from promptpress._arrow.types import is_text
 from promptpress._engine.options import RenderOptions
@@ -17,6 +19,7 @@ from promptpress._engine.run import Part, Run
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer
 from promptpress._errors.errors import render_error
+from promptpress._jinja.chat.conversation_rows import conversation_of
 from promptpress._jinja.chat.messages import as_openai
 
 
@@ -56,6 +59,13 @@ class ColumnEngine(TableEngine):
             message = f"prompts are texts, or lists of messages with a role, and it is {kind}"
             raise render_error("wrong_column_type", message, column=self.column)
         return [pa.field(self.column, kind)]
+
+    def _new_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
+        """Return the output's schema; what a column of JSON has becomes the JSON of messages."""
+        index = schema.get_field_index(self.column)
+        if index >= 0 and is_json(schema.field(index)):
+            schema = schema.set(index, pa.field(self.column, pa.large_string()))
+        return super()._new_schema(schema, options)
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
         """Return None: nothing is known about the origins."""
@@ -105,7 +115,8 @@ class PromptColumn(TableRenderer[ColumnEngine]):
 
     def is_json(self, schema: pa.Schema) -> bool:
         """Return true if prompts of a table are written as JSON, though it holds none."""
-        return _is_sharegpt(schema.field(self._engine.column).type)
+        field = schema.field(self._engine.column)
+        return is_json(field) or _is_sharegpt(field.type)
 
 
 class _ColumnRun(Run):
@@ -115,11 +126,16 @@ class _ColumnRun(Run):
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
         """Yield the prompts, as `Run.parts`."""
+        field = table.schema.field(self._column)
         chunks = table[self._column].chunks
         if single:
             chunks = [one_array(chunks, self._column)]
         for chunk in chunks:
-            prompts = _as_json(chunk) if _is_sharegpt(chunk.type) else chunk
+            prompts = chunk
+            if is_json(field):
+                prompts = _of_json(chunk, self._column, first)
+            elif _is_sharegpt(chunk.type):
+                prompts = _as_json(chunk)
             yield Part(first, len(prompts), prompts)
             first += len(prompts)
 
@@ -144,4 +160,23 @@ def _as_json(column: pa.Array) -> pa.Array:
             continue
         messages = [{key: value for key, value in message.items() if value is not None} for message in conversation]
         texts.append(json.dumps([as_openai(message) for message in messages], ensure_ascii=False))
+    return pa.array(texts, pa.large_string())
+
+
+def _of_json(column: pa.Array, name: str, first_row: int) -> pa.Array:
+    """Return the conversations of a column of JSON as the JSON of messages; text of a prompt stays one."""
+    written = json_on_one_line(column, name, first_row).to_pylist()
+    texts: list[str | None] = []
+    for row, (value, text) in enumerate(zip(json_texts(column).to_pylist(), written, strict=True), first_row):
+        if value is None:
+            texts.append(None)
+            continue
+        messages = json.loads(value)
+        try:
+            found = messages if isinstance(messages, str) else conversation_of(messages)
+        except ValueError as error:
+            raise render_error("wrong_column_type", str(error), row, name) from error
+        if isinstance(found, list):
+            found = [as_openai(message) if isinstance(message, dict) else message for message in found]
+        texts.append(text if found == messages else json.dumps(found, ensure_ascii=False))
     return pa.array(texts, pa.large_string())

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._arrow.types import is_text
 from promptpress._config.configuration import Configuration
 from promptpress._config.label_values import labels_of
@@ -76,6 +77,11 @@ class ConfiguredEngine(TableEngine):
 
         """
         return self.configuration.core
+
+    @property
+    def value_reading(self) -> ValueReading:
+        """Values have the types that a harness's reader gives them, where anything of a harness is given."""
+        return OF_HARNESS if self.settings["substitution"] == "harness" else EXACT
 
     @property
     def settings(self) -> dict[str, Any]:

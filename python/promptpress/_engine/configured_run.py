@@ -58,7 +58,9 @@ class ConfiguredRun(Run):
         return self.configuration.writes_json
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
-        """Render the next samples, as `Run.parts`."""
+        """Render the next samples, as `Run.parts`; those between them and the last ones count as rendered."""
+        if first > self.position.rows:
+            self.configuration.core.skip(self.position, first - self.position.rows)
         core_table, python_text = for_core(table, first)
         options, hashes, detail = self.options, self.options.hashes, self.options.span_detail
         if self.chat is not None:

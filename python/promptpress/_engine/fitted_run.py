@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from promptpress._arrow.take import rows_in_any_order, take_rows
 from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.typed_json import values_of
 from promptpress._config.configuration import Configuration
 from promptpress._core import RenderedRows, RenderError
 from promptpress._engine.configured_run import ConfiguredRun
@@ -38,22 +39,6 @@ _KEPT_OF_RETRIEVERS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
 """The keys of a retriever that don't say which examples it chooses."""
 
 
-def chosen_configuration(configuration: Configuration) -> tuple[Configuration, str]:
-    """Return a configuration that takes each sample's examples from a column, and the name of the column.
-
-    Args:
-        configuration: A configuration with examples.
-
-    """
-    column = configuration.core.index_column
-    if column is not None:
-        return configuration, column
-    retriever = dict(configuration.settings["retriever"] or {})
-    kept = {name: retriever[name] for name in _KEPT_OF_RETRIEVERS if name in retriever}
-    chosen = {"type": "IndexColumn", "column": CHOSEN_EXAMPLES, **kept}
-    return configuration.changed(retriever=chosen), CHOSEN_EXAMPLES
-
-
 class ExampleChoices:
     """The examples that a configuration chooses for samples, by their positions.
 
@@ -66,6 +51,15 @@ class ExampleChoices:
         self._configuration = configuration
         self._drawn: pa.Array | None = None
 
+    @property
+    def has_any(self) -> bool:
+        """True if a sample may have examples."""
+        core = self._configuration.core
+        if core.by_position or core.index_column is not None:
+            return True
+        choice = core.retrieve(1)
+        return choice is not None and bool(choice[0].as_py())
+
     def of_samples(self, table: pa.Table, first: int) -> list[list[int]]:
         """Return the examples of each sample; none for a sample whose own list can't be read.
 
@@ -76,7 +70,7 @@ class ExampleChoices:
         """
         core = self._configuration.core
         if core.index_column is not None:
-            chosen = table.column(core.index_column).to_pylist()
+            chosen = values_of(table, core.index_column)
             return [examples if isinstance(examples, list) else [] for examples in chosen]
         if not core.by_position:
             choice = core.retrieve(1)
@@ -87,6 +81,24 @@ class ExampleChoices:
             self._drawn = core.retrieve(stop if not first else 2 * stop)
         assert self._drawn is not None
         return list(self._drawn.slice(first, len(table)).to_pylist())
+
+
+def chosen_configuration(configuration: Configuration) -> tuple[Configuration, str]:
+    """Return a configuration that takes each sample's examples from a column, and the name of the column.
+
+    Args:
+        configuration: The configuration; one without examples stays as it is.
+
+    """
+    column = configuration.core.index_column
+    if column is not None:
+        return configuration, column
+    if not ExampleChoices(configuration).has_any:
+        return configuration, CHOSEN_EXAMPLES
+    retriever = dict(configuration.settings["retriever"] or {})
+    kept = {name: retriever[name] for name in _KEPT_OF_RETRIEVERS if name in retriever}
+    chosen = {"type": "IndexColumn", "column": CHOSEN_EXAMPLES, **kept}
+    return configuration.changed(retriever=chosen), CHOSEN_EXAMPLES
 
 
 @dataclass
@@ -159,7 +171,8 @@ class FittedRun(ConfiguredRun):
         self._chosen = chosen
         self._choices = ExampleChoices(configuration)
         self._column: str | None = None
-        if chat is None and configuration.core.settings["output"] != "text":
+        is_text = chat is not None or configuration.core.settings["output"] == "text"
+        if not is_text and configuration.core.index_column is None and self._choices.has_any:
             # The type of messages may depend on whether a sample can be without examples.
             self.configuration, self._column = chosen
         self._counted: ConfiguredRun | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner, Texts
 from promptpress._jinja.sandbox.bounded import undeclared_names
 from promptpress._jinja.sandbox.bounds import BUDGET
-from promptpress._jinja.survey import guarded_names
+from promptpress._jinja.undefined_names import guarded_names, undefined_names
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
 
@@ -104,19 +103,12 @@ class JinjaEngine(TemplateEngine):
     def _undefined_names(self, schema: pa.Schema) -> list[_UndefinedName]:
         """Return the variables that no column gives, and that the template neither sets nor guards."""
         columns = column_names(schema)
-        lines = self._unguarded.items()
-        return [_UndefinedName(name, line, closest_name(name, columns)) for name, line in lines if name not in columns]
-
-    @cached_property
-    def _unguarded(self) -> dict[str, int]:
-        """The lines of the variables that rows have to give, keyed by name."""
-        tree = self.reference.ast()
+        tree, environment = self.reference.ast(), self.reference.environment
         guarded = guarded_names(tree)
-        names = {name: 0 for name in self.required_columns if name not in guarded}
-        for node in tree.find_all(nodes.Name) if names else ():
-            if node.name in names and node.ctx == "load":
-                names[node.name] = names[node.name] or node.lineno
-        return names
+        lines = undefined_names(tree, {*columns, *environment.globals})
+        # Jinja2 reads some names before a `set` as undefined although there is a column.
+        names = lines.keys() - guarded - set(columns)
+        return [_UndefinedName(name, lines[name], closest_name(name, columns)) for name in lines if name in names]
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
         """Return the undefined variables that are near to a column's name, as `TableEngine.misspelt_columns`."""

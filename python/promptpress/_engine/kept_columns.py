@@ -65,17 +65,20 @@ def kept_schema(schema: pa.Schema, keep: Sequence[str], fields: list[pa.Field]) 
         RenderError: If a kept column is missing, stands there twice, or has the name of an output column.
 
     """
-    for n, name in enumerate(keep):
-        if name not in column_names(schema):
-            present = ", ".join(map(repr, schema.names))
-            message = f"keep: the table has no column {name!r}; it has {present}{did_you_mean(name, schema.names)}"
+    # Sets, because a table may have tens of thousands of columns.
+    present, seen, own = set(column_names(schema)), set[str](), {field.name for field in fields}
+    for name in keep:
+        if name not in present:
+            listed = ", ".join(map(repr, schema.names))
+            message = f"keep: the table has no column {name!r}; it has {listed}{did_you_mean(name, schema.names)}"
             raise render_error("missing_column", message, column=name, placed=False)
-        if name in keep[:n]:
+        if name in seen:
             message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"
             raise render_error("duplicate_output_column", message, column=name, placed=False)
-        if any(field.name == name for field in fields):
+        if name in own:
             message = f"column {name!r} is kept and has the name of an output column; rename that by names="
             raise render_error("duplicate_output_column", message, column=name, placed=False)
+        seen.add(name)
     return pa.schema([*(schema.field(name) for name in keep), *fields])
 
 

@@ -36,10 +36,12 @@ def leading_columns(engine: TableEngine, table: pa.Table, labels: list[Any] | No
     """
     examples = engine.example_column
     required = [name for name in engine.required_columns if name in table.column_names]
+    # A span may be of a column that a mask stands for: its values make no difference.
+    read = {examples, *engine.columns_read(table.column_names)}
     longest: list[str] = []
     try:
         for spans in _spans(engine, table, labels):
-            columns = list(_columns_of(spans, examples, required))
+            columns = [name for name in _columns_of(spans, examples, required) if name in read]
             longest = max(longest, columns, key=len)
     except (RenderError, TemplateError):
         # These requests have no spans, or the rendering itself will say what is wrong.

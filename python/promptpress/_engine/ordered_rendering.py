@@ -121,7 +121,10 @@ def ordered_batches(
         for batch in rendered_batches(run, batches, inner, without_order):
             columns = batch.columns
             if order.groups is not None:
-                columns[indices.start : indices.start] = [order.groups.take(columns[0]), shared.add(columns[prompts])]
+                columns[indices.start : indices.start] = [
+                    order.groups.take(columns[0]),
+                    shared.add(columns[prompts], engine.writes_json),
+                ]
             columns[0] = order.rows.take(columns[0])
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
     except RenderError as error:
@@ -164,7 +167,7 @@ def render_table(engine: TableEngine, samples: TableLike, options: RenderOptions
     """
     if options.order is None:
         return engine.render(samples, options)
-    table = as_table(samples, engine.as_texts)
+    table = as_table(samples, engine.value_reading)
     schema = engine.output_schema(table.schema, options.of_schema(table.schema))
     rendered = pa.Table.from_batches(ordered_batches(engine, table, options), schema)
     return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered

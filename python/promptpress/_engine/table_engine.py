@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from promptpress._arrow.core_tables import column_names, core_schema
-from promptpress._arrow.python_rows import AsTexts
+from promptpress._arrow.python_rows import EXACT, ValueReading
 from promptpress._engine.kept_columns import kept_schema
 from promptpress._engine.misspelt_columns import MisspeltColumn, with_misspelt_columns
 from promptpress._engine.no_rows import warn_of_no_rows
@@ -216,9 +216,9 @@ class TableEngine(ABC):
         """
 
     @property
-    def as_texts(self) -> AsTexts | None:
-        """The writer of columns of Python's values that Arrow would change, or has no type for, if there is one."""
-        return None if self.text_engine is self else self.text_engine.as_texts
+    def value_reading(self) -> ValueReading:
+        """What decides which columns of Python's values are JSON."""
+        return EXACT if self.text_engine is self else self.text_engine.value_reading
 
     # What token ids and masks ask for.
 
@@ -369,7 +369,7 @@ class TableEngine(ABC):
             TypeError: If the samples are no table.
 
         """
-        table = as_table(samples, self.as_texts)
+        table = as_table(samples, self.value_reading)
         options = options.of_schema(table.schema)
         schema = self.output_schema(table.schema, options)
         self.check_table()
@@ -399,7 +399,7 @@ class TableEngine(ABC):
         if labels is None:
             self.check_stream()
             labels = self.labels
-        reader = as_reader(batches, self.as_texts)
+        reader = as_reader(batches, self.value_reading)
         options = options.of_schema(reader.schema)
         schema = self.output_schema(reader.schema, options)
         self.warn(schema, reader.schema, None)
@@ -427,7 +427,7 @@ class TableEngine(ABC):
         """
         self.check_batch()
         if not isinstance(batch, pa.RecordBatch):
-            table = as_table(batch, self.as_texts)
+            table = as_table(batch, self.value_reading)
             return self.render(table, RenderOptions.of(column_names(table.schema)), is_batch=True)
         options = RenderOptions.of(column_names(batch.schema))
         schema = self.output_schema(batch.schema, options)

@@ -53,8 +53,9 @@ def refuse_no_answers(column: pa.Array, first_row: int, name: str, *, may_be_emp
 def column_texts(batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:
     """Return the texts of a column's values, as prompts have them. An error names the row, counted from `first_row`."""
     column = batch.column(batch.schema.get_field_index(name))
-    writer = LineWriter(pa.schema({name: column.type}), [Piece("plain", column=name)])
-    written = writer.lines(pa.record_batch({name: column}), first_row)
+    schema = pa.schema([batch.schema.field(name)])
+    writer = LineWriter(schema, [Piece("plain", column=name)])
+    written = writer.lines(pa.RecordBatch.from_arrays([column], schema=schema), first_row)
     return pa.concat_arrays(written or [pa.array([], pa.large_binary())]).cast(pa.large_string())
 
 

@@ -10,6 +10,8 @@ import pyarrow as pa
 from pyarrow import types
 
 import promptpress._core as _core
+from promptpress._arrow.json_columns import is_json, json_texts, named_json_field
+from promptpress._arrow.python_text import json_on_one_line, with_texts
 from promptpress._arrow.types import is_text
 from promptpress._arrow.validation import checked
 from promptpress._errors.errors import render_error, template_error
@@ -33,7 +35,7 @@ _MESSAGES = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
 
 def column_field(schema: pa.Schema, name: str, hint: str = "; keep= keeps it when the table is rendered") -> pa.Field:
     """Return a column's field, or raise `missing_column` with a similar name or the hint."""
-    if name not in schema.names:
+    if not schema.get_all_field_indices(name):
         remedy = did_you_mean(name, schema.names) or hint
         raise render_error("missing_column", f"the table has no such column{remedy}", column=name)
     return schema.field(name)
@@ -80,7 +82,10 @@ class Prompts:
 
     def __init__(self, schema: pa.Schema, name: str, form: Form | None) -> None:
         self.name = name
-        kind = column_field(schema, name, "; prompt= names the column of prompts").type
+        field = column_field(schema, name, "; prompt= names the column of prompts")
+        self._is_json = is_json(field)
+        kind = pa.large_string() if self._is_json else field.type
+        form = "messages_json" if self._is_json and form is None else form
         natural: Form = "text" if holds_texts(kind) else "messages"
         if form not in (None, "text", "messages", "messages_json"):
             raise template_error("unknown_name", "form", f"{form!r} is none of 'text', 'messages', 'messages_json'")
@@ -104,6 +109,8 @@ class Prompts:
 
         """
         refuse_nulls(column, first_row, self.name, "it has no prompt")
+        if self._is_json:
+            column = self._of_json(column, first_row)
         if self._guessed and len(column):
             self._guessed = False
             if _looks_like_messages(column[0].as_py()):
@@ -193,21 +200,35 @@ class Prompts:
         text = "a message has no role" if role is None else f"the role {role!r} is none that chat APIs have"
         return render_error("invalid_role", f"{text} ({', '.join(ROLES)}); {_AS_OPENAI}", row, self.name)
 
-    def _from_json(self, column: pa.Array, first_row: int) -> pa.Array:
-        texts = enumerate(column.to_pylist(), first_row)
-        return pa.array([json_text(self._parse_messages(text, row)) for row, text in texts], pa.large_string())
+    def _of_json(self, column: pa.Array, first_row: int) -> pa.Array:
+        """Return the values of a column of JSON: their texts for texts, else JSON."""
+        if self.form == "messages_json":
+            return json_texts(column)
+        table = pa.Table.from_arrays([column], schema=pa.schema([named_json_field(self.name, column.type)]))
+        return with_texts(table, [self.name], first_row).column(0).combine_chunks()
 
-    def _parse_messages(self, text: str, row: int) -> list[Any]:
+    def _from_json(self, column: pa.Array, first_row: int) -> pa.Array:
+        """Convert JSON of messages; a row that chat APIs take as it is keeps its own numbers."""
+        parsed = [self._parse_messages(text, row) for row, text in enumerate(column.to_pylist(), first_row)]
+        written = json_on_one_line(column, self.name, first_row).to_pylist()
+        texts = [
+            text if messages == value else json_text(messages)
+            for text, (value, messages) in zip(written, parsed, strict=True)
+        ]
+        return pa.array(texts, pa.large_string())
+
+    def _parse_messages(self, text: str, row: int) -> tuple[Any, list[Any]]:
+        """Return the value of a text, and the messages that chat APIs take."""
         try:
             value = json.loads(text, parse_constant=_refuse_constant)
             json_text(value).encode()
         except (ValueError, RecursionError) as error:
             raise render_error("no_json_form", f"it is no JSON: {error}", row, self.name) from error
         if isinstance(value, str):
-            return [{"role": "user", "content": value}]
+            return value, [{"role": "user", "content": value}]
         if not isinstance(value, list) or not value or not all(isinstance(message, dict) for message in value):
             raise render_error("wrong_column_type", f"it is no list of messages; {_AS_OPENAI}", row, self.name)
-        return [self._api_message(message, row) for message in value]
+        return value, [self._api_message(message, row) for message in value]
 
     def _api_message(self, message: dict[str, Any], row: int) -> dict[str, Any]:
         name = message.get("role")

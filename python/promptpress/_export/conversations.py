@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
 from pyarrow import types
 
+from promptpress._arrow.json_columns import named_json_field
 from promptpress._errors.errors import render_error, template_error
-from promptpress._export.answers import check_answer, refuse_no_answers, refuse_unanswered
+from promptpress._export.answers import ASSISTANT, check_answer, refuse_no_answers, refuse_unanswered, unanswered
 from promptpress._export.chat_messages import Form, Prompts, lists_of
 from promptpress._export.line_files import Path, Written, write_lines
 from promptpress._export.misspelt import Unknown
@@ -58,8 +60,12 @@ class _Conversations:
         members = kept_members(schema, keep, {key: None})
         if answer is not None:
             check_answer(schema, answer)
-        no_messages = self._prompts.as_messages(pa.nulls(0, schema.field(prompt).type), 0)
-        self._prompt_field = pa.field(prompt, self._converted(no_messages).type)
+        self._is_json = roles is None and self._prompts.form == "messages_json"
+        if self._is_json:
+            self._prompt_field = named_json_field(prompt, self._prompts.type)
+        else:
+            no_messages = self._prompts.as_messages(pa.nulls(0, schema.field(prompt).type), 0)
+            self._prompt_field = pa.field(prompt, self._converted(no_messages).type)
         *head, end = object_pieces([*members, (key, Piece("items" if answer else "request", column=prompt))])
         if answer is not None:
             assistant = (roles or {}).get("assistant", "assistant")
@@ -76,9 +82,15 @@ class _Conversations:
             RenderError: If a row has no prompt of this form, or no answer.
 
         """
-        messages = self._prompts.as_messages(batch.column(self._prompt_index), self._rows)
-        prompts = self._converted(messages)
-        if self._answer is None:
+        column = batch.column(self._prompt_index)
+        if self._is_json:
+            prompts = self._prompts.converted(column, self._rows)
+        else:
+            messages = self._prompts.as_messages(column, self._rows)
+            prompts = self._converted(messages)
+        if self._answer is None and self._is_json:
+            self._refuse_unanswered_json(prompts)
+        elif self._answer is None:
             refuse_unanswered(messages, self._rows, self._prompts.name)
         else:
             answers = batch.column(batch.schema.get_field_index(self._answer))
@@ -87,6 +99,11 @@ class _Conversations:
         out = self._writer.lines(converted, self._rows)
         self._rows += batch.num_rows
         return out
+
+    def _refuse_unanswered_json(self, prompts: pa.Array) -> None:
+        for row, text in enumerate(prompts.to_pylist(), self._rows):
+            if not any(message["role"] == ASSISTANT for message in json.loads(text)):
+                raise unanswered(row, self._prompts.name)
 
     def _converted(self, messages: pa.Array) -> pa.Array:
         """Give messages the fields and the names of roles that lines have."""

@@ -71,9 +71,9 @@ class LabelPairs:
 
     def _converted(self, batch: pa.RecordBatch, first_row: int) -> pa.Table:
         """Return the columns that pairs are made of: those that are kept, labels, samples, and converted prompts."""
-        names = batch.schema.names
-        prompts = self._prompts.for_training(batch.column(names.index(self._prompts.name)), first_row)
-        columns = [batch.column(names.index(name)) for name in self._columns]
+        schema = batch.schema
+        prompts = self._prompts.for_training(batch.column(schema.get_field_index(self._prompts.name)), first_row)
+        columns = [batch.column(schema.get_field_index(name)) for name in self._columns]
         return pa.Table.from_arrays([*columns, prompts], [*self._columns, self._prompts.name])
 
     def _starts(self, rows: pa.Table) -> list[int]:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress._arrow.python_rows import AsTexts, columns_table, rows_table
+from promptpress._arrow.python_rows import EXACT, ValueReading, columns_table, rows_table
 from promptpress._errors.errors import render_error
 from promptpress._errors.remedies import not_a_table
+from promptpress._io.duckdb_json import is_relation, relation_reader
 from promptpress._io.row_stream import rows_reader
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _STREAM_ROWS = 8192
 _CAST = "; cast the dataset to features that fit all rows"
 
 
-def as_table(samples: Any, as_texts: AsTexts | None = None) -> pa.Table:  # noqa: PLR0911 - a return for each kind of thing
+def as_table(samples: Any, reading: ValueReading = EXACT) -> pa.Table:  # noqa: PLR0911 - a return for each kind of thing
     """Return samples as a table, without copying Arrow data.
 
     Args:
@@ -34,7 +35,7 @@ def as_table(samples: Any, as_texts: AsTexts | None = None) -> pa.Table:  # noqa
             anything with the Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation; a Polars
             LazyFrame; rows as a list of dicts, or columns as a dict of lists; or the path of a file, as the command
             reads it.
-        as_texts: Writes columns of Python's values that Arrow has no type for, or changes; None: as Arrow has them.
+        reading: Decides which columns of Python's values are JSON.
 
     Raises:
         RenderError: If a file can't be read, or values of Python have no type in Arrow.
@@ -53,9 +54,9 @@ def as_table(samples: Any, as_texts: AsTexts | None = None) -> pa.Table:  # noqa
     if _is_dataset_class("Dataset", samples) or _is_dataset_class("Scanner", samples):
         return samples.to_table()
     if isinstance(samples, (str, os.PathLike)):
-        with _file(samples, as_texts) as files:
+        with _file(samples, reading) as files:
             return files.table()
-    if (table := _python_table(samples, as_texts)) is not None:
+    if (table := _python_table(samples, reading)) is not None:
         return table
     if _is_column(samples) or isinstance(samples, Mapping):
         raise not_a_table(samples)
@@ -64,6 +65,8 @@ def as_table(samples: Any, as_texts: AsTexts | None = None) -> pa.Table:  # noqa
         return pa.table(samples.collect(engine="streaming"))
     if _is_hugging_face(samples):
         return as_reader(samples).read_all() if _streams(samples) else pa.table(samples.with_format("arrow")[:])
+    if is_relation(samples):
+        return relation_reader(samples).read_all()
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
         with _frame_errors(samples):
             return pa.table(samples)
@@ -108,7 +111,7 @@ def _is_dataset_class(name: str, value: Any) -> bool:
     return dataset is not None and isinstance(value, getattr(dataset, name))
 
 
-def as_reader(batches: Any, as_texts: AsTexts | None = None) -> pa.RecordBatchReader:  # noqa: PLR0911, PLR0912 - for each kind of thing
+def as_reader(batches: Any, reading: ValueReading = EXACT) -> pa.RecordBatchReader:  # noqa: PLR0911, PLR0912 - for each kind of thing
     """Return anything that `as_table` takes, or an iterable of record batches or of dicts, as a stream.
 
     Readers, scanners and streams are read batch by batch. When an item of an iterable is read, a batch of another
@@ -121,8 +124,8 @@ def as_reader(batches: Any, as_texts: AsTexts | None = None) -> pa.RecordBatchRe
     if _is_dataset_class("Scanner", batches):
         return batches.to_reader()
     if isinstance(batches, (str, os.PathLike)):
-        return _file_reader(batches, as_texts)
-    if (table := _python_table(batches, as_texts)) is not None:
+        return _file_reader(batches, reading)
+    if (table := _python_table(batches, reading)) is not None:
         return table.to_reader()
     if _is_column(batches) or isinstance(batches, Mapping):
         raise not_a_table(batches)
@@ -130,6 +133,8 @@ def as_reader(batches: Any, as_texts: AsTexts | None = None) -> pa.RecordBatchRe
         return _lazy_reader(batches)
     if _is_hugging_face(batches) and _streams(batches):
         return _stream_reader(batches)
+    if is_relation(batches):
+        return relation_reader(batches)
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, (pa.Table, pa.RecordBatch)):
         with _frame_errors(batches):
             return pa.RecordBatchReader.from_stream(batches)
@@ -139,18 +144,18 @@ def as_reader(batches: Any, as_texts: AsTexts | None = None) -> pa.RecordBatchRe
         if isinstance(first, pa.RecordBatch):
             return pa.RecordBatchReader.from_batches(first.schema, _chain(first, items))
         if isinstance(first, Mapping) and not isinstance(batches, (list, tuple)):
-            return rows_reader(chain([first], items), as_texts)
+            return rows_reader(chain([first], items), reading)
         if items is batches:  # an iterator has lost its first item
             raise not_a_table(batches, first) if first is not None else not_a_table([])
     return as_table(batches).to_reader()
 
 
-def _python_table(samples: Any, as_texts: AsTexts | None) -> pa.Table | None:
+def _python_table(samples: Any, reading: ValueReading) -> pa.Table | None:
     """Make a table of rows or columns of Python's values; return None for anything else."""
     if isinstance(samples, (list, tuple)) and samples and all(isinstance(row, Mapping) for row in samples):
-        return rows_table(samples, as_texts=as_texts)
+        return rows_table(samples, reading=reading)
     if isinstance(samples, Mapping) and samples and all(map(_is_values, samples.values())):
-        return columns_table(samples, as_texts)
+        return columns_table(samples, reading)
     return None
 
 
@@ -225,7 +230,7 @@ def _with_schema(table: pa.Table, schema: pa.Schema, number: int) -> pa.Table:
 
 
 @contextmanager
-def _file(path: str | os.PathLike[str], as_texts: AsTexts | None) -> Iterator[Samples]:
+def _file(path: str | os.PathLike[str], reading: ValueReading) -> Iterator[Samples]:
     """Open a file of samples; its errors have the path."""
     from promptpress._errors.file_errors import DataError, located  # noqa: PLC0415 - for files only
     from promptpress._io.read.samples import Samples  # noqa: PLC0415
@@ -234,7 +239,7 @@ def _file(path: str | os.PathLike[str], as_texts: AsTexts | None) -> Iterator[Sa
     if not isinstance(name, str):
         raise not_a_table(path)
     try:
-        files = Samples([name], as_texts=as_texts)
+        files = Samples([name], harness_types=not reading.exact)
         try:
             yield files
         finally:
@@ -243,11 +248,11 @@ def _file(path: str | os.PathLike[str], as_texts: AsTexts | None) -> Iterator[Sa
         raise located(error, name) from error.__cause__
 
 
-def _file_reader(path: str | os.PathLike[str], as_texts: AsTexts | None) -> pa.RecordBatchReader:
+def _file_reader(path: str | os.PathLike[str], reading: ValueReading) -> pa.RecordBatchReader:
     """Read a file batch by batch; it stays open as long as the reader exists."""
 
     def batches() -> Iterator[Any]:
-        with _file(path, as_texts) as files:
+        with _file(path, reading) as files:
             yield files.schema
             yield from files.reader()
 

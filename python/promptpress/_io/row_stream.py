@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress._arrow.python_rows import AsTexts, rows_table
+from promptpress._arrow.exact_values import is_exact
+from promptpress._arrow.json_columns import is_json, json_values
+from promptpress._arrow.python_rows import EXACT, ValueReading, excerpt, rows_table
 from promptpress._errors.errors import render_error
 
 _ROWS = 8192
@@ -18,14 +19,14 @@ _ROWS = 8192
 _REMEDY = "types are those of the first 8,192 rows: make record batches of the rows, which have a schema"
 
 
-def rows_reader(rows: Iterable[Any], as_texts: AsTexts | None = None) -> pa.RecordBatchReader:
+def rows_reader(rows: Iterable[Any], reading: ValueReading = EXACT) -> pa.RecordBatchReader:
     """Read rows batch by batch, with the columns and types of the first batch.
 
     A key that a row lacks is null there.
 
     Args:
         rows: Dicts.
-        as_texts: As in `rows_table`.
+        reading: As in `rows_table`.
 
     Raises:
         RenderError: When a batch is read, if its columns don't fit the first one.
@@ -36,13 +37,9 @@ def rows_reader(rows: Iterable[Any], as_texts: AsTexts | None = None) -> pa.Reco
 
     """
     remaining = iter(rows)
-    first = _next_table(remaining, 0, as_texts)
-
-    more_texts = as_texts
-    if as_texts is not None and as_texts.column in first.schema.names:
-        # All batches have texts if the first one has.
-        is_text = pa.types.is_string(first.schema.field(as_texts.column).type)
-        more_texts = replace(as_texts, is_held=lambda _: False) if is_text else as_texts
+    first = _next_table(remaining, 0, reading, frozenset())
+    # All batches have JSON where the first one has.
+    json_names = frozenset(field.name for field in first.schema if is_json(field))
 
     def batches() -> Iterator[pa.RecordBatch]:
         start = 0
@@ -50,19 +47,19 @@ def rows_reader(rows: Iterable[Any], as_texts: AsTexts | None = None) -> pa.Reco
         while table.num_rows:
             yield from _with_schema(table, first.schema, start).to_batches()
             start += table.num_rows
-            table = _next_table(remaining, start, more_texts)
+            table = _next_table(remaining, start, reading, json_names)
 
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
-def _next_table(rows: Iterator[Any], start: int, as_texts: AsTexts | None) -> pa.Table:
+def _next_table(rows: Iterator[Any], start: int, reading: ValueReading, json_names: frozenset[str]) -> pa.Table:
     """Make a table of the next rows, the first of which has the number `start`."""
     some = list(islice(rows, _ROWS))
     for number, row in enumerate(some, start):
         if not isinstance(row, Mapping):
             message = f"row {number}: expected a dict, as the rows before it are, found {type(row).__name__}"
             raise TypeError(message)
-    return rows_table(some, start, as_texts)
+    return rows_table(some, start, reading, json_names)
 
 
 def _with_schema(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:
@@ -77,9 +74,27 @@ def _with_schema(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:
         column = columns.get(field.name)
         if column is None or pa.types.is_null(column.type):
             arrays.append(pa.nulls(table.num_rows, field.type))
+        elif is_json(table.schema.field(field.name)) and not is_json(field):
+            raise _other_kind(column, table.schema.field(field.name), field, start)
         elif column.type != field.type:
             message = f"the next {table.num_rows:,} rows have {column.type}, and those before {field.type}; {_REMEDY}"
             raise render_error("schema_mismatch", message, start, field.name)
         else:
             arrays.append(column)
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _other_kind(column: pa.ChunkedArray, json: pa.Field, field: pa.Field, start: int) -> Exception:
+    """Make the error for the first value of a column that isn't of the type that the rows before have."""
+    values = [value for chunk in column.chunks for value in json_values(chunk, json, pa.Array.to_pylist)]
+    row = next((row for row, value in enumerate(values) if not _fits(value, field.type)), 0)
+    message = f"{excerpt(values[row])} isn't {field.type}, as the rows before have it; {_REMEDY}"
+    return render_error("schema_mismatch", message, start + row, field.name)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        pa.array([value], kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return is_exact([value], kind)

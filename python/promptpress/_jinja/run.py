@@ -12,6 +12,8 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import python_text as _text
+from promptpress._arrow.json_columns import holds_json
+from promptpress._arrow.typed_json import with_exact_types
 from promptpress._arrow.types import LAYOUTS
 from promptpress._arrow.validation import checked
 from promptpress._errors.errors import ABOUT_THE_TABLE, of_row, render_error
@@ -44,6 +46,7 @@ Texts = tuple[pa.Array, pa.Array | None]
 
 Render = Callable[[list[int]], list[str]]
 _WITHOUT_PROGRAM = 0xFFFF_FFFF
+_JSON = "a column of JSON has values of several kinds"
 
 
 @dataclass
@@ -167,7 +170,8 @@ class Runner:
         # Without a column the core would see no rows.
         part = checked(table.select(read or table.column_names[:1]))
         part = part if part.num_columns else pa.table({"": pa.nulls(len(table))})
-        programs, which = self.programs_for(part)
+        typed = _without_json(part)
+        programs, which = ([None], None) if typed is None else self.programs_for(typed)
         by_reference: set[int] = set()
         errors_of_rows: list[_core.RenderError] = []
 
@@ -182,7 +186,8 @@ class Runner:
                 raise
 
         try:
-            arrays, counts = render_rows(programs, which, part, self._strings, reference)
+            typed_part = part if typed is None else typed
+            arrays, counts = render_rows(programs, which, typed_part, self._strings, reference)
         except _core.RenderError as error:
             # The core counts from the first row of the table that it is given.
             if error in errors_of_rows or error.row is None or not first_row:
@@ -191,7 +196,7 @@ class Runner:
         reasons: Counter[str] = Counter()
         for program, reason, rows in counts:
             if rows:
-                reasons[self._reason(part, programs, program, reason)] += rows
+                reasons[_JSON if typed is None else self._reason(typed, programs, program, reason)] += rows
         if self._refuse and by_reference:
             self._refuse_rows(part, sorted(by_reference), first_row, failed)
         rows_checked = self._rows_to_check(programs, which, len(part), first_row, by_reference)
@@ -202,7 +207,7 @@ class Runner:
         columns = [[] if program is None else program.columns for program in programs]
         fields = [[Origin("field", name) for name in names] for names in columns]
         trace = partial(self._traced, part, pa.chunked_array(arrays), failed or {}, first_row)
-        spans = origins.spans(programs, fields, which, part, arrays, by_item=False, trace=trace)
+        spans = origins.spans(programs, fields, which, typed_part, arrays, by_item=False, trace=trace)
         return list(zip(arrays, spans, strict=True)), run
 
     def _traced(
@@ -218,7 +223,9 @@ class Runner:
         for row in rows:
             if first_row + row in failed:
                 continue
-            values = {name: _values(table.column(name), name, [row], first_row)[0] for name in table.column_names}
+            values = {
+                field.name: _values(table.column(field.name), field, [row], first_row)[0] for field in table.schema
+            }
             if not all(map(is_json, values.values())):
                 continue  # of other objects the origins would be lost
             containers: dict[int, Origin] = {}
@@ -272,6 +279,10 @@ class Runner:
 
     def _reason_of_row(self, table: pa.Table) -> str:
         """Return the reason why the only row of a table isn't compiled."""
+        typed = _without_json(table)
+        if typed is None:
+            return _JSON
+        table = typed
         programs, which = self.programs_for(table)
         _, counts = render_rows(programs, which, table, self._strings, lambda rows: [""] * len(rows))
         return next((self._reason(table, programs, program, reason) for program, reason, rows in counts if rows), "")
@@ -281,7 +292,7 @@ class Runner:
         texts = []
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
-            columns = [_values(table.column(name), name, block, first_row) for name in table.column_names]
+            columns = [_values(table.column(field.name), field, block, first_row) for field in table.schema]
             for n, row in enumerate(block):
                 names = {name: column[n] for name, column in zip(table.column_names, columns, strict=True)}
                 texts.append(self._text(names, first_row + row))
@@ -370,6 +381,12 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
     return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
 
 
+def _without_json(table: pa.Table) -> pa.Table | None:
+    """Return a table with typed columns in the place of JSON; None if no type of Arrow holds some values exactly."""
+    table = with_exact_types(table)
+    return None if any(map(holds_json, table.schema)) else table
+
+
 def _first_rows(which: pa.Array | None, number: int, rows: int, count: int) -> list[int]:
     if which is None:
         return list(range(min(rows, count))) if number == 0 else []
@@ -377,20 +394,20 @@ def _first_rows(which: pa.Array | None, number: int, rows: int, count: int) -> l
     return out
 
 
-def _values(column: pa.ChunkedArray, name: str, rows: list[int], first_row: int) -> list[Any]:
+def _values(column: pa.ChunkedArray, field: pa.Field, rows: list[int], first_row: int) -> list[Any]:
     """Return the values of some rows as Python objects."""
     starts = [index for index, row in enumerate(rows) if not index or row != rows[index - 1] + 1]
     runs = [(rows[start], end - start) for start, end in zip(starts, [*starts[1:], len(rows)], strict=True)]
     if len(runs) > 1:
         chunks = [chunk for first, count in runs for chunk in column.slice(first, count).chunks]
         try:
-            return _text.values(pa.chunked_array(chunks, column.type), name, 0)
+            return _text.values(pa.chunked_array(chunks, column.type), field.name, 0, field)
         except _core.RenderError:
             pass  # the error is raised below, with its row
     out: list[Any] = []
     for first, count in runs:
         try:
-            out += _text.values(column.slice(first, count), name, first_row + first)
+            out += _text.values(column.slice(first, count), field.name, first_row + first, field)
         except _core.RenderError as error:
             raise error if error.row is not None else of_row(error, first_row + first) from error
     return out

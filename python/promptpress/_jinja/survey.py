@@ -1,4 +1,4 @@
-"""Surveys of template trees: which names they guard, and whether Jinja2 can generate code from a tree, before it does.
+"""Surveys of template trees: whether Jinja2 can generate code from a tree, before it does.
 
 Generating code takes longer than all other steps with a template, and only rows that Jinja2 renders need the code. So
 it is generated for the first of these rows, unless generating or compiling it may fail: that has to be reported when
@@ -62,8 +62,6 @@ _PARTS: dict[type[nodes.Node], tuple[str, ...]] = {
     nodes.CallBlock: ("call", "args", "defaults"),
 }
 """The parts of each kind of node. Of kinds that aren't here, generating code may always fail."""
-_TESTS = frozenset({"defined", "undefined"})
-_FILTERS = frozenset({"default", "d"})
 
 
 def refuse_deep_expressions(tree: nodes.Template) -> None:
@@ -249,22 +247,3 @@ class Survey:
 
 
 _BODIES = frozenset({nodes.For, nodes.Macro, nodes.CallBlock})
-
-
-def guarded_names(tree: nodes.Template) -> frozenset[str]:
-    """Return the names that a template tests with `is defined`, or gives a `default`, wherever it does so.
-
-    One guard is enough: a template that guards a name once knows that it may be missing. What the name is bound to at
-    that place isn't looked at, so a guard of a loop's variable counts for a column of its name, too.
-
-    >>> from jinja2 import Environment
-    >>> source = "{% if a is not defined %}{% endif %}{{ b | d('') }}{{ c.x | default(1) }}{{ ' e is defined ' }}"
-    >>> sorted(guarded_names(Environment().parse(source)))
-    ['a', 'b']
-    """
-    names = (
-        node.node.name
-        for node in tree.find_all((nodes.Test, nodes.Filter))
-        if isinstance(node.node, nodes.Name) and node.name in (_TESTS if isinstance(node, nodes.Test) else _FILTERS)
-    )
-    return frozenset(names)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from promptpress._arrow.python_rows import AsTexts
 from promptpress._errors.file_errors import DataError
+from promptpress._io.read.formats import DataFormat
 from promptpress._io.read.samples import Samples, reading
 from promptpress._prompts.sample_rows import check_row
 
@@ -21,7 +22,7 @@ class FileRows:
     """The rows of files of one schema, read from disk when they are needed.
 
     A single row is found by the files' own index: of Parquet, the row groups before it aren't read. Rows in ascending
-    order are found in one pass over the files. `data_format` and `as_texts` are those of `Samples`.
+    order are found in one pass over the files. `data_format` and `options` are those of `Samples`.
 
     Raises:
         DataError: If a file can't be read, or the files' columns differ.
@@ -29,20 +30,16 @@ class FileRows:
 
     """
 
-    def __init__(self, paths: Sequence[str], data_format: str | None = None, as_texts: AsTexts | None = None) -> None:
+    def __init__(self, paths: Sequence[str], data_format: DataFormat | str | None = None, **options: Any) -> None:
         self._paths = list(paths)
         self._format = data_format
-        self._as_texts = as_texts
-        self._samples = Samples(self._paths, data_format, as_texts=as_texts)
+        self._options = options
+        self._samples = Samples(self._paths, data_format, **options)
         self.schema: pa.Schema = self._samples.schema
         self._num_rows = self._samples.num_rows
         self._groups = self._row_groups()
         self._block: tuple[int, pa.RecordBatch] | None = None
         self._following: Iterator[tuple[int, pa.RecordBatch]] = iter(())
-
-    def check_condition(self, where: str) -> None:
-        """Check a condition, as `Samples.check_condition`."""
-        self._samples.check_condition(where)
 
     @property
     def num_rows(self) -> int:
@@ -53,7 +50,7 @@ class FileRows:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield all rows."""
-        samples = Samples(self._paths, self._format, as_texts=self._as_texts)
+        samples = Samples(self._paths, self._format, **self._options)
         try:
             yield from samples.reader()
         except pa.ArrowException:

@@ -68,7 +68,7 @@ def preview_of(
     from promptpress._prompts.sample_rows import TableRows  # noqa: PLC0415
     from promptpress._prompts.sources import source_of  # noqa: PLC0415
 
-    source = source_of(renderer, TableRows(samples, engine_of(renderer).as_texts))
+    source = source_of(renderer, TableRows(samples, engine_of(renderer).value_reading))
     if operator.index(n) < 0:
         raise render_error("invalid_number", f"n: expected a number from 0 on, found {n}")
     numbers = range(min(n, source.num_samples)) if rows is None else [operator.index(row) for row in rows]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
+from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts, without_json
 from promptpress._arrow.to_pylist import to_pylist
 from promptpress._arrow.types import without_views
 from promptpress._errors.errors import render_error
@@ -196,7 +196,7 @@ class RenderedSource:
             samples = pa.array([number // times for number in range(first, first + batch.num_rows)], pa.int64())
         return RequestBatch(
             samples,
-            column(self.prompt_column),
+            without_json(column(self.prompt_column), batch.schema.field(self.prompt_column), first),
             column(_LABEL) if self._label_count else None,
             column(_TURN).cast(pa.int64()) if self._has_turns else None,
             "counted" if self._has_turns and not self._has_samples else "said",

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from promptpress._arrow.python_rows import AsTexts
+from promptpress._arrow.python_rows import EXACT, ValueReading
 from promptpress._errors.errors import render_error
 from promptpress._io.as_table import as_table
 
@@ -41,8 +41,8 @@ class SampleRows(Protocol):
 class TableRows:
     """The rows of a table in memory, given as `Renderer.render` takes samples."""
 
-    def __init__(self, samples: object, as_texts: AsTexts | None = None) -> None:
-        self._table = as_table(samples, as_texts)
+    def __init__(self, samples: object, reading: ValueReading = EXACT) -> None:
+        self._table = as_table(samples, reading)
         self.schema: pa.Schema = self._table.schema
         self.num_rows: int = self._table.num_rows
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
+from promptpress._arrow.to_pylist import to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer
@@ -173,15 +174,18 @@ class PromptRenderer(TableRenderer[Engine]):
     @overload
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
     @overload
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]: ...  # type: ignore[overload-cannot-match]
+    @overload
     def __call__(self, batch: TableLike) -> pa.Table: ...  # type: ignore[overload-cannot-match]  # pyarrow is untyped
-    def __call__(self, batch: pa.RecordBatch | TableLike) -> pa.RecordBatch | pa.Table:
+    def __call__(self, batch: pa.RecordBatch | TableLike) -> pa.RecordBatch | pa.Table | dict[str, list[Any]]:
         """Render one batch and keep all its columns: what `map_batches` and `mapInArrow` want.
 
         Args:
-            batch: A `pyarrow.RecordBatch`, or a table.
+            batch: A `pyarrow.RecordBatch`, or a table, or a dict of lists.
 
         Returns:
-            The same kind with the output columns appended; one record batch stays one record batch.
+            The same kind with the output columns appended; one record batch stays one record batch, and a dict of lists
+            one of lists, as the `map` of streaming Hugging Face datasets wants it.
 
         Raises:
             TemplateError: If the configuration depends on more than the batch; the message says what to do.
@@ -194,7 +198,8 @@ class PromptRenderer(TableRenderer[Engine]):
         [{'question': '1+1=?', 'prompt': 'Q: 1+1=?'}]
 
         """
-        return self._engine.batch(batch)
+        rendered = self._engine.batch(batch)
+        return _columns(batch, rendered) if type(batch) is dict else rendered
 
     def output_schema(
         self,
@@ -234,3 +239,14 @@ class PromptRenderer(TableRenderer[Engine]):
         """
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
         return self._engine.output_schema(schema, options)
+
+
+def _columns(given: dict[str, Any], rendered: pa.Table) -> dict[str, list[Any]]:
+    """Return lists for a dict of lists; a column that came in goes out as it is, unless its rows are repeated."""
+    out: dict[str, list[Any]] = {}
+    for name, column in zip(rendered.column_names, rendered.columns, strict=True):
+        if name not in given:
+            out[name] = to_pylist(column)
+        else:
+            out[name] = given[name] if len(given[name]) == len(column) else column.to_pylist()
+    return out

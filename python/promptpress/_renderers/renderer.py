@@ -342,7 +342,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         ['Hi.']
 
         """
-        return self._engine.converse(as_table(samples))
+        return self._engine.converse(as_table(samples, self._engine.value_reading))
 
     def notes(self, samples_or_schema: TableLike | pa.Schema) -> pa.Table:
         """Find what is probably a mistake, from the configuration and the schema alone.
@@ -368,7 +368,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         """
         if isinstance(samples_or_schema, pa.Schema):
             return table_of(find_notes(self._engine.configuration, samples_or_schema, None))
-        table = as_table(samples_or_schema)
+        table = as_table(samples_or_schema, self._engine.value_reading)
         return table_of(find_notes(self._engine.configuration, table.schema, table))
 
     @property
@@ -414,7 +414,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         """
         from promptpress._engine.spans import origin_spans  # noqa: PLC0415 - whoever only renders needn't have it
 
-        table = as_table(samples)
+        table = as_table(samples, self._engine.value_reading)
         row = operator.index(row)
         turn = None if turn is None else operator.index(turn)
         spans = origin_spans(self._engine, table, row, label, turn)
@@ -476,7 +476,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         [{'row': 1, 'columns': ['q']}]
 
         """
-        return self._engine.divergence(as_table(samples))
+        return self._engine.divergence(as_table(samples, self._engine.value_reading))
 
     def audit(
         self,
@@ -555,7 +555,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         [{'row': 0, 'column': 'content', 'finding': 'media_tag', 'excerpt': "'<AIS_IMAGE_START>x.png'"}]
 
         """
-        return self._engine.findings(as_table(samples))
+        return self._engine.findings(as_table(samples, self._engine.value_reading))
 
     @property
     def last_run(self) -> LastRun | None:

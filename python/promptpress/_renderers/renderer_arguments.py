@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._config.configuration import Configuration
 from promptpress._config.model_classes import meta_template_of
 from promptpress._config.settings import plain_settings
@@ -74,7 +75,8 @@ def engine_of_arguments(
 
         chat = ChatStage(chat_template, settings["strings"], settings["limits"])
         settings = plain_settings(chat.settings(settings))
-    table = None if examples is None else _examples_table(examples)
+    reading = OF_HARNESS if settings["substitution"] == "harness" else EXACT
+    table = None if examples is None else _examples_table(examples, reading)
     if isinstance(tokens, Mapping):
         tokens = dict(tokens)
     elif tokens is not None and not callable(tokens):
@@ -116,8 +118,8 @@ def _shot_fit(engine: ConfiguredEngine, budget: Mapping[str, Any], names: Mappin
     return shot_fit_of(counter, engine.settings, names=names, is_ppl=is_ppl, **arguments)
 
 
-def _examples_table(examples: TableLike) -> pa.Table:
+def _examples_table(examples: TableLike, reading: ValueReading) -> pa.Table:
     try:
-        return as_table(examples)
+        return as_table(examples, reading)
     except TypeError as error:
         raise of_examples(error) from None

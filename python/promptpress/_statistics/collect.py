@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._arrow.take import take_rows
 from promptpress._core import RenderError
@@ -132,7 +133,7 @@ def collected(
             message = "column= is of rendered tables; a renderer says itself what its requests are"
             raise TypeError(message)
         engine = engine_of(renderer_or_rendered)
-        table = None if caches is None else as_table(samples, engine.as_texts)
+        table = None if caches is None else as_table(samples, engine.value_reading)
         samples = samples if table is None else table
         if errors == "skip":
             statistics = _of_good_rows(engine, samples, counter, caches, left_out)
@@ -172,7 +173,7 @@ class _Collector:
         if self._counter is not None:
             self._tokens.add(self._count, _token_counts(requests, self._counter, is_json=self._is_json))
         if self._caches is not None:
-            self._caches.add(requests)
+            self._caches.add(requests, is_json=self._is_json)
         self._count += len(requests)
 
     def statistics(
@@ -261,7 +262,7 @@ def _of_template(
 ) -> Statistics:
     """Return the statistics of a Jinja or chat template's requests, whose origins aren't known."""
     engine.check_stream()
-    reader = as_reader(samples, engine.as_texts)
+    reader = as_reader(samples, engine.value_reading)
     engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, None)
     collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator()
     run, first = engine.begin(RenderOptions(), engine.labels), 0
@@ -280,8 +281,8 @@ def _of_good_rows(
     engine.check_table()
     texts = engine.text_engine
     has_label_column = isinstance(texts, ConfiguredEngine) and texts.core.label_column is not None
-    table = as_table(samples) if has_label_column else None
-    reader = as_reader(samples, engine.as_texts) if table is None else table.to_reader()
+    table = as_table(samples, engine.value_reading) if has_label_column else None
+    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
     options = RenderOptions(errors="column")
     engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
     labels = engine.labels if table is None else engine.labels_of_table(table)
@@ -310,8 +311,8 @@ def _of_configuration(
 ) -> Statistics:
     core = engine.core
     engine.check_table()
-    table = as_table(samples) if core.label_column is not None else None
-    reader = as_reader(samples) if table is None else table.to_reader()
+    table = as_table(samples, engine.value_reading) if core.label_column is not None else None
+    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
     engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, table)
     labels = core.labels if table is None else engine.labels_of_table(table)
     collector = _Collector(counter, caches, is_json=engine.configuration.writes_json)
@@ -335,8 +336,8 @@ def _of_fitted(
 ) -> Statistics:
     """Return the statistics of requests that are fitted to a budget, and how many examples they have."""
     engine.check_table()
-    table = as_table(samples) if engine.core.label_column is not None else None
-    reader = as_reader(samples) if table is None else table.to_reader()
+    table = as_table(samples, engine.value_reading) if engine.core.label_column is not None else None
+    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
     options = RenderOptions(spans="detailed" if engine.chat is None else False)
     engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
     labels = engine.core.labels if table is None else engine.labels_of_table(table)
@@ -390,9 +391,10 @@ def _of_rendered(
         hint = "; column= says which holds the requests" if column is None else ""
         message = f"the table has {number} column {name!r}; it has {has}{hint}"
         raise KeyError(message) from None
-    collector = _Collector(counter, caches, is_json=False)
+    field = reader.schema.field(index)
+    collector = _Collector(counter, caches, is_json=is_json(field))
     for batch in sliced(reader):
-        collector.add(batch.column(index))
+        collector.add(json_texts(batch.column(index)) if is_json(field) else batch.column(index))
     return collector.statistics(None, None, _Locator(is_known=False))
 
 

@@ -45,9 +45,9 @@ class PrefixCaches:
     """
 
     def __init__(self, cache_bytes: int, block_bytes: int) -> None:
-        if not 0 < block_bytes <= cache_bytes:
+        if not 0 < block_bytes <= cache_bytes < 2**63:
             message = (
-                "cache_bytes= holds at least one block of cache_block= bytes, which is a positive number; "
+                "cache_bytes= holds at least one block of cache_block= bytes, a positive number, and less than 2**63; "
                 f"found {cache_bytes} and {block_bytes}"
             )
             raise ValueError(message)
@@ -57,9 +57,9 @@ class PrefixCaches:
     def _new(self) -> _core.BlockCache:
         return _core.BlockCache(self._sizes[1], self._sizes[0] // self._sizes[1])
 
-    def add(self, requests: pa.Array) -> None:
-        """Send the next requests, in the order of the samples, through a cache."""
-        self._caches["samples"].add(requests)
+    def add(self, requests: pa.Array, *, is_json: bool = False) -> None:
+        """Send the next requests, which may be messages as JSON, in the order of the samples through a cache."""
+        self._caches["samples"].add(requests, is_json)
 
     def add_prefix_order(self, engine: TableEngine, table: pa.Table, errors: RowPolicy) -> None:
         """Render a table in prefix order, and send its requests through another cache."""
@@ -67,7 +67,7 @@ class PrefixCaches:
         options = RenderOptions.of((), order="prefix", errors=errors)
         schema = engine.output_schema(table.schema, options)
         for batch in ordered_batches(engine, table, options, is_silent=True):
-            cache.add(batch.column(len(schema) - 1 - len(engine.shot_fields)))
+            cache.add(batch.column(len(schema) - 1 - len(engine.shot_fields)), engine.writes_json)
 
     def table(self) -> pa.Table:
         """Return the bytes of the requests and those that were found, a row for each order."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
+from promptpress._audit.allowed import allowed_findings
 from promptpress._config.files.config_file import Config, read_config
 from promptpress._config.files.selection import all_datasets, all_models, choose_dataset, choose_model
 from promptpress._errors.file_errors import ConfigError
@@ -68,6 +69,7 @@ class Catalogue:
         self.prompts: dict[str, ConfigEntry] = {}
         self.models: dict[str, ConfigEntry] = {}
         self._make = make
+        self._read = read
         self._cached: dict[Choice, Renderer] = {}
         self._lock = threading.Lock()
         self._template = None if template is None else template[1]
@@ -87,6 +89,29 @@ class Catalogue:
                 raise ConfigError(f"{path}: holds no model (a list 'models', a model dict or a meta_template)")
             for entry in names or [None]:
                 _add(self.models, ConfigEntry(path, entry))
+
+    @property
+    def compares(self) -> bool:
+        """True if there is another choice to compare one with: a template alone has none."""
+        return self.has_settings or len(self.prompts) > 1
+
+    def other_prompts(self, choice: Choice) -> Choice | None:
+        """Return the choice that a choice is compared with: of other prompts; None if there are none."""
+        name = _counterpart(self.prompts, choice.prompts)
+        return None if name is None else choice.changed(prompts=name)
+
+    def other_model(self, choice: Choice) -> Choice | None:
+        """Return the choice that a choice is compared with: of another model; None if there is none."""
+        name = None if choice.model is None else _counterpart(self.models, choice.model)
+        return None if name is None else choice.changed(model=name)
+
+    def allowed(self, choice: Choice) -> list[str]:
+        """Return the codes of the findings that the choice's file allows."""
+        if self._template is not None:
+            return []
+        entry = self.prompts[choice.prompts]
+        config = self._read(entry.path)
+        return allowed_findings(config, choose_dataset(config, entry.entry))
 
     @property
     def has_settings(self) -> bool:
@@ -118,6 +143,15 @@ def _datasets_of(config: Config) -> list[str | None]:
     if not names:
         choose_dataset(config, None)  # raises the error
     return names or [None]
+
+
+def _counterpart(entries: dict[str, ConfigEntry], chosen: str) -> str | None:
+    """Return the entry to compare another one with: that of its name in another file, the file's first, or the next."""
+    entry = entries[chosen]
+    elsewhere = [name for name, other in entries.items() if other.path != entry.path]
+    namesakes = [name for name in elsewhere if entries[name].entry == entry.entry]
+    others = [name for name in entries if name != chosen]
+    return next(iter([*namesakes, *elsewhere, *others]), None)
 
 
 def _add(names: dict[str, ConfigEntry], entry: ConfigEntry) -> None:

@@ -180,6 +180,10 @@ class Sources:
                 self._cached[renderer] = self._source(renderer)
             return self._cached[renderer]
 
+    def allowed(self, choice: Choice) -> list[str]:
+        """Return the codes of the findings that the file of a choice allows."""
+        return [] if self._catalogue is None else self._catalogue.allowed(choice)
+
     def _source(self, renderer: AnyPrompts) -> Source:
         if renderer is None:
             return StoredRendered(self._rows, self._prompt_column)

@@ -10,4 +10,4 @@ mod message_text;
 pub use arrow::{build, string_type, structs, type_of, unify, widened};
 pub use cells::{distinct, keys_of, value_at};
 pub use message_column::MessageColumn;
-pub use message_text::{part_text, text_length, text_location};
+pub use message_text::{TextLocation, part_text, text_length, text_location};

@@ -41,7 +41,8 @@ def _add_options(parser: ArgumentParser) -> None:
     options.add_shared(display, "--json", help="print the counts and the first differences as JSON, for programs")
 
     data = parser.add_argument_group("data and execution")
-    options.add_shared(data, "--where", "--data-format", "--prompt-column", "--threads", "--quiet", "--traceback")
+    options.add_shared(data, "--where", "--data-format", "--prompt-column", "--threads", "--quiet")
+    options.add_shared(data, "--traceback")
     parser.set_defaults(strict=False)
 
 

@@ -96,7 +96,7 @@ def rendered(
         samples.chosen = chosen
     if isinstance(texts, ConfiguredEngine) and isinstance(samples, Samples) and not options.collects_errors:
         # Kept columns must keep their types; the others may come as dictionaries.
-        reader = samples.reader(count, first, [name for name in samples.schema.names if name not in options.kept])
+        reader = samples.reader(count, first, set(samples.schema.names).difference(options.kept))
     else:
         reader = samples.reader(count, first)
     if samples.chosen is not None:

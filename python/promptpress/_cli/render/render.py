@@ -32,7 +32,7 @@ from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._errors.suggestions import close_names
 from promptpress._io.write.background_writer import background_writer, write_or_raise
 from promptpress._io.write.formats import OUT_FORMATS, FileFormat, check_compression, open_writer, out_format
-from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
+from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device, output_file, standard_output
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._io.write.streams import CompressedFile
 from promptpress._io.write.writers import lines_of
@@ -63,7 +63,7 @@ def render(arguments: Namespace, tokens: Mapping[str, Any] | None = None) -> Exi
     with held_warnings(arguments) as held:
         renderer = template_of(arguments) or make_renderer(arguments)
     start = time.perf_counter()
-    samples = open_samples(arguments, arguments.data)
+    samples = open_samples(arguments, arguments.data, renderer)
     done = render_samples(arguments, out, renderer, samples, held, tokens=tokens)
     samples.close()
     if not arguments.quiet:
@@ -242,6 +242,8 @@ def chosen_out_format(arguments: Namespace) -> FileFormat:
     """Return the format of `--out`; other names of standard output are replaced by `-`."""
     if arguments.out in STDOUT_DEVICES:
         arguments.out = STDOUT
+    if is_null_device(arguments.out):
+        return FileFormat(arguments.out_format or "jsonl", None)
     if arguments.out != STDOUT:
         return out_format(arguments.out, arguments.out_format)
     if arguments.out_format is not None and not OUT_FORMATS[arguments.out_format].is_text:
@@ -268,8 +270,9 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     """Return the columns that `--keep` chooses; `all` chooses all columns, unless a column has this name."""
     if names == ["all"] and "all" not in schema.names:
         return list(schema.names)
+    present = set(schema.names)
     for name in names or ():
-        if name not in schema.names:
+        if name not in present:
             close = close_names(name, schema.names)
             hint = f"did you mean {close[0]!r}?" if close else f"they have {', '.join(map(repr, schema.names))}"
             raise UsageError(f"--keep {name}: the data have no such column; {hint}")

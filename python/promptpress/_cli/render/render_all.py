@@ -9,9 +9,9 @@ import time
 import unicodedata
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from promptpress._cli.render.render import refuse_overwriting, render_samples
 from promptpress._cli.render.resume import remember_clock
 from promptpress._cli.shell.done import Done
 from promptpress._cli.shell.errors import ExitCode, code_and_text, print_error_line, say
-from promptpress._cli.shell.options import refuse_existing, row_choice
+from promptpress._cli.shell.options import format_of, refuse_existing, row_choice
 from promptpress._cli.sources.configured_renderer import configuration, open_samples, renderer_of
 from promptpress._cli.sources.notes import held_warnings
 from promptpress._cli.sources.template_option import with_template
@@ -205,10 +205,11 @@ def _rendered(entry: Entry, arguments: Namespace, selection: Selection, model: M
     """Render an entry with the files of the command line, or else with those that the dataset names."""
     options = Namespace(**vars(arguments))
     options.out, options.data, options.examples = entry.file, list(entry.data), list(entry.examples)
-    samples: AnySamples
+    samples: AnySamples | None
+    train: Callable[[bool], pa.Table | None] | None
     if entry.data:
-        train = example_rows(entry.examples, arguments.data_format)
-        samples = open_samples(arguments, entry.data)
+        samples = None
+        train = partial(example_rows, entry.examples, format_of(arguments)) if entry.examples else None
     else:
         if entry.examples:
             raise UsageError(f"--examples {entry.dataset}=...: needs --data {entry.dataset}=FILE, too")
@@ -217,13 +218,16 @@ def _rendered(entry: Entry, arguments: Namespace, selection: Selection, model: M
         files = files_of(selection.dataset)
         rows = _rows(files)
         entry.data = options.data = [files.path]
-        train, test = files.train(rows), files.test(rows)
+        examples, test = files.train(rows), files.test(rows)
+        train = lambda _: examples  # noqa: E731 - its rows are read already
         samples = TableSamples(test, arguments.batch_size, arguments.limit, row_choice(arguments))
     refuse_overwriting(options)
     remember_clock(options)
     with held_warnings(options) as held:
         renderer = renderer_of(options, selection, model, train)
-    if isinstance(samples, TableSamples):
+    if samples is None:
+        samples = open_samples(arguments, entry.data, renderer)
+    else:
         added = ADDED_COLUMNS & set(renderer.required_columns) - set(samples.schema.names)
         if added:
             raise UnknownFilesError(f"a template names {min(added)!r}, which the harness adds to the rows")
@@ -237,7 +241,7 @@ def _rendered(entry: Entry, arguments: Namespace, selection: Selection, model: M
 
 def _rows(files: DatasetFiles) -> pa.Table:
     """Read the file that a dataset names."""
-    samples = Samples([files.path], files.format)
+    samples = Samples([files.path], files.format, harness_types=True)
     try:
         files.check(samples.schema.names, has_times=samples.has_times)
         return samples.table()

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from promptpress._cli.render.render import chosen_out_format, print_first, refuse_overwriting, write_prompts
 from promptpress._cli.shell.errors import say
-from promptpress._cli.shell.options import option_name
+from promptpress._cli.shell.options import format_of, option_name
 from promptpress._cli.sources.jinja_sources import chat_template
 from promptpress._cli.sources.lm_eval_tasks import refuse_others
 from promptpress._cli.sources.lm_eval_yaml import Function, read_task
@@ -76,12 +76,12 @@ def _requests(arguments: Namespace, config: dict[str, Any]) -> pa.Table:
     }
     if arguments.task_format is not None:
         task["_formats_selection"] = arguments.task_format
-    samples = Samples(arguments.data, arguments.data_format)
+    samples = Samples(arguments.data, format_of(arguments), harness_types=True)
     options: dict[str, Any] = {} if arguments.seed is None else {"seed": arguments.seed}
     table = lm_eval.requests(
         task,
         samples.table(),
-        example_rows(arguments.examples, arguments.data_format),
+        example_rows(arguments.examples, format_of(arguments), harness_types=True),
         num_fewshot=arguments.num_fewshot,
         system_instruction=arguments.system_instruction,
         chat_template=None if arguments.chat_template is None else chat_template(arguments),

@@ -16,13 +16,15 @@ import promptpress
 from promptpress._arrow.sizes import bytes_of
 from promptpress._cli.render.prompt_stream import AnySamples, rendered
 from promptpress._cli.shell.errors import print_error_line
+from promptpress._cli.shell.options import FORMAT_OPTIONS, option_name
 from promptpress._cli.shell.progress import Progress
 from promptpress._cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate, RunCounts
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import UsageError
+from promptpress._io.read.row_filter import TIME_ZONE
 from promptpress._io.write.background_writer import background_writer
-from promptpress._io.write.output_file import STDOUT
+from promptpress._io.write.output_file import STDOUT, is_null_device
 from promptpress._io.write.parts import Parts, read_manifest, refuse_other_run
 from promptpress._utils.counted import counted
 
@@ -39,8 +41,9 @@ def remember_clock(arguments: Namespace) -> None:
         raise UsageError(
             "--errors skip with --resume: the rows left out would be lost count of; --errors column has them"
         )
-    if arguments.out == STDOUT:
-        raise UsageError("--resume: standard output can't be gone on with; name a file by --out")
+    if arguments.out == STDOUT or is_null_device(arguments.out):
+        what = "standard output" if arguments.out == STDOUT else arguments.out
+        raise UsageError(f"--resume: {what} can't be gone on with; name a file by --out")
     if arguments.now is None and _has_clock(arguments):
         clock = (read_manifest(arguments.out) or {}).get("clock")
         arguments.now = datetime.fromisoformat(clock) if isinstance(clock, str) else datetime.now()
@@ -65,7 +68,10 @@ def finished_parts(arguments: Namespace, rendering: Rendering) -> Iterator[Parts
             print_error_line(f"promptpress: {text}")
 
     if not arguments.resume:
-        if arguments.out != STDOUT and (folder := refuse_other_run(arguments.out)) is not None:
+        if (
+            not (arguments.out == STDOUT or is_null_device(arguments.out))
+            and (folder := refuse_other_run(arguments.out)) is not None
+        ):
             report(f"{folder} holds what an interrupted run has finished; --resume would go on with it")
         yield None
         return
@@ -127,10 +133,11 @@ def _run(arguments: Namespace, rendering: Rendering) -> dict[str, Any]:
         "--index": rendering.options.index,
         "--limit": arguments.limit,
         "--where": arguments.where,
+        "time zone of --where": None if arguments.where is None else TIME_ZONE,
         "--sample": [arguments.sample, arguments.seed],
         "--errors": rendering.options.errors,
         "--batch-size": arguments.batch_size,
-        "--data-format": arguments.data_format,
+        **{option_name(name): getattr(arguments, name) for name in FORMAT_OPTIONS},
         "rows left out by --skip-corrupt": sum(group.rows for group in samples.skipped),
         "--data": samples.identity(),
     }

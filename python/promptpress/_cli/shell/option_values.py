@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from argparse import ArgumentTypeError
 from datetime import datetime
 from decimal import Decimal
+from encodings.aliases import aliases
 from typing import Any
+
+from promptpress._errors.suggestions import close_names
+
+_MAX_NUMBER = 2**63 - 1
+"""The largest number that counts rows and bytes everywhere: in Arrow, the core and the system."""
+
+_MAX_DIGITS = 64
+_MAX_ROWS = 10_000_000
+"""The most rows that one range may name."""
 
 _SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<letter>[kKmMgGtT]?)(?P<ending>(?:i?[bB])?)")
 
@@ -47,10 +58,12 @@ def limits(text: str) -> dict[str, int]:
         else:
             entries = [(name.strip(), int(number)) for name, number in (pair.split("=", 1) for pair in text.split(","))]
         if len(dict(entries)) == len(entries) and all(type(number) is int for _, number in entries):
-            return dict(entries)
+            return {name: _bounded(number, str(number)) for name, number in entries}
     except (TypeError, ValueError):
         pass
-    raise ArgumentTypeError(f"{text!r}: expected NAME=NUMBER,NAME=NUMBER, each name once, or a JSON object of them")
+    raise ArgumentTypeError(
+        f"{_short(text)}: expected NAME=NUMBER,NAME=NUMBER, each name once, or a JSON object of them"
+    )
 
 
 def roles(text: str) -> dict[str, str]:
@@ -158,18 +171,49 @@ def pattern(text: str) -> re.Pattern[str]:
         raise ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
 
 
+def delimiter(text: str) -> str:
+    """Parse the character between fields; a tab may be written as `tab` or as an escape.
+
+    Example:
+        >>> delimiter(";"), len(delimiter("tab"))
+        (';', 1)
+
+    """
+    character = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
+        raise ArgumentTypeError(f"{text!r} is no delimiter: one character of ASCII, such as ';', or tab")
+    return character
+
+
+def encoding(text: str) -> str:
+    """Parse the name of an encoding of text.
+
+    Example:
+        >>> encoding("Windows-1252")
+        'cp1252'
+
+    """
+    try:
+        "".encode(text)  # refuses encodings of something else, such as zip
+        return codecs.lookup(text).name
+    except (LookupError, ValueError):
+        close = close_names(text.lower(), list(aliases))
+        hint = f"; did you mean {close[0]!r}?" if close else "; utf-8, utf-16, gbk and cp1252 are some"
+        raise ArgumentTypeError(f"{text!r} is no encoding of text that Python knows{hint}") from None
+
+
 def positive(text: str) -> int:
     """Parse a whole number from 1 on."""
-    if not _is_number(text) or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is no whole number from 1 on")
-    return int(text)
+    if (number := _number(text)) is None or number < 1:
+        raise ArgumentTypeError(f"{_short(text)} is no whole number from 1 on")
+    return number
 
 
 def natural(text: str) -> int:
     """Parse a whole number from 0 on."""
-    if not _is_number(text):
-        raise ArgumentTypeError(f"{text!r} is no whole number from 0 on")
-    return int(text)
+    if (number := _number(text)) is None:
+        raise ArgumentTypeError(f"{_short(text)} is no whole number from 0 on")
+    return number
 
 
 def size(text: str) -> int:
@@ -182,13 +226,13 @@ def size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     number = 0
-    if match is not None:
+    if match is not None and len(text) <= _MAX_DIGITS:
         letter, ending = match["letter"].upper(), match["ending"].lower()
         base = 1000 if ending == "b" and letter else 1024
         number = int(Decimal(match["number"]) * base ** " KMGT".index(letter or " "))
-    if number < 1:
-        raise ArgumentTypeError(f"{text!r} is no number of bytes from 1 on, such as 40000000, 64M, 1GiB or 1GB")
-    return number
+    if number < 1 and (match is None or len(text) <= _MAX_DIGITS):
+        raise ArgumentTypeError(f"{_short(text)} is no number of bytes from 1 on, such as 40000000, 64M, 1GiB or 1GB")
+    return _bounded(number or _MAX_NUMBER + 1, text)
 
 
 def naturals(text: str) -> list[int]:
@@ -206,12 +250,37 @@ def row_numbers(text: str) -> list[int]:
     """
     rows: list[int] = []
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not _is_number(first) or (dash and not _is_number(last)) or (dash and int(last) < int(first)):
-            raise ArgumentTypeError(f"{part!r} is no row: rows are numbers from 0, or ranges such as 100-105")
-        rows += range(int(first), int(last or first) + 1)
+        begin, dash, end = part.strip().partition("-")
+        first = _number(begin)
+        last = _number(end) if dash else first
+        if first is None or last is None or last < first:
+            raise ArgumentTypeError(f"{_short(part)} is no row: rows are numbers from 0, or ranges such as 100-105")
+        if last - first >= _MAX_ROWS:
+            raise ArgumentTypeError(f"{_short(part)} is more than {_MAX_ROWS:,} rows; name fewer")
+        rows += range(first, last + 1)
     return rows
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+def _number(text: str) -> int | None:
+    """Return a whole number; None for another text.
+
+    Raises:
+        ArgumentTypeError: If the number is larger than what counts rows or bytes.
+
+    """
+    if not (text.isascii() and text.isdigit()):
+        return None
+    digits = text.lstrip("0") or "0"
+    return _bounded(int(digits) if len(digits) <= _MAX_DIGITS else _MAX_NUMBER + 1, text)
+
+
+def _bounded(number: int, text: str) -> int:
+    """Return a number, or refuse one that no count of rows, tokens or bytes reaches."""
+    if number > _MAX_NUMBER:
+        raise ArgumentTypeError(f"{_short(text)} is too large: at most {_MAX_NUMBER:,}")
+    return number
+
+
+def _short(text: str) -> str:
+    """Return a text in quotes, or its beginning."""
+    return repr(text) if len(text) <= 40 else f"{text[:40]!r}..."

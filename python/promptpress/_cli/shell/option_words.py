@@ -25,13 +25,20 @@ _PHRASES = {
 
 _OPTIONS = (
     *("chat_template", "column", "data_format", "dialect", "environment", "errors", "examples", "fallback", "index"),
-    *("keep", "labels", "limit", "mask", "max_tokens", "mode", "output", "output_column", "shots", "strings"),
+    *("keep", "labels", "limit", "limits", "mask", "max_tokens", "mode", "output", "output_column", "roles", "seed"),
+    *("shots", "strings"),
     *("substitution", "system", "fit", "fit_labels", "max_seq_len", "reserve"),
     *("template", "tokenizer", "truncation", "unknown"),
 )
-"""Arguments that are options of the same name."""
+"""Arguments that are options of the same name, but for `_RENAMED`."""
 
-_KEYS = ("ice_template", "inferencer", "meta_template", "names", "prompt_template", "reader", "retriever", "tokens")
+_RENAMED = {"seed": "shots-seed"}
+"""Arguments whose options have other names."""
+
+_KEYS = (
+    *("ice_template", "inferencer", "meta_template", "names", "prompt_template", "reader", "refuse", "retriever"),
+    "tokens",
+)
 """Arguments that a configuration has as keys."""
 
 _CHAT_ARGUMENTS = (r"\w+_token", "tools", "documents", "continue_final_message")
@@ -62,7 +69,9 @@ def in_options(text: str) -> str:
     for of_python, of_options in _PHRASES.items():
         text = text.replace(of_python, of_options)
     text = _LIMIT.sub(r"--limits \1=\2", text)
-    text = _OPTION.sub(lambda match: f"--{match[1].replace('_', '-')}{_spaced(match['value'])}", text)
+    text = _OPTION.sub(
+        lambda match: f"--{_RENAMED.get(match[1], match[1].replace('_', '-'))}{_spaced(match['value'])}", text
+    )
     text = _KEY.sub(lambda match: f"{match[1]}:{_spaced(match['value'])} in the configuration", text)
     text = _CHAT_ARGUMENT.sub(lambda match: f"--chat-argument {match[1]}={match['value'] or 'VALUE'}", text)
     return _ROLE.sub(_role_option, text)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Protocol, get_args
 
-from promptpress._cli.shell.option_values import labels, limits, names, natural, positive, roles
+from promptpress._cli.shell.option_values import delimiter, encoding, labels, limits, names, natural, positive, roles
 from promptpress._errors.file_errors import OutputError, UsageError
 from promptpress._io.read.chosen_rows import RowChoice
-from promptpress._io.read.formats import FORMATS
+from promptpress._io.read.formats import FORMATS, DataFormat
 from promptpress._io.write.formats import OUT_FORMATS
-from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES
+from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
 from promptpress.typing import Dialect, FitLabels, FitRule, Mode, Output, RequestOrder, StringLayout, Substitution
 
 EXAMPLES = "the rows that few-shot examples come from (the train split)"
@@ -33,6 +34,9 @@ _SHARED: dict[str, dict[str, Any]] = {
     "--color": {"choices": ("auto", "always", "never"), "default": "auto", "help": "auto: colours on a terminal"},
     "--compression": {"metavar": "NAME", "help": "Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"},
     "--data-format": {"choices": tuple(FORMATS), "help": "the format of --data; default: by suffix"},
+    "--delimiter": {"type": delimiter, "metavar": "CHAR", "help": "what is between the fields of CSV; or: tab"},
+    "--encoding": {"type": encoding, "metavar": "NAME", "help": "of text files: gbk, cp1252, utf-16 (utf-8)"},
+    "--records": {"metavar": "KEY", "help": "the key under which a .json file has its array of rows"},
     "--json": {"action": "store_true", "help": "print one JSON object, for programs"},
     "--keep": {"type": names, "action": "extend", "metavar": "COL,COL", "help": "columns to keep; or: all"},
     "--limit": {"type": natural, "metavar": "N", "help": "only the first N samples"},
@@ -59,6 +63,10 @@ _SHARED: dict[str, dict[str, Any]] = {
 """Options that several commands have, for `add_shared`."""
 
 
+FORMAT_OPTIONS = ("data_format", "delimiter", "encoding", "records")
+"""Options that say how files are read, by their attributes."""
+
+
 class OptionGroup(Protocol):
     """An object that options are added to: a parser, or a group of its options."""
 
@@ -75,6 +83,8 @@ def add_shared(group: OptionGroup, *options: str, **keywords: Any) -> None:
     """Add some options of the table of shared options; `keywords` replace those of the table."""
     for option in options:
         group.add_argument(option, **{**_SHARED[option], **keywords})
+        if option == "--data-format":
+            add_shared(group, *(option_name(name) for name in FORMAT_OPTIONS if name != "data_format"))
 
 
 def option_name(name: str) -> str:
@@ -158,11 +168,54 @@ def add_budget(parser: OptionParser, *, tokenizer: str | None = _COUNTING) -> No
     add("--fit-labels", choices=get_args(FitLabels), help=of_labels)
 
 
+class OptionList:
+    """Records the options that are added to it, each with the keywords of the call."""
+
+    def __init__(self) -> None:
+        self.added: list[tuple[argparse.Action, dict[str, Any]]] = []
+        self._parser = argparse.ArgumentParser(add_help=False)
+
+    def add_argument(self, *names: str, **keywords: Any) -> None:
+        action = self._parser.add_argument(*names, **keywords)
+        if action.option_strings:
+            self.added.append((action, keywords))
+
+    def add_argument_group(self, _: str, /) -> OptionList:
+        """Return the same list, because groups make no difference here."""
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The options by their attributes."""
+        return tuple(action.dest for action, _ in self.added)
+
+
+def add_configuration(options: OptionParser) -> None:
+    """Add all options that decide how a configuration is rendered, with its examples."""
+    add_config(options)
+    add_prompt_options(options)
+    add_budget(options)
+    add_files(options, "--examples", help="the rows of examples")
+
+
+@cache
+def configuration_options(*without: str) -> tuple[str, ...]:
+    """Return the options of `add_configuration` by their attributes, without some."""
+    options = OptionList()
+    add_configuration(options)
+    return tuple(name for name in options.names if name not in without)
+
+
 def add_rows(group: OptionGroup, *, seed: bool = True) -> None:
     """Add the options that choose some of the samples; `seed` is false if the command has another `--seed`."""
     add_shared(group, "--where", "--limit", "--sample")
     if seed:
         add_shared(group, "--seed")
+
+
+def format_of(arguments: argparse.Namespace) -> DataFormat:
+    """Return what a command line says of the format of files."""
+    return DataFormat(*(getattr(arguments, name, None) for name in FORMAT_OPTIONS))
 
 
 def row_choice(arguments: argparse.Namespace) -> RowChoice:
@@ -185,7 +238,9 @@ def refuse_existing(arguments: argparse.Namespace, paths: Iterable[str | None]) 
     if not getattr(arguments, "no_clobber", False):
         return
     for path in paths:
-        if path not in (None, STDOUT, *STDOUT_DEVICES) and os.path.lexists(path):
+        if path is None or path in (STDOUT, *STDOUT_DEVICES) or is_null_device(path):
+            continue
+        if os.path.lexists(path):
             raise OutputError(f"{path}: is there already, and --no-clobber keeps it")
 
 

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 import promptpress
-from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given, row_choice
-from promptpress._cli.sources.jinja_sources import chat_template, conversation_texts
+from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given, format_of, row_choice
+from promptpress._cli.sources.jinja_runs import AnyRenderer
+from promptpress._cli.sources.jinja_sources import chat_template
 from promptpress._cli.sources.template_option import TEMPLATE, in_options_of_template, with_template
 from promptpress._config.files.arguments import arguments_of, has_meta_template, optional_model, required_model
 from promptpress._config.files.config_file import Config, read_config
 from promptpress._config.files.selection import Selection, choose_dataset
+from promptpress._config.settings import follows_harness
+from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._io.paths import STDIN
 from promptpress._io.read.samples import Samples, example_rows
 from promptpress._io.tokenizer import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
+
+_NO_ROWS = pa.table({})
+"""Stands for the examples until it is known how they are read."""
 
 _OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "limits")
 
@@ -35,22 +42,33 @@ def renderer_and_selection(
     if all(STDIN in (getattr(arguments, name, None) or ()) for name in ("data", "examples")):
         raise UsageError("standard input is named twice, by --data and --examples; it can be read once")
     selection, model = configuration(arguments, read)
-    examples = example_rows(arguments.examples, arguments.data_format)
-    return renderer_of(arguments, selection, model, examples), selection
+    format_of_examples = format_of(arguments)
+    read_examples = partial(example_rows, arguments.examples, format_of_examples) if arguments.examples else None
+    return renderer_of(arguments, selection, model, read_examples), selection
 
 
 def renderer_of(
-    arguments: Namespace, selection: Selection, model: Mapping[str, Any] | None, examples: pa.Table | None
+    arguments: Namespace,
+    selection: Selection,
+    model: Mapping[str, Any] | None,
+    read_examples: Callable[[bool], pa.Table | None] | None,
 ) -> promptpress.Renderer:
-    """Make the renderer of a dataset and a model, with the options that override them."""
+    """Make the renderer of a dataset and a model, with the options that override them.
+
+    `read_examples` reads the examples; it is told if files have the types of the harnesses' reader.
+    """
     options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
-    if examples is not None:
+    examples: pa.Table | None = None
+    if read_examples is not None:
+        examples = _NO_ROWS if selection.format_prompt is None else read_examples(False)
         options["examples"] = examples
     if getattr(arguments, "chat_template", None) is not None:
         options["chat_template"] = chat_template(arguments)
     options |= _budget(arguments)
     try:
         settings = arguments_of(selection, model, options)
+        if read_examples is not None and settings.get("examples") is _NO_ROWS:
+            settings["examples"] = examples = read_examples(follows_harness(settings))
         return promptpress.Renderer(**settings)
     except promptpress.TemplateError as error:
         usage = in_options_of_template(error) if arguments.config == TEMPLATE else None
@@ -113,14 +131,19 @@ def configuration(
     return selection, optional_model(config, arguments.model_abbr) if model is None else model
 
 
-def open_samples(arguments: Namespace, paths: Sequence[str], batch_size: int | None = None) -> Samples:
-    """Open files of samples as the options say. `batch_size` takes the place of the option's."""
+def open_samples(
+    arguments: Namespace, paths: Sequence[str], renderer: AnyRenderer | None, batch_size: int | None = None
+) -> Samples:
+    """Open files of samples, or of prompts, as the options say.
+
+    `renderer` renders them; None if they are prompts. `batch_size` takes the place of the option's.
+    """
     return Samples(
         paths,
-        arguments.data_format,
+        format_of(arguments),
         arguments.batch_size if batch_size is None else batch_size,
         arguments.limit,
         choice=row_choice(arguments),
         skip_corrupt=getattr(arguments, "skip_corrupt", None),
-        as_texts=conversation_texts(arguments),
+        harness_types=renderer is not None and not engine_of(renderer).value_reading.exact,
     )

@@ -6,18 +6,14 @@ from argparse import Namespace
 from collections.abc import Container
 
 from promptpress._cli.shell.option_values import named_value, time
-from promptpress._cli.shell.options import BUDGET_OPTIONS, OptionParser, first_given
+from promptpress._cli.shell.options import OptionParser, configuration_options, first_given
 from promptpress._errors.file_errors import UsageError
 
 _TEMPLATE_OPTIONS = ("environment", "fallback", "now")
 _OWN_OPTIONS = ("jinja_option",)
 _CHAT_OPTIONS = ("column", "add_generation_prompt", "chat_argument")
-CONFIGURATION_OPTIONS = (
-    *("template", "system", "shots", "shots_seed", "output_column", "examples", "model", "dataset", "model_abbr"),
-    *("output", "roles", "mode", "labels", "substitution", "dialect"),
-    *BUDGET_OPTIONS,
-)
-"""Options that decide how a configuration is rendered."""
+CONFIGURATION_OPTIONS = configuration_options("strings", "tokenizer")
+"""Options that decide how a configuration is rendered, and that no template has."""
 
 JINJA_OPTIONS = ("jinja", "chat_template", *_TEMPLATE_OPTIONS, *_OWN_OPTIONS, *_CHAT_OPTIONS)
 

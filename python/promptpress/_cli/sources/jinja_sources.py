@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import promptpress
-from promptpress._arrow.python_rows import AsTexts
 from promptpress._cli.shell.option_words import in_options
 from promptpress._cli.shell.options import first_given, option_name
 from promptpress._cli.sources.jinja_options import CONFIGURATION_OPTIONS, has_jinja_source
@@ -92,32 +91,6 @@ def chat_template(arguments: Namespace) -> ChatTemplate:
     make = _public("ChatTemplate", "--chat-template").from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)
     return template
-
-
-def conversation_texts(*sides: Namespace) -> AsTexts | None:
-    """Return the column of conversations that `--chat-template` reads, if all sides read the same; else None.
-
-    Files of JSON give it as texts where Arrow would change its values.
-    """
-    columns = {_conversation_column(side) for side in sides}
-    if len(columns) > 1 or None in columns:
-        return None
-    from promptpress._jinja.chat.conversation_rows import (  # noqa: PLC0415 - for these files
-        COLUMN,
-        holds_as_given,
-        json_texts,
-    )
-
-    (column,) = columns
-    return AsTexts(column or COLUMN, holds_as_given, json_texts)
-
-
-def _conversation_column(arguments: Namespace) -> str | None:
-    """Return the column that a chat template reads, as a user names it; empty for the usual one, None for none."""
-    is_chat = getattr(arguments, "chat_template", None) and not getattr(arguments, "jinja", None)
-    if not is_chat or arguments.config or getattr(arguments, "template", None):
-        return None
-    return arguments.column or ""
 
 
 def _named_values(option: str, given: list[tuple[str, str]] | None, others: Container[str]) -> dict[str, Any]:

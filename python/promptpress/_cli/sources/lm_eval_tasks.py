@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from promptpress._cli.shell.option_values import natural
-from promptpress._cli.shell.options import BUDGET_OPTIONS, first_given
+from promptpress._cli.shell.options import configuration_options, first_given
 from promptpress._errors.file_errors import ConfigError, UsageError
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d{2}-\d{2}T[\d.-]+)\.jsonl")
@@ -19,10 +19,8 @@ _TASK = re.compile(r"""^["']?task["']?\s*:""", re.MULTILINE)
 _HEAD_BYTES = 1 << 16
 _TASK_OPTIONS = ("task_format", "num_fewshot", "fewshot_as_multiturn", "processed_docs", "system_instruction")
 _OTHER_OPTIONS = (
-    *("keep", "index", "order", "shared", "hashes", "template", "shots", "shots_seed", "output_column", "model"),
-    *("dataset", "model_abbr", "jinja", "column", "output", "roles", "mode", "labels", "substitution", "dialect"),
-    *("strings", "system", "add_generation_prompt", "where", "sample", "tokenizer"),
-    *BUDGET_OPTIONS,
+    *("keep", "index", "order", "shared", "hashes", "jinja", "column", "add_generation_prompt", "where", "sample"),
+    *configuration_options("examples"),
 )
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 
 import promptpress
 from promptpress._arrow.prompt_column import PROMPT_COLUMN, column_of_prompts
-from promptpress._arrow.python_rows import AsTexts
-from promptpress._cli.shell.options import option_name
+from promptpress._cli.shell.options import format_of, option_name
 from promptpress._cli.sources.configured_renderer import make_renderer
 from promptpress._cli.sources.jinja_options import has_jinja_source
-from promptpress._cli.sources.jinja_sources import conversation_texts, template_of
+from promptpress._cli.sources.jinja_runs import AnyRenderer
+from promptpress._cli.sources.jinja_sources import template_of
 from promptpress._cli.sources.notes import report_notes
 from promptpress._cli.sources.second_side import prompt_options
 from promptpress._cli.sources.template_option import MISSING_CONFIG
+from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import DataError, UsageError
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._io.paths import STDIN
 from promptpress._io.read.chosen_rows import ChosenRows, RowChoice
+from promptpress._io.read.formats import DataFormat
 from promptpress._io.read.samples import Samples
 from promptpress._prompts.chosen_source import ChosenSampleRows, ChosenSource
 from promptpress._prompts.file_rows import FileRows
@@ -37,26 +41,24 @@ def is_rendered(path: str) -> bool:
     return Path(path).suffix.lower() not in _CONFIGS
 
 
-def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> PromptSource:
-    """Make the source of a command line; given `rows` are those of `chosen_rows`, already open."""
+def prompt_source(arguments: Namespace, open_rows: Callable[[AnyRenderer], SampleRows] | None = None) -> PromptSource:
+    """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't."""
     if arguments.config is not None and is_rendered(arguments.config):
         return _rendered(arguments)
     refuse_prompts(arguments)
     renderer = template_of(arguments) or make_renderer(arguments)
-    rows = chosen_rows(arguments) if rows is None else rows
+    rows = chosen_rows(arguments, renderer) if open_rows is None else open_rows(renderer)
     report_notes(renderer, rows.schema, arguments)
     source = source_of(renderer, rows)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
 
 
-def chosen_rows(arguments: Namespace, *others: Namespace) -> SampleRows:
-    """Open the rows of `--data` that `--where` chooses; `others` are sides of a comparison that show them too."""
-    as_texts = conversation_texts(arguments, *others)
-    rows = sample_rows(arguments.data, arguments.data_format, as_texts)
+def chosen_rows(arguments: Namespace, renderer: AnyRenderer) -> SampleRows:
+    """Open the rows of `--data` that `--where` chooses, for a renderer."""
+    harness_types = not engine_of(renderer).value_reading.exact
+    rows = sample_rows(arguments.data, format_of(arguments), harness_types=harness_types)
     if arguments.where is None:
         return rows
-    if isinstance(rows, FileRows):
-        rows.check_condition(arguments.where)
     return ChosenSampleRows(rows, ChosenRows(RowChoice(arguments.where), None, rows.schema, rows.batches, None))
 
 
@@ -102,11 +104,14 @@ def prompt_column_of(arguments: Namespace, schema: pa.Schema) -> str:
     return name
 
 
-def sample_rows(paths: list[str], data_format: str | None = None, as_texts: AsTexts | None = None) -> SampleRows:
+def sample_rows(
+    paths: list[str], data_format: DataFormat | str | None = None, *, harness_types: bool = False
+) -> SampleRows:
     """Open files of samples for access by row; standard input is read into memory."""
     if STDIN in paths:
-        return TableRows(Samples(paths, data_format, as_texts=as_texts).table())
-    return FileRows(paths, data_format, as_texts)
+        with closing(Samples(paths, data_format, harness_types=harness_types)) as samples:
+            return TableRows(samples.table())
+    return FileRows(paths, data_format, harness_types=harness_types)
 
 
 def _rendered(arguments: Namespace) -> PromptSource:
@@ -114,7 +119,7 @@ def _rendered(arguments: Namespace) -> PromptSource:
     refuse_rendering(arguments)
     if arguments.where is not None:
         raise UsageError(f"--where: chooses samples of --data, and {path} holds prompts; stats takes it for these, too")
-    rows = sample_rows([path], arguments.data_format)
+    rows = sample_rows([path], format_of(arguments))
     name = prompt_column_of(arguments, rows.schema)
     try:
         return RenderedSource(rows, name)

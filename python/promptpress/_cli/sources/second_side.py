@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from typing import Any
 
-from promptpress._cli.shell.options import add_budget, add_config, add_prompt_options
+from promptpress._cli.shell.options import OptionList, add_configuration
 from promptpress._cli.sources.jinja_options import CONFIGURATION_OPTIONS, JINJA_OPTIONS, add_jinja
 
 _SUFFIX = "-b"
 _TEMPLATE_OPTIONS = ("template", "system", "output_column", "shots", "shots_seed")
 
 
-class _OptionList:
-    """Records the options that are added, each with the keywords of the call."""
-
-    def __init__(self) -> None:
-        self.added: list[tuple[argparse.Action, dict[str, Any]]] = []
-        self._parser = ArgumentParser(add_help=False)
-
-    def add_argument(self, *names: str, **keywords: Any) -> None:
-        action = self._parser.add_argument(*names, **keywords)
-        if action.option_strings:
-            self.added.append((action, keywords))
-
-    def add_argument_group(self, _: str, /) -> _OptionList:
-        """Return the same list, because groups make no difference here."""
-        return self
-
-
 def _added_options() -> list[tuple[argparse.Action, dict[str, Any]]]:
-    options = _OptionList()
-    add_config(options)
+    options = OptionList()
+    add_configuration(options)
     add_jinja(options)
-    add_prompt_options(options)
-    add_budget(options)
-    options.add_argument("--examples", metavar="FILE", nargs="+", action="extend", help="the rows of examples")
     return options.added
 
 

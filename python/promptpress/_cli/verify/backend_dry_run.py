@@ -22,6 +22,7 @@ from promptpress._cli.verify.verdict import Verdict
 from promptpress._config.model_classes import find_model_class, last_part
 from promptpress._errors.file_errors import reason
 from promptpress._harnesses.bulk import report
+from promptpress._harnesses.registry import HARNESSES
 from promptpress._utils.counted import counted
 
 _TOO_MANY_TOKENS = 1 << 20
@@ -72,7 +73,7 @@ def dry_run(
     with (
         silence(),
         tempfile.TemporaryDirectory() as folder,
-        importlib.import_module(f"promptpress.{harness.dialect}").backend(),
+        importlib.import_module(HARNESSES[harness.dialect].switch).backend(),
         report.record_call("", "", rows) as record,
     ):
         try:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import promptpress
 from promptpress._cli.render.jobs import ALL, Job, jobs, takes_all
 from promptpress._cli.shell.errors import ExitCode, code_and_text
+from promptpress._cli.shell.options import format_of
 from promptpress._cli.sources.lm_eval_tasks import is_lm_eval
 from promptpress._cli.verify.harness_chats import infer_mode_of, reply, requests_by_turn
 from promptpress._cli.verify.harness_pipeline import HARNESSES, Harness
@@ -153,8 +154,9 @@ class _Verifier:
             if not arguments.examples and _needs_examples(config):
                 raise UsageError("--examples: the retriever takes in-context examples, and with --data none are given")
             if self._tables is None:
-                samples = Samples(arguments.data, arguments.data_format, limit=arguments.rows).table()
-                self._tables = samples, example_rows(arguments.examples, arguments.data_format)
+                samples = Samples(arguments.data, format_of(arguments), limit=arguments.rows, harness_types=True)
+                examples = example_rows(arguments.examples, format_of(arguments), harness_types=True)
+                self._tables = samples.table(), examples
             return harness.dataset_of(config, *self._tables), *self._tables
         dataset = harness.dataset(config)
         if arguments.rows is not None:

@@ -6,6 +6,7 @@ from argparse import Namespace
 
 import pyarrow as pa
 
+from promptpress._cli.shell.options import format_of
 from promptpress._cli.sources.lm_eval_tasks import is_samples
 from promptpress._cli.verify.lm_eval_requests import judge_task, render_task
 from promptpress._cli.verify.lm_eval_samples import FinishedRun, finished_run
@@ -25,8 +26,9 @@ def lm_eval_verdict(arguments: Namespace) -> Verdict:
 def _task_verdict(arguments: Namespace) -> Verdict:
     name = load_harness()
     task = HarnessTask(arguments.config, arguments.num_fewshot)
-    docs = Samples(arguments.data, arguments.data_format).table() if arguments.data else None
-    task.load(docs, example_rows(arguments.examples, arguments.data_format))
+    samples = Samples(arguments.data, format_of(arguments), harness_types=True) if arguments.data else None
+    docs = None if samples is None else samples.table()
+    task.load(docs, example_rows(arguments.examples, format_of(arguments), harness_types=True))
     theirs = task.outcome(arguments.rows)
     ours = render_task(task.config, task.docs, task.fewshot_docs, seed=SEED, limit=arguments.rows)
     return judge_task(theirs, ours, name, len(theirs.rows) or task.docs.num_rows)
@@ -38,7 +40,7 @@ def _run_verdict(arguments: Namespace) -> Verdict:
     if arguments.data:
         raise UsageError("--data: a run's samples have their documents with them")
     run = finished_run(arguments.config, arguments.rows)
-    examples = example_rows(arguments.examples, arguments.data_format)
+    examples = example_rows(arguments.examples, format_of(arguments), harness_types=True)
     if run.draws_from_evaluated_split:
         ours = render_task(run.config, _evaluated_split(run, examples), None, samples=run.doc_ids, **run.options)
     else:

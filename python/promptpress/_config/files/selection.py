@@ -11,13 +11,13 @@ from promptpress._config.format_prompts.evalscope import evalscope_prompt
 from promptpress._config.format_prompts.nemo_skills import nemo_skills_prompt
 from promptpress._config.format_prompts.prompt import FormatPrompt
 from promptpress._config.python_subset import Opaque, RefusedError, Symbol
-from promptpress._config.short_form import SHORT_WORDS
+from promptpress._config.short_form import HARNESS_WORDS, SHORT_WORDS
 from promptpress._errors.file_errors import Choice, ConfigError
 from promptpress._errors.suggestions import close_names, did_you_mean
 
 RENDERER_ARGUMENTS = (
     "prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "mode", "output", "labels",
-    "dialect", "substitution", "strings", "tokens", "names", "roles", "limits",
+    "dialect", "substitution", "strings", "tokens", "names", "refuse", "roles", "limits",
 )  # fmt: skip
 
 SHORT_TEMPLATE = "template"
@@ -29,7 +29,18 @@ _AUDIT = "audit"
 BUDGET_ARGUMENTS = ("max_seq_len", "fit", "reserve", "fit_labels")
 """Arguments of `Renderer` that need a tokenizer, which no file names."""
 
-_KEYS = (*RENDERER_ARGUMENTS, *BUDGET_ARGUMENTS, SHORT_TEMPLATE, *SHORT_WORDS)
+_PYTHON_KEYS = (*RENDERER_ARGUMENTS, *BUDGET_ARGUMENTS)
+"""The keys of a Python file, whose `template` may be a part of its `prompt_template`."""
+
+_KEYS = (*_PYTHON_KEYS, SHORT_TEMPLATE, *SHORT_WORDS)
+_HARNESS_PARTS = {
+    **{name: ("infer_cfg", name) for name in ("prompt_template", "ice_template", "retriever", "inferencer")},
+    "reader": ("infer_cfg", "reader_cfg"),
+    "meta_template": ("meta_template",),
+}
+"""Arguments with the places that a harness's configuration has for them."""
+
+_MAX_DEPTH = 100
 _TEMPLATES = ("prompt_template", "ice_template")
 _PROMPT_PARTS: tuple[tuple[str, ...], ...] = (
     *(("infer_cfg", key) for key in ("prompt_template", "ice_template", "retriever", "reader_cfg")),
@@ -267,8 +278,11 @@ def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
             f"{config.path}: holds no prompt configuration (prompt_template, infer_cfg, datasets or ..._datasets); "
             f"it has {_listed(names) or 'nothing'}{_hint(names)}"
         )
-    allowed = RENDERER_ARGUMENTS if config.python else _KEYS
-    for name in value:
+    python_keys = (*_PYTHON_KEYS, *SHORT_WORDS) if config.python and _is_short_form(value) else _PYTHON_KEYS
+    allowed: tuple[str, ...] = python_keys if config.python else _KEYS
+    for name, item in value.items():
+        if isinstance(item, Symbol) and name not in allowed:
+            continue  # what a Python file imports or defines is no misspelt argument
         close = close_names(str(name), allowed, cutoff=0.85 if config.python else 0.6)
         if name in (*allowed, _AUDIT) or (config.python and not close):
             continue  # a Python file may have names of its own
@@ -279,7 +293,34 @@ def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ConfigError(f"{config.path}: {name}: unknown; {hint}")
     if is_short and "prompt_template" in value:
         raise ConfigError(f"{config.path}: template and prompt_template: one of them says what a prompt is")
-    return {name: _plain(value[name], ("infer_cfg", name)) for name in allowed if name in value}
+    return {name: _argument(name, value[name]) for name in allowed if name in value}
+
+
+def _is_short_form(value: Mapping[str, Any]) -> bool:
+    """Return true if a Python file's template is a text, and nothing else is in the words of a harness."""
+    template = value.get("prompt_template")
+    others = (name for name in HARNESS_WORDS if not isinstance(value.get(name), (Symbol, type(None))))
+    return isinstance(template, str) and not any(others)
+
+
+def _argument(name: str, value: Any) -> Any:
+    """Turn the value of an argument of `Renderer` into plain data, and refuse code, which it would lack otherwise."""
+    if name in _HARNESS_PARTS:  # which may have parts that prompts don't need
+        return _plain(value, _HARNESS_PARTS[name])
+    if name == "tokens" and isinstance(value, Mapping):
+        # In JSON and TOML, keys are texts.
+        value = {int(key) if isinstance(key, str) and key.isdecimal() else key: text for key, text in value.items()}
+    if (code := _code_in(value)) is not None:
+        raise _located(code.refusal, (name,))
+    return _plain(value, (name,))
+
+
+def _code_in(value: Any, depth: int = 0) -> Opaque | None:
+    """Return the first value of a Python file, at any depth, that is code and not the name of a class."""
+    if isinstance(value, Opaque):
+        return None if isinstance(value, Symbol) and depth else value
+    parts: Any = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    return next(filter(None, (_code_in(part, depth + 1) for part in parts if depth <= _MAX_DEPTH)), None)
 
 
 def _hint(names: Sequence[str]) -> str:
@@ -313,7 +354,7 @@ def _plain(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _plain_or_absent(value: Any, path: tuple[str, ...], depth: int = 0) -> Any:
-    if depth > 100:
+    if depth > _MAX_DEPTH:
         raise ConfigError(f"{'.'.join(path[:3])}: nested too deeply")
     if isinstance(value, Opaque):
         if isinstance(value, Symbol) and path and path[-1] == "type":

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from promptpress._arrow.python_rows import OF_HARNESS
+from promptpress._arrow.typed_json import rows_of
 from promptpress._config.short_form import CHAT_ROLES
 from promptpress._errors.file_errors import ConfigError
 from promptpress._io.as_table import as_table
@@ -126,14 +128,14 @@ class FewShot:
             ConfigError: If the examples lack a column.
 
         """
-        table = as_table(examples)
+        table = as_table(examples, OF_HARNESS)
         for piece in self.template:
             if piece.is_field and piece.text not in table.column_names:
                 has = ", ".join(map(repr, table.column_names))
                 raise ConfigError(
                     f"{path}: few_shot_examples: the examples have no column {piece.text!r}; they have {has}"
                 )
-        rows = table.to_pylist()
+        rows = rows_of(table)
         filled = "".join(
             format(row[piece.text]) if piece.is_field else piece.text for row in rows for piece in self.template
         )

@@ -21,7 +21,7 @@ from promptpress._config.python_subset.harmless import is_harmless_text, names_r
 from promptpress._config.python_subset.harness_dict import METHOD_NAMES, HarnessDict
 from promptpress._config.python_subset.iteration import END, Iteration
 from promptpress._config.python_subset.limits import SLOT_CHARS
-from promptpress._config.python_subset.methods import METHODS, MUTATING_METHODS
+from promptpress._config.python_subset.methods import CALLABLE, METHODS, MUTATING_METHODS
 from promptpress._config.python_subset.source import MISSING, source_text
 from promptpress._config.python_subset.values import Opaque, Symbol, first_opaque, is_stream
 
@@ -126,15 +126,11 @@ class Calls(Iteration):
             if dotted == "builtins.locals" and (self.scope.kind != "module" or self.is_annotated()):
                 raise self.refuse(node, problem, final=True)
             return self.names
-        if not local and dotted in FUNCTIONS:
+        if not local and dotted in CALLABLE:
             if hidden is not None:
                 if any(map(is_stream, arguments)):
                     raise self.as_final(hidden.refusal)
                 return Opaque(hidden.refusal)
-            if dotted in TAKE_FUNCTIONS and args:
-                args = [self._function(args[0]), *args[1:]]
-            if dotted in TAKE_KEYS and "key" in kwargs:
-                kwargs = {**kwargs, "key": self._key(kwargs["key"])}
             return self._computed(node, dotted, args, kwargs)
         inert = dotted.removeprefix("builtins.") in INERT_BUILTINS
         # Code of this file may change any name, and other code any data that it gets. Then the file is refused.
@@ -151,16 +147,31 @@ class Calls(Iteration):
         return Opaque(refusal, shared=False, inert=inert)
 
     def _computed(self, node: ast.expr, dotted: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call a function that is computed here."""
-        result = self.call(node, FUNCTIONS[dotted], (self.budget, *args), kwargs)
+        """Call a function that is computed here; one that calls others gets those that are computed here, too."""
+        if dotted in TAKE_FUNCTIONS and args:
+            args = [self._function(args[0]), *args[1:]]
+            if isinstance(args[0], Opaque):
+                return self._mapped(args[0], args[1:])
+        if dotted in TAKE_KEYS and "key" in kwargs:
+            kwargs = {**kwargs, "key": self._key(kwargs["key"])}
+        result = self.call(node, CALLABLE[dotted], (self.budget, *args), kwargs)
         if is_stream(result):
             self.call(node, self.budget.nested, (result, args))
         return result
 
     def _function(self, value: Any) -> Any:
         """Return the Python function of a symbol, for functions like `sorted` and `map` that call it."""
-        function = FUNCTIONS.get(value.dotted) if isinstance(value, Symbol) and value.local is None else None
+        function = CALLABLE.get(value.dotted) if isinstance(value, Symbol) and value.local is None else None
         return value if function is None else functools.partial(function, self.budget)
+
+    def _mapped(self, function: Opaque, iterables: Sequence[Any]) -> Opaque:
+        """Return an opaque value for what other code makes of elements, or refuse code that could change something."""
+        is_inert = not self._may_change(function) if isinstance(function, Symbol) else function.inert
+        for values in iterables:
+            is_known = isinstance(values, (str, list, tuple, range, dict, set, frozenset))
+            if not (is_inert and is_known) or any(map(self._may_change, values)):
+                raise self.as_final(function.refusal)
+        return Opaque(function.refusal, shared=False)
 
     def _key(self, value: Any) -> Any:
         """Return the function of a sort key, or refuse one that could change something."""

@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
-from promptpress._config.python_subset.calls import Function, copy_call
+from promptpress._config.python_subset.calls import FUNCTIONS, Function, copy_call
 from promptpress._config.python_subset.formats import format_method
 from promptpress._config.python_subset.harness_dict import HarnessDict
-from promptpress._config.python_subset.limits import SLOT_CHARS, Budget, settled_order
+from promptpress._config.python_subset.limits import SLOT_CHARS, Budget, UnsettledError, settled_order
 from promptpress._config.python_subset.streams import stream
 from promptpress._config.python_subset.values import is_stream
 
@@ -135,3 +135,31 @@ METHODS: dict[type, dict[str, Function]] = {
     },
     io.TextIOWrapper: _named(_plain, "close", "read", "readline", "readlines", "seek"),
 }  # fmt: skip
+
+
+def _of_type(kind: type, name: str) -> Function:
+    """Return a method as its type has it, whose first argument is the object: `str.upper`."""
+
+    def call(budget: Budget, /, *args: object, **kwargs: object) -> object:
+        if not args:
+            raise TypeError(f"unbound method {kind.__name__}.{name}() needs an argument")
+        if type(args[0]) is not kind:
+            if isinstance(args[0], kind):
+                raise UnsettledError(f"{kind.__name__}.{name} of a {type(args[0]).__name__} isn't computed")
+            found = type(args[0]).__name__
+            raise TypeError(f"descriptor {name!r} for {kind.__name__!r} objects doesn't apply to a {found!r} object")
+        return METHODS[kind][name](budget, *args, **kwargs)
+
+    return call
+
+
+CALLABLE: dict[str, Function] = {
+    **FUNCTIONS,
+    **{
+        f"builtins.{kind.__name__}.{name}": _of_type(kind, name)
+        for kind in (str, tuple, range, list, dict, set)
+        for name in METHODS[kind]
+        if kind is str or name not in MUTATING_METHODS
+    },
+}
+"""The functions, and the methods that change nothing by the names that they have in their types."""

@@ -16,7 +16,7 @@ from promptpress._harnesses.aisbench.bulk_call import AISBenchBulkCall, record_c
 from promptpress._harnesses.aisbench.prompt_list import get_round_index
 from promptpress._harnesses.bulk.bulk_call import check_inferencer, check_retriever, try_bulk
 from promptpress._harnesses.bulk.dataset import Rows, materialized, row_lists
-from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_as_constructed
+from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_as_constructed, class_with_code
 from promptpress._harnesses.bulk.objects import same
 from promptpress._harnesses.bulk.report import fall_back
 from promptpress._harnesses.bulk.retriever import CachedRetriever
@@ -45,7 +45,7 @@ class Dialogues(CachedRetriever):
         super().__init__(retriever, shots)
         check_retriever(AISBenchBulkCall.classes, retriever)
         template = retriever.prompt_template
-        kind = type(template)
+        kind = class_with_code(type(template))
         if kind is not loaded(TEMPLATE, "MultiTurnPromptTemplate"):
             raise NotCoveredError(f"turns of {kind.__name__} aren't covered")
         check_as_constructed(template, template.template, template.ice_token, template.sep_token)

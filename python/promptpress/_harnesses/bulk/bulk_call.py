@@ -10,9 +10,15 @@ from typing import Any, TypeVar
 from promptpress._harnesses.bulk.call_renderer import CallRenderer
 from promptpress._harnesses.bulk.dataset import row_lists
 from promptpress._harnesses.bulk.expansions import expands
-from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_as_constructed, check_unpatched
+from promptpress._harnesses.bulk.monkeypatches import (
+    NotCoveredError,
+    check_as_constructed,
+    check_unpatched,
+    class_with_code,
+)
 from promptpress._harnesses.bulk.rendering import PromptSource
 from promptpress._harnesses.bulk.report import current_record, fall_back
+from promptpress._harnesses.bulk.row_filling import RowFilling, filled_base
 from promptpress._harnesses.single.harness import loaded
 
 T = TypeVar("T")
@@ -70,6 +76,7 @@ class BulkCall:
         self.ice_template = ice_template
         self.prompt_template = prompt_template
         reader = retriever.dataset_reader
+        self._filling = self._filling_of(prompt_template, reader.output_column)
         settings: dict[str, Any] = {
             "prompt_template": self.template(prompt_template),
             "ice_template": self.template(ice_template),
@@ -82,6 +89,8 @@ class BulkCall:
         has_examples = any(shots)
         if has_examples:
             self._check_examples()
+            if self._filling is not None:
+                raise NotCoveredError(f"examples next to the template {type(prompt_template).__name__}")
         self.renderer = self.call_renderer_of(retriever.test_ds, retriever.index_ds, shots, settings, joints)
         if has_examples:
             self._check_labels()
@@ -118,6 +127,10 @@ class BulkCall:
         """Return the prompts of a generation task, in which `token` stands for the output column."""
         build = partial(self.generation_prompt, token)
         settings = {"mode": "gen", "inferencer": {"type": "GenInferencer", "gen_field_replace_token": token}}
+        if self._filling is not None:
+            self.renderer.filling = self._filling
+            names = self._filling.table(self.renderer.samples.slice(0, 1)).column_names[:-1]
+            settings["reader"] = {"input_columns": names, "output_column": self._output_column}
         return PromptSource(self.renderer, settings, build, self._parser_settings, 0, self.renderer.shots[0])
 
     def label(self, label: Any, row: int, shots: Sequence[int]) -> PromptSource:
@@ -175,12 +188,22 @@ class BulkCall:
             return None
         openicl = cls.classes.openicl
         covered = {loaded(f"{openicl}.{path}", name): names for (path, name), names in cls.classes.templates.items()}
-        names = covered.get(type(template))
+        kind = class_with_code(type(template))
+        base = filled_base(kind, covered)
+        kind = base or kind
+        names = covered.get(kind)
         if names is None:
             raise NotCoveredError(f"the template {type(template).__name__} isn't one of those that are covered")
         settings = {name: getattr(template, name) for name in names}
-        check_as_constructed(template, **settings)
-        return {"type": type(template).__name__, **settings}
+        if base is None:  # `RowFilling` checks the others
+            check_as_constructed(template, **settings)
+        return {"type": kind.__name__, **settings}
+
+    def _filling_of(self, template: Any, output_column: Any) -> RowFilling | None:
+        """Return what makes rows for a template, if its class does; None if the rows are the samples."""
+        templates = {loaded(f"{self.classes.openicl}.{path}", name) for path, name in self.classes.templates} - {None}
+        base = filled_base(class_with_code(type(template)), templates)
+        return None if base is None else RowFilling(template, base, output_column)
 
     def _check_examples(self) -> None:
         """Refuse examples for which the harness raises an error at some sample."""

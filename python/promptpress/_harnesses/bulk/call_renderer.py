@@ -10,11 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow.typed_json import values_of
 from promptpress._engine.configured_engine import silent
 from promptpress._harnesses.bulk.dataset import Rows
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
 from promptpress._harnesses.bulk.objects import kind_of, requests_of
 from promptpress._harnesses.bulk.report import current_record
+from promptpress._harnesses.bulk.row_filling import RowFilling
 from promptpress._renderers.renderer import Renderer
 
 _MAX_RENDERERS = 32
@@ -54,6 +56,8 @@ class CallRenderer:
         self.record = current_record()
         self.lock = RLock()
         self.shots = shots
+        self.filling: RowFilling | None = None
+        """What makes the rows that templates are filled with; None: they are the samples."""
         self._settings = settings
         self._joints = joints
         if len(shots) != self.samples.count:
@@ -84,6 +88,8 @@ class CallRenderer:
             shots: The rows of each sample's examples.
         """
         table = self.samples.slice(start, start + len(shots))
+        if self.filling is not None:
+            table = self.filling.table(table)
         first = shots[0]
         if shots.count(first) == len(shots):
             renderer = self._renderer(arguments, (key, tuple(first)), self._fixed(first))
@@ -97,7 +103,7 @@ class CallRenderer:
 
     def example_values(self, column: str) -> set[Any]:
         """Return the values of the examples in a column."""
-        return set() if self._examples is None else set(self._examples[column].to_pylist())
+        return set() if self._examples is None else set(values_of(self._examples, column))
 
     def _fixed(self, rows: Sequence[int]) -> dict[str, Any]:
         if not rows:

@@ -18,6 +18,10 @@ from typing import Any
 
 from promptpress._harnesses.bulk.objects import same
 
+_NAMES_OF_EMPTY = frozenset(
+    ["__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"]
+)
+"""The names that Python gives a class whose body has only a docstring."""
 _GENERATED_NAMES = ("__annotate__", "__annotate_func__", "__conditional_annotations__")
 
 
@@ -60,6 +64,19 @@ def check_unpatched_class(kind: type) -> None:
     _check_class(kind, set())
 
 
+def class_with_code(kind: type) -> type:
+    """Return a class, or if it adds nothing to its only base, such as a method or a value, that one's class with code.
+
+    >>> Whole = type("Whole", (int,), {})
+    >>> Half = type("Half", (int,), {"__add__": int.__sub__})
+    >>> class_with_code(Whole).__name__, class_with_code(Half).__name__, class_with_code(int).__name__
+    ('int', 'Half', 'int')
+    """
+    while len(kind.__bases__) == 1 and type(kind) is type(kind.__base__) and vars(kind).keys() <= _NAMES_OF_EMPTY:
+        kind = kind.__bases__[0]
+    return kind
+
+
 def check_no_shadows(thing: Any) -> None:
     """Raise NotCoveredError if an attribute of an object hides a method of its class."""
     kind = type(thing)
@@ -70,7 +87,7 @@ def check_no_shadows(thing: Any) -> None:
 
 def check_as_constructed(thing: Any, *arguments: Any, **settings: Any) -> None:
     """Raise NotCoveredError unless an object has its class's methods and the attributes from these arguments."""
-    kind = type(thing)
+    kind = class_with_code(type(thing))
     check_unpatched_class(kind)
     check_no_shadows(thing)
     fresh = vars(kind(*arguments, **settings))
@@ -114,7 +131,7 @@ def _undecorated(function: Any, module: ModuleType) -> Any:
 def _check_names(code: CodeType, module: ModuleType, seen: set[Any]) -> None:
     """Check the functions and classes that code uses by global names."""
     file = _bindings(module.__name__)
-    for name in _names(code):
+    for name in code_names(code):
         if name not in vars(module):
             continue
         value = vars(module)[name]
@@ -169,11 +186,12 @@ def _package(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def code_names(code: CodeType) -> Iterator[str]:
+    """Yield the names that code and its inner functions look up outside of their own."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _names(inner)
+            yield from code_names(inner)
 
 
 @cache

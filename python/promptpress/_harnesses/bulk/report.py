@@ -212,6 +212,10 @@ class Report:
         if self._channel is not None and not self._listens:
             self._channel.append({"bulk": in_bulk, "left": by_harness})
 
+    def has_calls(self) -> bool:
+        """Return true if calls were counted since the report began."""
+        return self._calls > 0
+
     def end(self) -> None:
         """Log the figures, if there are any, and reset them."""
         if self._listens and self._process == os.getpid():
@@ -256,6 +260,7 @@ def log_once(level: str, names: str, text: str) -> None:
 
 
 start = _report.start
+has_calls = _report.has_calls
 count = _report.count
 end = _report.end
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from promptpress._arrow.typed_json import values_of
 from promptpress._harnesses.bulk.bulk_call import BulkCall
 from promptpress._harnesses.bulk.dataset import Rows
 from promptpress._harnesses.bulk.prompts import Prompt, Shots
@@ -119,7 +120,7 @@ class LazySamples:
             self._columns.clear()
             self._start = start
         if name not in self._columns:
-            self._columns[name] = self._rows.slice(start, start + _BLOCK_ROWS)[name].to_pylist()
+            self._columns[name] = values_of(self._rows.slice(start, start + _BLOCK_ROWS), name)
         return self._columns[name][row - start]
 
     def sample(self, row: int) -> Any:

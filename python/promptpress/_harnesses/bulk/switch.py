@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from promptpress._harnesses.bulk import report
 from promptpress._harnesses.bulk.patches import Patches, within
-from promptpress._harnesses.registry import VARIABLE, Harness
+from promptpress._harnesses.registry import STARTUP, VARIABLE, Harness
 
 _enabled: set[Switch] = set()
 
@@ -34,11 +36,14 @@ class Switch:
         self._harness = harness
         self._given = patches
         self._patches = Patches({})
-        self._is_on = False
+        self._is_on = self._is_added = False
         self._lock = threading.Lock()
 
     def enable(self) -> None:
-        """Have the harness's inferencers render their prompts in bulk, in this process, from now on.
+        """Have the harness's inferencers render their prompts in bulk from now on.
+
+        That is so in this process and in the processes that it starts, in which a harness runs its tasks: they inherit
+        the environment variable `PROMPTPRESS_BACKEND`. They need the file that a wheel puts next to the package.
 
         What the model receives, what is written and what is raised stay as they are. What isn't covered is done by the
         harness's own code. The log of `promptpress.backend` says for each call of an inferencer which way its prompts
@@ -57,6 +62,11 @@ class Switch:
                 self._patches.revert()
                 self._is_on = False
                 _enabled.discard(self)
+                self._tell_if_unreached()
+                if self._is_added:
+                    names = [name for name in _listed() if name != self._harness.backend]
+                    os.environ[VARIABLE] = ",".join(names)
+                    self._is_added = False
                 if not _enabled:
                     report.end()
                     report.forget()
@@ -84,11 +94,38 @@ class Switch:
             was_off = not self._is_on
             if was_off:
                 report.listen()
-                # If the environment has switched the backend on, it is on in all processes of the run.
-                has_children = bool(os.environ.get(VARIABLE))
+                self._reach_children()
+                # If the environment switches the backend on, it is on in all processes of the run.
+                has_children = self._harness.backend in _listed()
                 report.start(has_children=has_children, follows=not self._harness.has_screen)
                 self._patches = self._given if isinstance(self._given, Patches) else self._given()
                 self._patches.apply()
                 self._is_on = True
                 _enabled.add(self)
             return was_off
+
+    def _reach_children(self) -> None:
+        """Have the backend on in the processes that this one starts, if they would look for it."""
+        if self._harness.backend in _listed():
+            return
+        if importlib.util.find_spec(STARTUP) is not None:
+            os.environ[VARIABLE] = ",".join([*_listed(), self._harness.backend])
+            self._is_added = True
+        elif self._harness.has_tasks:
+            atexit.register(self._tell_if_unreached)
+
+    def _tell_if_unreached(self) -> None:
+        """Say why no prompts were made in bulk, if tasks may have run in processes without the backend."""
+        atexit.unregister(self._tell_if_unreached)
+        is_reached = self._harness.backend in _listed() or not self._harness.has_tasks
+        if not is_reached and self._harness.package in sys.modules and not report.has_calls():
+            report.logger.info(
+                "promptpress saw no task in this process; those that %s runs in others aren't reached, because "
+                "promptpress isn't installed from a wheel, and its --debug runs them in this one",
+                self._harness.name,
+            )
+
+
+def _listed() -> list[str]:
+    """Return the names of the backends that processes switch on when they start."""
+    return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]

@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from promptpress._arrow.json_columns import holds_json
 from promptpress._arrow.take import take_rows
+from promptpress._arrow.typed_json import rows_of, values_of
 from promptpress._core import RenderError, TemplateError
 from promptpress._errors.errors import render_error
 from promptpress._harnesses.lm_eval.columns import Column, Constant, Lists, Texts, column_of, values
@@ -114,11 +116,13 @@ class TableDocuments(Documents):
         return TableDocuments(table, self.kind, rows if numbers_are_rows else [numbers[row] for row in rows])
 
     def rows(self) -> list[dict[str, Any]]:
-        return self.table.to_pylist()  # type: ignore[no-any-return]
+        return rows_of(self.table)
 
     def column(self, name: str) -> Column:
         if name not in self.names:
             raise self.raised_at(KeyError(name), 0)
+        if holds_json(self.table.schema.field(name)):
+            return values_of(self.table, name)
         return column_of(self.table.column(name))
 
     def render(self, source: str) -> Column:

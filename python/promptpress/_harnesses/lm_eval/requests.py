@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow.python_rows import OF_HARNESS
+from promptpress._arrow.typed_json import with_exact_types
 from promptpress._arrow.validation import check_values, checked
-from promptpress._errors.errors import template_error
+from promptpress._errors.errors import PromptWarning, template_error
 from promptpress._harnesses.lm_eval.arguments import build_arguments
 from promptpress._harnesses.lm_eval.chat_contexts import ChatFunction
 from promptpress._harnesses.lm_eval.contexts import build_contexts
@@ -19,7 +23,11 @@ from promptpress._harnesses.lm_eval.row_numbers import as_array
 from promptpress._harnesses.lm_eval.task import Task, choose_documents
 from promptpress._harnesses.lm_eval.task_config import TaskConfig
 from promptpress._io.as_table import as_table
+from promptpress._utils.callers import callers_level
 from promptpress.typing import TableLike
+
+_JINJA = re.compile(r"\{[{%#]")
+_IN_BRACES = re.compile(r"\{([^{}]+)\}")
 
 
 def requests(
@@ -89,6 +97,7 @@ def requests(
     config = TaskConfig.of(task_config, num_fewshot)
     evaluated = TableDocuments(_table(docs), "row")
     task = Task(config, evaluated, _pool(config, evaluated, fewshot_docs) if config.num_fewshot else None)
+    _warn_of_single_braces(config.doc_to_text, evaluated.names)
     numbers, rows = choose_documents(
         len(evaluated), limit, samples, rank, world_size, numbers_are_rows=config.by_format
     )
@@ -110,9 +119,22 @@ def requests(
     return request_table(config, as_array(numbers), arguments, stop)
 
 
+def _warn_of_single_braces(text: Any, columns: Collection[str]) -> None:
+    """Warn of a `doc_to_text` that names columns as `str.format` would, so that Jinja puts nothing in."""
+    if not isinstance(text, str) or text in columns or _JINJA.search(text):
+        return
+    name = next((name for name in _IN_BRACES.findall(text) if name in columns), None)
+    if name is not None:
+        message = (
+            f"doc_to_text: '{{{name}}}' has single braces, which are text in Jinja, so every document gets the same "
+            f"text; '{{{{{name}}}}}' is the document's"
+        )
+        warnings.warn(message, PromptWarning, stacklevel=callers_level())
+
+
 def _table(documents: TableLike) -> pa.Table:
     """Return documents as a table whose values can be copied and compared."""
-    table = checked(as_table(documents))
+    table = with_exact_types(checked(as_table(documents, OF_HARNESS)))
     check_values(table)
     return table
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from promptpress._arrow.python_rows import OF_HARNESS
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._io.as_table import as_table
@@ -93,7 +94,7 @@ def tokenize(
     >>> tokenize(table, words, max_length=1).select(["input_ids", "continuation_ids", "truncated"]).to_pylist()[0]
     {'input_ids': [1], 'continuation_ids': [2], 'truncated': True}
     """
-    table = as_table(requests)
+    table = as_table(requests, OF_HARNESS)
     coder = _Coder(tokenizer, add_bos_token, bos_token, prefix_token_id)
     for name in _COLUMNS:
         if name in table.column_names:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.typed_json import values_of
 from promptpress._arrow.types import is_text
 from promptpress._engine.configured_engine import silent
 from promptpress._harnesses.bulk.bulk_call import check_inferencer, try_bulk
@@ -111,8 +112,14 @@ class _Rounds:
         if self._renderer is not None:
             prompts = to_pylist(self._renderer.render(table)["prompt"])
         else:
-            prompts = table[self._question].to_pylist() if self._question in names else [None] * len(table)
-        golds = table[self._answer].to_pylist() if self._answer in names else [""] * len(table)
+            prompts = (
+                values_of(table, self._question)
+                if self._question is not None and self._question in names
+                else [None] * len(table)
+            )
+        golds = (
+            values_of(table, self._answer) if self._answer is not None and self._answer in names else [""] * len(table)
+        )
         return list(zip(prompts, golds, strict=True))
 
     def messages(self, prompt: Any, gold: str) -> list[dict[str, Any]]:

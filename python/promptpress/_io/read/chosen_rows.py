@@ -59,7 +59,7 @@ class ChosenRows:
         self._choice = choice
         self._limit = limit
         self._read = read
-        self._filter = None if choice.where is None else RowFilter(choice.where, schema)
+        self._filter = None if choice.where is None else RowFilter(choice.where, schema, read)
         self._table_rows = num_rows
         self._count: int | None = None
         self._drawn: list[int] | None = None

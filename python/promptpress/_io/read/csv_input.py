@@ -14,12 +14,13 @@ import pyarrow.csv as pc
 
 from promptpress._errors.file_errors import DataError, reason
 from promptpress._io.read.sources import Source
+from promptpress._utils.counted import counted
 
 _CHUNK_BYTES = 1 << 24
 _HEADER_BYTES = 1 << 16
 _MAX_HEADER_BYTES = 1 << 24
 _BOM = b"\xef\xbb\xbf"
-_DELIMITER_NAMES = {",": "commas", "\t": "tabs"}
+_DELIMITER_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _CLOSED = re.compile(rb'"[^"]*(?:""[^"]*)*"[^"]')
 
 
@@ -27,20 +28,22 @@ class SeparatedValues:
     """One file of separated values (RFC 4180) with a header.
 
     Every column is text: `007`, `1.0` and `true` stay in a prompt as they are in the file, which they wouldn't if types
-    were guessed. The format has no null, so an empty field is an empty text. Empty lines are skipped.
+    were guessed. The format has no null, so an empty field is an empty text. Empty lines are skipped. A column without
+    a name is called `column_0`, after its place. `is_given` is true if the user has said what the delimiter is.
 
     Raises:
-        DataError: If there is no header, or a name in it is empty or repeated.
+        DataError: If there is no header, a name in it is repeated, or it seems to have another delimiter.
 
     """
 
     num_rows: int | None = None
 
-    def __init__(self, source: Source, batch_size: int, delimiter: str) -> None:
+    def __init__(self, source: Source, batch_size: int, delimiter: str, *, is_given: bool = False) -> None:
         self.path = source.path
         self._source = source
         self._batch_size = batch_size
         self._delimiter = delimiter
+        self._is_given = is_given
         # `re` searches fast for a pattern that begins with a character, so a lookbehind after the quote checks the byte
         # before it. A text begins with a line, so a line break is put before it.
         mark = re.escape(delimiter.encode())
@@ -68,14 +71,27 @@ class SeparatedValues:
         self._check_utf8(line, header)
         with _long_fields():
             names = next(csv.reader(io.StringIO(header.decode(), newline=""), delimiter=self._delimiter), [])
+        self._refuse_other_delimiter(line, names)
+        names = [name or _free_name(number, names) for number, name in enumerate(names)]
+        places: dict[str, int] = {}
         for number, name in enumerate(names, 1):
-            if not name:
-                what = "is it an index? pandas leaves it out with to_csv(index=False)" if number == 1 else "give it one"
-                raise DataError(f"{self.path}:{line}: column {number} has no name; {what}")
-            if name in names[: number - 1]:
-                first = names.index(name) + 1
+            first = places.setdefault(name, number)
+            if first != number:
                 raise DataError(f"{self.path}:{line}: columns {first} and {number} are both named {name!r}; rename one")
         return names
+
+    def _refuse_other_delimiter(self, line: int, names: list[str]) -> None:
+        """Refuse a header of one column whose name has what separates the columns of other files."""
+        if self._is_given or len(names) != 1:
+            return
+        for other in _DELIMITER_NAMES:
+            if other != self._delimiter and other in names[0]:
+                found, shown = _named(self._delimiter), names[0][:60]
+                raise DataError(
+                    f"{self.path}:{line}: the header {shown!r} has no {found}, so it would be the name of one column",
+                    for_command=f"--delimiter {_quoted(other)} reads {_named(other)}, and"
+                    f" --delimiter {_quoted(self._delimiter)} takes it for one name",
+                )
 
     def _header(self, file: BinaryIO) -> tuple[int, bytes]:
         """Find the header's line and text; keep all before the rows, and the end of a line (CR alone on old Macs)."""
@@ -182,8 +198,13 @@ class SeparatedValues:
         except UnicodeDecodeError as error:
             number = line + chunk.count(self._line_end, 0, error.start)
             is_utf16 = chunk[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in chunk[:4]
-            hint = "; it looks like UTF-16: save it as UTF-8" if is_utf16 and line == 1 else "; save it as UTF-8"
-            raise DataError(f"{self.path}:{number}: not UTF-8 (byte 0x{chunk[error.start]:02x}){hint}") from None
+            is_utf16 &= line == 1
+            hint = "; it looks like UTF-16: save it as UTF-8" if is_utf16 else "; save it as UTF-8"
+            names = "utf-16 reads it" if is_utf16 else "NAME reads it as another: gbk and cp1252 are what Excel writes"
+            raise DataError(
+                f"{self.path}:{number}: not UTF-8 (byte 0x{chunk[error.start]:02x}){hint}",
+                for_command=f"--encoding {names}",
+            ) from None
 
     def _refuse_ragged(self, line: int, chunk: bytes) -> None:
         """Raise `DataError` for the row with more or fewer fields than columns."""
@@ -193,12 +214,30 @@ class SeparatedValues:
         with _long_fields():
             for row in rows:
                 if row and len(row) != count:
-                    first = repr(row[0][:40])
+                    fields, first = counted(len(row), "field"), repr(row[0][:40])
                     raise DataError(
-                        f"{self.path}:{line + before}: {len(row)} fields, where the header has {count} (it begins"
-                        f" {first}); a field with {_DELIMITER_NAMES[self._delimiter]} in it is quoted"
+                        f"{self.path}:{line + before}: {fields}, where the header has {count} (it begins {first}); a"
+                        f" field with {_named(self._delimiter)} in it is quoted"
                     )
                 before = rows.line_num
+
+
+def _free_name(number: int, names: list[str]) -> str:
+    """Return a name for a column without one, that no other column has."""
+    name = f"column_{number}"
+    while name in names:
+        name += "_"
+    return name
+
+
+def _named(delimiter: str) -> str:
+    """Return what a delimiter is called, in the plural."""
+    return _DELIMITER_NAMES.get(delimiter, repr(delimiter))
+
+
+def _quoted(delimiter: str) -> str:
+    """Return a delimiter as a word of a command line."""
+    return "tab" if delimiter == "\t" else f"'{delimiter}'"
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from promptpress._errors.file_errors import Choice, DataError
 from promptpress._io.paths import STDIN, split_codec
 
 if TYPE_CHECKING:
-    from promptpress._arrow.python_rows import AsTexts
     from promptpress._io.read.sources import Source
 
 
@@ -39,19 +38,43 @@ class SampleFile(Protocol):
         """
 
 
+class DataFormat(NamedTuple):
+    """What the user says of the format of files.
+
+    Args:
+        name: The format's name in `FORMATS`; None: that of the suffix.
+        delimiter: The character between fields of CSV and TSV; None: the format's.
+        encoding: The encoding of text, as Python names it; None: UTF-8.
+        records: The key under which a file of JSON has its rows; None: the file is the array of rows.
+
+    """
+
+    name: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    records: str | None = None
+
+    @classmethod
+    def of(cls, given: DataFormat | str | None) -> DataFormat:
+        """Return a format that may be given by its name alone."""
+        return given if isinstance(given, DataFormat) else cls(given)
+
+
 class ReadOptions(NamedTuple):
     """Settings of reading a file.
 
     Args:
         batch_size: The largest number of rows of a batch.
+        given: What the user says of the format.
         skip_corrupt: Whether to leave out damaged parts; None if the caller has no such option.
-        as_texts: A column of JSON that becomes texts where Arrow would change its values.
+        harness_types: Whether columns of JSON and CSV get the types of the harnesses' reader.
 
     """
 
     batch_size: int
+    given: DataFormat
     skip_corrupt: bool | None = None
-    as_texts: AsTexts | None = None
+    harness_types: bool = False
 
 
 class InputFormat(NamedTuple):
@@ -80,15 +103,21 @@ def _open_arrow(source: Source, options: ReadOptions) -> SampleFile:
 
 
 def _open_json(source: Source, options: ReadOptions, *, is_array: bool) -> SampleFile:
-    from promptpress._io.read.jsonl_input import JsonLines  # noqa: PLC0415 - see the head
+    from promptpress._io.read.json_rows import JsonRows  # noqa: PLC0415 - see the head
 
-    return JsonLines(source, options.batch_size, is_array=is_array, as_texts=options.as_texts)
+    return JsonRows(source, options.batch_size, is_array=is_array, records=options.given.records if is_array else None)
 
 
 def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> SampleFile:
     from promptpress._io.read.csv_input import SeparatedValues  # noqa: PLC0415 - see the head
 
-    return SeparatedValues(source, options.batch_size, delimiter)
+    given = options.given.delimiter
+    texts = SeparatedValues(source, options.batch_size, given or delimiter, is_given=given is not None)
+    if not options.harness_types:
+        return texts
+    from promptpress._io.read.csv_types import TypedValues  # noqa: PLC0415 - see the head
+
+    return TypedValues(texts)
 
 
 FORMATS = {

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import lzma
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import Any
 
@@ -13,22 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from promptpress._arrow.core_tables import core_schema
-from promptpress._arrow.python_rows import AsTexts
 from promptpress._core import RenderError
-from promptpress._errors.file_errors import DataError, UsageError, reason
+from promptpress._errors.file_errors import DataError, reason
 from promptpress._io.paths import STDIN, is_remote, missing
 from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import ParquetInput, RowGroup
 from promptpress._io.read.file_state import FileState, changed, identity, state_of
 from promptpress._io.read.find_files import find_files
-from promptpress._io.read.formats import FORMATS, ReadOptions, SampleFile, input_format
-from promptpress._io.read.jsonl_input import JsonLines
+from promptpress._io.read.formats import FORMATS, DataFormat, ReadOptions, SampleFile, input_format
+from promptpress._io.read.json_rows import JsonRows
 from promptpress._io.read.remote import why
 from promptpress._io.read.sources import Source
 from promptpress._utils.threads import Threads
-
-_JSON = {"json", "jsonl"}
-"""The formats in which values of one column may have types and keys of their own."""
 
 
 class Samples:
@@ -38,14 +33,15 @@ class Samples:
 
     Args:
         paths: Files, patterns, folders, saved datasets or addresses, in order; `-` is standard input.
-        data_format: One of `promptpress._io.read.formats.FORMATS`; None: the suffix's.
+        data_format: What the user says of the format, or its name in `promptpress._io.read.formats.FORMATS`; None: it
+            is the suffix's.
         batch_size: The largest number of rows of a batch.
         limit: The largest number of rows in total.
         choice: The rows that are read.
         otherwise: The format of files whose suffix is of none.
         skip_corrupt: Leave out damaged row groups of Parquet; `skipped` lists them. None: the caller has no such
             option.
-        as_texts: A column that files of JSON give as texts where Arrow would change its values; None: there is none.
+        harness_types: Give columns of JSON and CSV the types of the harnesses' reader.
 
     Raises:
         DataError: If a file can't be read, its suffix is of no format, or the files' columns differ.
@@ -55,18 +51,19 @@ class Samples:
     def __init__(
         self,
         paths: Sequence[str],
-        data_format: str | None = None,
+        data_format: DataFormat | str | None = None,
         batch_size: int = 65536,
         limit: int | None = None,
         *,
         choice: RowChoice = ALL_ROWS,
         otherwise: str | None = None,
         skip_corrupt: bool | None = None,
-        as_texts: AsTexts | None = None,
+        harness_types: bool = False,
     ) -> None:
         self.error: BaseException | None = None
         self.skipped: list[RowGroup] = []
-        self._options = ReadOptions(batch_size, skip_corrupt, as_texts)
+        given = DataFormat.of(data_format)
+        self._options = ReadOptions(batch_size, given, skip_corrupt, harness_types)
         self._states: dict[str, FileState | None] = {}
         self.batch_size = batch_size
         self._otherwise = otherwise
@@ -74,7 +71,7 @@ class Samples:
         self._stack = ExitStack()
         self._files: list[tuple[str, SampleFile]] = []
         try:
-            self._open(paths, data_format)
+            self._open(paths, given.name)
         except BaseException:
             self._stack.close()
             raise
@@ -87,8 +84,6 @@ class Samples:
         self.num_rows = None if None in counts else sum(c for c in counts if c is not None)
         self.chosen: ChosenRows | None = None
         """The chosen rows, if rows are left out between them."""
-        if choice.where is not None:
-            self.check_condition(choice.where)
         if choice.skips:
             self._limit = None
             read = partial(self._file_batches, 0, self.schema, set())
@@ -105,36 +100,28 @@ class Samples:
             if path == STDIN and STDIN in (name for name, _ in matches):
                 raise DataError("standard input is named twice; it can be read once", is_choice=True)
             matches += [(name, input_format(name, kind or data_format, self._otherwise)) for name, kind in new]
-        if not {kind for _, kind in matches} <= _JSON:
-            # Files of other formats have the types of Arrow, and all files have the same.
-            self._options = self._options._replace(as_texts=None)
         for name, kind in matches:
             self._files.append((name, self._open_file(name, kind)))
-        JsonLines.agree([file for _, file in self._files if isinstance(file, JsonLines)])
+        files = [file for _, file in self._files if isinstance(file, JsonRows)]
+        JsonRows.agree(files)
+        # Files of other formats have one type of Arrow for each column, and all files have the same.
+        if files and (self._options.harness_types or len(files) < len(self._files)):
+            from promptpress._io.read.harness_types import typed  # noqa: PLC0415 - most runs need no such types
+
+            with reading(files[0].path):
+                typed_files = iter(typed(files))
+            self._files = [
+                (name, next(typed_files) if isinstance(file, JsonRows) else file) for name, file in self._files
+            ]
 
     def _open_file(self, path: str, kind: str) -> SampleFile:
         self._states[path] = state_of(path)
         with reading(path):
-            file = FORMATS[kind].open(Source(path, self._stack), self._options)
+            file = FORMATS[kind].open(Source(path, self._stack, self._options.given.encoding), self._options)
             core_schema(file.schema)  # names are any bytes in a file
         if isinstance(file, ParquetInput):
             self.skipped += file.skipped
         return file
-
-    def check_condition(self, where: str) -> None:
-        """Check that a condition names no column that is given as texts because its values have several types.
-
-        Raises:
-            UsageError: If it names one.
-
-        """
-        as_texts = self._options.as_texts
-        has_texts = any(isinstance(file, JsonLines) and file.has_texts for _, file in self._files)
-        if as_texts is not None and has_texts and re.search(rf"\b{re.escape(as_texts.column)}\b", where):
-            raise UsageError(
-                f"--where: the conversations of {as_texts.column!r} have parts of several types here, which have no "
-                "type in SQL; name other columns"
-            )
 
     def _common_schema(self) -> pa.Schema:
         first_path, first = self._files[0]
@@ -145,8 +132,8 @@ class Samples:
 
     @property
     def has_times(self) -> bool:
-        """True if texts of JSON look like times, which other readers take them for."""
-        return any(isinstance(file, JsonLines) and file.has_times for _, file in self._files)
+        """True if texts of JSON look like times, which the harnesses' reader takes them for."""
+        return any(getattr(file, "has_times", False) for _, file in self._files)
 
     def identity(self) -> list[dict[str, Any]]:
         """Return JSON values that identify the content of each file in a later run.
@@ -250,9 +237,19 @@ class Samples:
         self._stack.close()
 
 
-def example_rows(paths: Sequence[str], data_format: str | None) -> pa.Table | None:
-    """Read the rows of examples, or return None without files; `data_format` is only for files without a suffix."""
-    return Samples(paths, otherwise=data_format).table() if paths else None
+def example_rows(
+    paths: Sequence[str], data_format: DataFormat | str | None, harness_types: bool = False
+) -> pa.Table | None:
+    """Read the rows of examples, or return None without files; a format's name is only for files without a suffix.
+
+    `harness_types` is that of `Samples`.
+    """
+    if not paths:
+        return None
+    given = DataFormat.of(data_format)
+    unnamed = given._replace(name=None)
+    with closing(Samples(paths, unnamed, otherwise=given.name, harness_types=harness_types)) as samples:
+        return samples.table()
 
 
 def _from_row(first: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import lzma
 import os
@@ -30,23 +31,28 @@ class Source:
     Args:
         path: The file, its address, or `-`.
         stack: Closes files that stay open until the samples are closed.
+        encoding: The encoding of a text file, as Python names it; None: UTF-8.
 
     """
 
-    def __init__(self, path: str, stack: ExitStack) -> None:
+    def __init__(self, path: str, stack: ExitStack, encoding: str | None = None) -> None:
         self.path = path
+        self._encoding = encoding
         self._codec = split_codec(path)[1]
         self.stack = stack
         self._copy: IO[bytes] | None = None
 
     def open(self) -> BinaryIO:
-        """Open the decompressed bytes for a text format; only one reader may be open at a time."""
+        """Open the decompressed bytes for a text format, in UTF-8; only one reader may be open at a time."""
         if self._is_read_once() or is_remote(self.path):
             copy = self._rewound_copy()
             raw = cast("BinaryIO", open(copy.fileno(), "rb", closefd=False))  # noqa: SIM115 - the caller closes it
         else:
             raw = open(self.path, "rb")  # noqa: SIM115 - the caller closes it
-        return raw if self._codec is None else _decompressed(raw, self._codec, self.path)
+        file = raw if self._codec is None else _decompressed(raw, self._codec, self.path)
+        if self._encoding is None:
+            return file
+        return cast("BinaryIO", io.BufferedReader(_Recoded(file, self._encoding, self.path), _COPY_BYTES))
 
     def open_anywhere(self) -> Any:
         """Open the decompressed bytes for random access, for a columnar format: a path, or a file of pyarrow's."""
@@ -90,7 +96,9 @@ class Source:
             with open(self.path, "rb") as pipe:
                 shutil.copyfileobj(pipe, copy, _COPY_BYTES)
             return copy
-        if sys.stdin is None or sys.stdin.isatty():
+        if sys.stdin is None or sys.stdin.closed:
+            raise DataError("standard input is closed; samples are piped into it, as by `cat FILE |`")
+        if sys.stdin.isatty():
             raise DataError("standard input is a terminal; samples are piped into it, as by `cat FILE |`")
         shutil.copyfileobj(sys.stdin.buffer, copy, _COPY_BYTES)
         return copy
@@ -103,6 +111,52 @@ def _decompressed(raw: BinaryIO, codec: str, path: str) -> BinaryIO:
     if codec == "xz":
         return cast("BinaryIO", _Closing(lzma.LZMAFile(raw), raw))
     return cast("BinaryIO", _Closing(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec), raw))
+
+
+class _Recoded(io.RawIOBase):
+    """The bytes of a text file of another encoding, in UTF-8."""
+
+    def __init__(self, file: BinaryIO, encoding: str, path: str) -> None:
+        self._file = file
+        self._name = encoding
+        self._path = path
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._line = 1
+        self._waiting = b""
+        self._is_read = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._waiting and not self._is_read:
+            data = self._file.read(_COPY_BYTES)
+            self._is_read = not data
+            self._waiting = self._recoded(data)
+            self._line += self._waiting.count(b"\n")
+        count = min(len(buffer), len(self._waiting))
+        buffer[:count], self._waiting = self._waiting[:count], self._waiting[count:]
+        return count
+
+    def _recoded(self, data: bytes) -> bytes:
+        state = self._decoder.getstate()
+        try:
+            return self._decoder.decode(data, self._is_read).encode()
+        except UnicodeError as error:
+            line = self._line
+            start = error.start if isinstance(error, (UnicodeDecodeError, UnicodeEncodeError)) else 0
+            if isinstance(error, UnicodeDecodeError):
+                self._decoder.setstate(state)
+                # What comes before the fault may end within a character only for the fault itself.
+                line += self._decoder.decode(error.object[len(state[0]) : start]).count("\n")
+                found = f"byte 0x{error.object[start]:02x}"
+            else:
+                found = "half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else str(error)
+            raise DataError(f"{self._path}:{line}: not {self._name} ({found}); --encoding names another") from None
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
 
 
 class _Closing(io.BufferedReader):

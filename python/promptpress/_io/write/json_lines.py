@@ -15,6 +15,8 @@ from pyarrow import types
 import promptpress._core as _core
 from promptpress._arrow import python_text as _text
 from promptpress._arrow.core_tables import unsupported_columns
+from promptpress._arrow.json_columns import is_json
+from promptpress._arrow.python_text import core_writes
 from promptpress._arrow.sizes import bytes_of
 from promptpress._arrow.to_pylist import to_pylist
 from promptpress._arrow.types import is_encoded
@@ -95,8 +97,12 @@ class LineWriter:
         for piece in pieces:
             index, core_piece = 0, piece
             if piece.column:
-                writer = _foreign_writer(piece, schema.field(piece.column).type, is_foreign=piece.column in foreign)
-                if writer is not None and piece.kind not in ("text", "plain"):
+                field = schema.field(piece.column)
+                is_foreign = piece.column in foreign and not core_writes(field)
+                writer = _foreign_writer(piece, field, is_foreign=is_foreign)
+                if is_json(field) and piece.kind == "json":
+                    core_piece = Piece("value")
+                elif writer is not None and piece.kind not in ("text", "plain"):
                     core_piece = Piece("json")  # the core copies the text that Python has written
                 index = len(self._columns)
                 self._columns.append((piece.column, writer))
@@ -130,7 +136,7 @@ class LineWriter:
             column = table.column(name)
             array = column if writer is None else writer(column, name, first_row)
             arrays.append(array)
-            fields.append(pa.field(name, array.type))
+            fields.append(table.schema.field(name) if writer is None else pa.field(name, array.type))
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
@@ -138,9 +144,9 @@ _Foreign = Callable[[pa.ChunkedArray, str, int], pa.Array]
 """Converts a column, given its name and the number of its first row."""
 
 
-def _foreign_writer(piece: Piece, data_type: pa.DataType, *, is_foreign: bool) -> _Foreign | None:
+def _foreign_writer(piece: Piece, field: pa.Field, *, is_foreign: bool) -> _Foreign | None:
     """Return the function that writes a column in Python; None if the core writes it."""
-    if piece.kind in ("request", "items") and _is_other_list(data_type):
+    if piece.kind in ("request", "items") and _is_other_list(field.type):
         is_foreign = True
     if not is_foreign:
         return None
@@ -158,7 +164,7 @@ def _foreign_writer(piece: Piece, data_type: pa.DataType, *, is_foreign: bool) -
         return requests
 
     def values(column: pa.ChunkedArray, name: str, first_row: int) -> pa.Array:
-        rows = _text.values(column, name, first_row)
+        rows = _text.values(column, name, first_row, field)
         if piece.kind == "member":
             texts = ["" if value is None else piece.text + json_text(value) for value in rows]
         else:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import IO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -15,7 +16,16 @@ from promptpress._errors.errors import render_error
 from promptpress._errors.file_errors import OutputError
 from promptpress._io.paths import CODECS
 from promptpress._io.read.formats import SUFFIXES
-from promptpress._io.write.output_file import STDOUT, PartialFile, output_errors, output_file
+from promptpress._io.write.output_file import (
+    STDOUT,
+    PartialFile,
+    bounded,
+    is_null_device,
+    other_run_error,
+    output_errors,
+    output_file,
+    try_lock,
+)
 
 
 class ShardedLines:
@@ -129,22 +139,76 @@ class ShardedLines:
     def _name_all(self) -> None:
         """Give several files their names; if that fails for one, none of them keeps its name."""
         _refuse_earlier(self._path)  # files of another run may be new
-        try:
-            for number, file in enumerate(self._done):
-                name = shard_name(self._path, number)
-                self.paths.append(name)
-                file.rename(name)
-        except BaseException:
-            for name in self.paths:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)
-            self.paths = []
-            raise
+        names = [shard_name(self._path, number) for number in range(len(self._done))]
+        with _Naming(self._path).of({name: file.inode for name, file in zip(names, self._done, strict=True)}):
+            try:
+                for name, file in zip(names, self._done, strict=True):
+                    self.paths.append(name)
+                    file.rename(name)
+            except BaseException:
+                for name in self.paths:
+                    with contextlib.suppress(OSError):
+                        os.unlink(name)
+                self.paths = []
+                raise
 
     def discard(self) -> None:
         """Delete the files that haven't got their names."""
         for file in (*self._done, *([self._current] if self._current is not None else ())):
             file.discard()
+
+
+class _Naming:
+    """A note of the names that the files of an output are being given, so that a later run undoes a killed one."""
+
+    def __init__(self, path: str) -> None:
+        folder, name = os.path.split(path)
+        self._path = path
+        self._file = os.path.join(folder, f".{bounded(name)}.naming")
+
+    @contextlib.contextmanager
+    def of(self, names: Mapping[str, int]) -> Iterator[None]:
+        """Note the names, each with the inode of its file, until all files have them or none has."""
+        with output_errors(self._path):
+            handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600)
+            try_lock(handle)
+            os.write(handle, json.dumps({os.path.basename(name): inode for name, inode in names.items()}).encode())
+            os.fsync(handle)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(self._file)
+            os.close(handle)
+
+    def undo(self) -> None:
+        """Delete the files that a killed run has named; raise `OutputError` if the run is alive."""
+        try:
+            handle = os.open(self._file, os.O_RDWR)
+        except OSError:
+            return
+        try:
+            if try_lock(handle) is False:
+                raise other_run_error(self._path)
+            with open(handle, "rb", closefd=False) as file:
+                noted = _noted(file.read())
+            for name in _shards_of(self._path):
+                with contextlib.suppress(OSError):
+                    if os.stat(name).st_ino == noted.get(os.path.basename(name)):
+                        os.unlink(name)
+            with contextlib.suppress(OSError):
+                os.unlink(self._file)
+        finally:
+            os.close(handle)
+
+
+def _noted(text: bytes) -> dict[str, Any]:
+    """Return the inodes by the names in a note, which a killed run may not have written as a whole."""
+    try:
+        noted = json.loads(text)
+    except ValueError:
+        return {}
+    return noted if isinstance(noted, dict) else {}
 
 
 @contextlib.contextmanager
@@ -153,7 +217,8 @@ def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None
 
     Args:
         path: The name if there is one file; several are `name-00000.jsonl`, `name-00001.jsonl` and so on. `-` is
-            standard output, which takes all lines.
+            standard output, which takes all lines. Files that a killed run has named, when it hadn't named all of them,
+            are deleted.
         max_lines: The largest number of lines of a file; None: no limit.
         max_bytes: The largest number of bytes of a file; None: no limit.
 
@@ -169,11 +234,12 @@ def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None
         ['a-00000.jsonl', 'a-00001.jsonl']
 
     """
-    if path == STDOUT:
+    if path == STDOUT or is_null_device(path):
         with output_file(path) as file:
             yield ShardedLines(path, None, None, file)
         return
     _refuse_other_suffix(path)
+    _Naming(path).undo()
     _refuse_earlier(path)
     files = ShardedLines(path, max_lines, max_bytes)
     try:
@@ -205,13 +271,21 @@ def _refuse_other_suffix(path: str) -> None:
 
 def _refuse_earlier(path: str) -> None:
     """Refuse files of an earlier run, which somebody might send with the new ones."""
+    names = _shards_of(path)
+    if names:
+        raise OutputError(
+            f"{path}: {names[0]} is there of an earlier run"
+            f"{f', and {len(names) - 1} more' if len(names) > 1 else ''}; delete them, or take another name"
+        )
+
+
+def _shards_of(path: str) -> list[str]:
+    """Return the files that have the names of several files of an output."""
     folder, name = os.path.split(path)
     stem, suffix = os.path.splitext(name)
     pattern = re.compile(re.escape(stem) + r"-\d{5,}" + re.escape(suffix))
-    with contextlib.suppress(OSError):
-        names = sorted(filter(pattern.fullmatch, os.listdir(folder or ".")))
-        if names:
-            raise OutputError(
-                f"{path}: {os.path.join(folder, names[0])} is there of an earlier run"
-                f"{f', and {len(names) - 1} more' if len(names) > 1 else ''}; delete them, or take another name"
-            )
+    try:
+        found = sorted(filter(pattern.fullmatch, os.listdir(folder or ".")))
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in found]

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import PythonText, for_core, unsupported_columns
+from promptpress._arrow.json_columns import is_json
+from promptpress._arrow.json_columns import json_texts as json_texts_of
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import is_message, plain
@@ -84,6 +86,9 @@ class ConversationRows:
 def conversation_rows(table: pa.Table, column: str, first_row: int) -> Iterator[ConversationRows]:
     """Yield the chunks of a column of conversations, at least one."""
     table = table.select([column])
+    field = table.schema.field(0)
+    if is_json(field):  # texts of JSON are conversations, too
+        table = pa.table({column: json_texts_of(table.column(0))})
     is_foreign = column in unsupported_columns(table.schema)
     core_table, python_values = for_core(table, first_row)
     done = 0
@@ -123,12 +128,15 @@ def conversation_of(value: Any) -> list[Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
+            value = json.loads(value) if isinstance(value, str) else value  # JSON whose value is such a text
         except RecursionError:
             raise ValueError("its JSON is nested too deep") from None
         except ValueError as error:
             message = f"the text is no JSON: {error}"
             raise ValueError(message) from None
     if isinstance(value, dict):
+        if value.keys() == {_MARKED}:
+            return list(_without_marks(value[_MARKED]))
         for name in _ARGUMENTS:
             if value.get(name):
                 message = f"it has {name!r} of its own, which isn't rendered; give tools= or documents= for all rows"
@@ -140,73 +148,85 @@ def conversation_of(value: Any) -> list[Any]:
     return value
 
 
-def as_json(value: Any) -> str | None:
-    """Write a conversation as JSON, whose messages may be dataclasses and pydantic models, as transformers takes them.
+def json_texts(values: Iterable[Any]) -> list[str | None] | None:
+    """Write conversations as JSON that templates see as transformers shows the objects themselves.
+
+    What JSON has no form for, such as a tuple or a key that isn't a text, is written as `_with_marks` does.
 
     Args:
-        value: A list of messages, an object that has one as `messages`, or what a column of conversations holds.
+        values: Lists of messages, objects that have one as `messages`, or what a column of conversations holds.
 
-    Raises:
-        ValueError: If it is no conversation, or has keys that aren't texts.
+    Returns:
+        The texts; None if a value is no conversation.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
     ... class Message:
     ...     role: str
     ...     content: str
-    >>> as_json([Message("user", "Hi."), {"role": "assistant", "content": None}])
-    '[{"role": "user", "content": "Hi."}, {"role": "assistant", "content": null}]'
+    >>> json_texts([[Message("user", "Hi."), {"role": "assistant", "content": None}]])
+    ['[{"role": "user", "content": "Hi."}, {"role": "assistant", "content": null}]']
+    >>> conversation_of(json.loads(json_texts([[{"role": "user", "content": ("Hi.", {1: {2}})}]])[0]))
+    [{'role': 'user', 'content': ('Hi.', {1: '<set>'})}]
     """
-    if value is None or isinstance(value, str):
-        return value
-    if not isinstance(value, Mapping):
-        value = getattr(value, "messages", value)
-        if not isinstance(value, (list, tuple)) or not all(map(is_message, value)):
-            raise ValueError("no list of messages")
-    written = plain(value)
-    if not _has_text_keys(written):
-        raise ValueError("a key isn't a text")
-    return json.dumps(written)
-
-
-def json_texts(values: Iterable[Any]) -> list[str | None] | None:
-    """Write conversations as `as_json` does; return None if one of them can't be written."""
     try:
-        return [as_json(value) for value in values]
+        return [None if value is None else _json_text(value) for value in values]
     except (ValueError, TypeError, RecursionError):
         return None
 
 
-def holds_as_given(array: Any) -> bool:
-    """Return true if an array of conversations surely has the values that it was made of.
-
-    Arrow makes a number with a fraction of an integer next to one, and a null of a key that is absent, which is none
-    only if it is a message's own.
-
-    >>> holds_as_given(pa.array([[{"role": "user"}, {"role": "user", "content": "Hi."}]]))
-    True
-    >>> holds_as_given(pa.array([[{"content": [{"type": "image"}, {"type": "text", "text": "Hi."}]}]]))
-    False
-    """
-    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    return all(_holds_as_given(chunk, is_within=False) for chunk in chunks)
-
-
-def _holds_as_given(array: pa.Array, *, is_within: bool) -> bool:
-    types = pa.types
-    if types.is_list(array.type) or types.is_large_list(array.type):
-        return _holds_as_given(array.flatten(), is_within=is_within)
-    if types.is_struct(array.type):
-        fields = array.flatten()
-        has_nulls = is_within and any(field.null_count for field in fields)
-        return not has_nulls and all(_holds_as_given(field, is_within=True) for field in fields)
-    return not types.is_floating(array.type)
+def _json_text(value: Any) -> str:
+    if not isinstance(value, (str, Mapping)):
+        value = getattr(value, "messages", value)
+        if not isinstance(value, (list, tuple)) or not all(map(is_message, value)):
+            raise ValueError("no list of messages")
+        value = list(value)
+    try:
+        text = json.dumps(value)
+        if json.loads(text) == value:
+            return text
+    except (ValueError, TypeError):
+        pass
+    seen = plain(value)
+    text = json.dumps(seen)
+    return text if _is_json(seen) else json.dumps({_MARKED: _with_marks(seen)})
 
 
-def _has_text_keys(value: Any) -> bool:
+_MARKED, _TUPLE, _DICT = "promptpress:conversation", "promptpress:tuple", "promptpress:dict"
+"""The only keys of dicts that stand for a conversation, a tuple, and a dict of any keys."""
+
+
+def _is_json(value: Any) -> bool:
+    """Return true for a value that JSON gives back."""
     if isinstance(value, dict):
-        return all(type(key) is str for key in value) and all(map(_has_text_keys, value.values()))
-    return not isinstance(value, (list, tuple)) or all(map(_has_text_keys, value))
+        return all(type(key) is str for key in value) and all(map(_is_json, value.values()))
+    return not isinstance(value, tuple) and (not isinstance(value, list) or all(map(_is_json, value)))
+
+
+def _with_marks(value: Any) -> Any:
+    """Write a tuple as a dict whose only key says so, and a dict whose keys aren't texts as one of pairs."""
+    if isinstance(value, list):
+        return [_with_marks(item) for item in value]
+    if isinstance(value, tuple):
+        return {_TUPLE: [_with_marks(item) for item in value]}
+    if not isinstance(value, dict):
+        return value
+    if all(type(key) is str for key in value) and value.keys().isdisjoint((_TUPLE, _DICT)):
+        return {key: _with_marks(item) for key, item in value.items()}
+    return {_DICT: [[_with_marks(key), _with_marks(item)] for key, item in value.items()]}
+
+
+def _without_marks(value: Any) -> Any:
+    """Return the value that `_with_marks` has written."""
+    if isinstance(value, list):
+        return [_without_marks(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {_TUPLE}:
+        return tuple(map(_without_marks, value[_TUPLE]))
+    if value.keys() == {_DICT}:
+        return {_without_marks(key): _without_marks(item) for key, item in value[_DICT]}
+    return {key: _without_marks(item) for key, item in value.items()}
 
 
 def with_shared_texts(value: Any, texts: dict[str, str] | None = None) -> Any:

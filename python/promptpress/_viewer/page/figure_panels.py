@@ -10,6 +10,7 @@ import pyarrow as pa
 from nicegui import run, ui
 
 from promptpress import Statistics, stats
+from promptpress._utils.counted import counted
 from promptpress._utils.escapes import one_line, visible
 from promptpress._viewer.catalogue import Choice
 from promptpress._viewer.measures import (
@@ -112,7 +113,8 @@ class FigurePanel(ABC, Generic[Figures]):
 
     def _computed(self, choice: Choice) -> Figures:
         source = self._view.sources.of(choice)
-        return self._compute(source, pa.RecordBatchReader.from_batches(source.rows.schema, self._counted(source)))
+        samples = pa.RecordBatchReader.from_batches(source.rows.schema, self._counted(source))
+        return self._compute(source, samples, choice)
 
     def _counted(self, source: Source) -> Iterator[pa.RecordBatch]:
         """Yield all samples, and count those that have been taken."""
@@ -122,7 +124,7 @@ class FigurePanel(ABC, Generic[Figures]):
             self._seen += batch.num_rows
 
     @abstractmethod
-    def _compute(self, source: Source, samples: pa.RecordBatchReader) -> Figures:
+    def _compute(self, source: Source, samples: pa.RecordBatchReader, choice: Choice) -> Figures:
         """Compute the figures; this runs in a thread."""
 
     @abstractmethod
@@ -135,14 +137,14 @@ class AuditPanel(FigurePanel[list[ListedFinding]]):
 
     progress = "Going over every prompt…"
 
-    def _compute(self, source: Source, samples: pa.RecordBatchReader) -> list[ListedFinding]:
+    def _compute(self, source: Source, samples: pa.RecordBatchReader, choice: Choice) -> list[ListedFinding]:
         if isinstance(source, StoredRendered):
             message = "an audit is of a configuration or a template: a file of prompts doesn't say how they were made"
             raise TypeError(message)
-        return listed_findings(source.renderer.audit(samples))
+        return listed_findings(source.renderer.audit(samples, allow=self._view.sources.allowed(choice)))
 
     def _draw(self, tab: str, figures: list[ListedFinding]) -> None:  # noqa: ARG002 - there is one tab
-        ui.label(f"{len(figures):,} findings" if figures else "Nothing is found.").classes("pp-title")
+        ui.label(counted(len(figures), "finding") if figures else "Nothing is found.").classes("pp-title")
         for finding in figures:
             with ui.element("section").classes(f"pp-finding pp-of-{finding.severity}"):
                 ui.label(f"{finding.severity}: {finding.code}").classes("pp-caption")
@@ -156,7 +158,7 @@ class LengthPanel(FigurePanel[Statistics]):
 
     progress = "Reading and rendering every prompt…"
 
-    def _compute(self, source: Source, samples: pa.RecordBatchReader) -> Statistics:
+    def _compute(self, source: Source, samples: pa.RecordBatchReader, choice: Choice) -> Statistics:  # noqa: ARG002 - it is the source's
         return (
             stats(samples, column=source.prompt_column)
             if isinstance(source, StoredRendered)

@@ -105,7 +105,7 @@ class _Page:
                 self._label.set_visibility(False)
             controls.set_visibility(not self._view.sources.is_rendered)
             with ui.element("div").classes("pp-controls pp-other") as self._others:
-                if catalogue is not None:
+                if catalogue is not None and catalogue.compares:
                     ui.label("with").classes("pp-with")
                     other = self._setup.other or self._view.choice
                     _ChoiceFields("Compare with", catalogue, other, self._compare)
@@ -125,7 +125,9 @@ class _Page:
             ui.label("promptpress").classes("pp-brand")
             ui.label(one_line(self._setup.title)).classes("pp-file")
             self._status = ui.label().classes("pp-status").props("role=status")
-            tabs = {name: _TABS[name] for name in (_RENDERED_TABS if self._view.sources.is_rendered else _TABS)}
+            catalogue = self._setup.catalogue
+            names = [name for name in _TABS if name != "compare" or catalogue is None or catalogue.compares]
+            tabs = {name: _TABS[name] for name in (_RENDERED_TABS if catalogue is None else names)}
             self._tabs = ui.tabs(value="prompts", on_change=lambda event: self._tab(event.value))
             with self._tabs.props("dense no-caps inline-label").classes("pp-tabs"):
                 for name, text in tabs.items():

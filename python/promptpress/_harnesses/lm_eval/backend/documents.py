@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow.typed_json import rows_of
 from promptpress._harnesses.bulk.dataset import Rows, is_dataset
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError
 from promptpress._harnesses.lm_eval.backend.comparison import difference
@@ -39,7 +40,7 @@ class Documents:
         self._is_range = self._numbers == list(range(first, first + len(numbered)))
         self.docs: list[dict[str, Any]] = []
         for start in range(0, len(numbered), BLOCK):
-            self.docs += self.table(start).to_pylist()
+            self.docs += rows_of(self.table(start))
         self.pairs = [(doc_id, doc) for (doc_id, _), doc in zip(numbered, self.docs, strict=True)]
 
     def table(self, start: int) -> pa.Table:

@@ -1,0 +1,149 @@
+//! JSON strings: where they end, whether they are valid, and the texts that they stand for.
+
+use memchr::memchr2;
+
+use crate::json_text::next_special;
+
+/// The end of a string, and whether its text needs decoding.
+#[derive(Clone, Copy)]
+pub(super) struct Scanned {
+    /// The index after the closing quote.
+    pub end: usize,
+    /// True if the text has escapes.
+    pub is_escaped: bool,
+    /// False if the string stands for no text: it has a wrong escape, half of a surrogate pair or a control character.
+    pub is_valid: bool,
+}
+
+/// Examine the string whose opening quote is at `start`; None if it isn't closed.
+#[inline]
+pub(super) fn scan(bytes: &[u8], start: usize) -> Option<Scanned> {
+    let mut out = Scanned { end: start + 1, is_escaped: false, is_valid: true };
+    loop {
+        out.end = next_special(bytes, out.end)?;
+        match bytes[out.end] {
+            b'"' => {
+                out.end += 1;
+                return Some(out);
+            }
+            b'\\' => {
+                let (length, character) = escape(&bytes[out.end..]);
+                out.is_escaped = true;
+                out.is_valid &= character.is_some();
+                out.end += length;
+                if out.end > bytes.len() {
+                    return None;
+                }
+            }
+            _ => {
+                out.is_valid = false;
+                out.end += 1;
+            }
+        }
+    }
+}
+
+/// Return the end of the string whose opening quote is at `start`, without examining it; None if it isn't closed.
+#[inline]
+pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// Return the length of the escape with which `bytes` begin, and its character, if there is one.
+fn escape(bytes: &[u8]) -> (usize, Option<char>) {
+    let character = match bytes.get(1) {
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return unicode_escape(bytes),
+        _ => return (2, None),
+    };
+    (2, Some(character))
+}
+
+fn unicode_escape(bytes: &[u8]) -> (usize, Option<char>) {
+    let Some(first) = hexadecimal(bytes.get(2..6)) else { return (2, None) };
+    let second = || (bytes.get(6..8) == Some(b"\\u")).then(|| hexadecimal(bytes.get(8..12))).flatten();
+    match first {
+        0xd800..0xdc00 => match second() {
+            Some(low @ 0xdc00..0xe000) => (12, char::from_u32(0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00))),
+            _ => (6, None),
+        },
+        _ => (6, char::from_u32(first)),
+    }
+}
+
+fn hexadecimal(digits: Option<&[u8]>) -> Option<u32> {
+    digits?.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))
+}
+
+/// Append the text of a valid string with escapes; `inside` lies between its quotes.
+pub(super) fn decode(inside: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while let Some(index) = memchr::memchr(b'\\', &inside[at..]) {
+        out.extend_from_slice(&inside[at..at + index]);
+        let (length, character) = escape(&inside[at + index..]);
+        if let Some(character) = character {
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        at = (at + index + length).min(inside.len());
+    }
+    out.extend_from_slice(&inside[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_those_of_another_parser() {
+        let parts = [
+            "x",
+            "é",
+            "\\n",
+            "\\u00e9",
+            "\\ud83d\\ude00",
+            "\\\"",
+            "\\\\",
+            "\\/",
+            "\\b\\f\\r\\t",
+            "\\ud83d",
+            "\\ude00",
+            "\\u12g4",
+            "\\x",
+            "\n",
+            "\\u12",
+            "0123456789abcdef",
+        ];
+        for (n, first) in parts.iter().enumerate() {
+            for second in parts.iter().chain(&parts[n..]) {
+                let json = format!("\"{first}{second}\"");
+                let scanned = scan(json.as_bytes(), 0).unwrap();
+                assert_eq!((scanned.end, end(json.as_bytes(), 0)), (json.len(), Some(json.len())), "{json}");
+                let wanted = serde_json::from_str::<String>(&json).ok();
+                assert_eq!(scanned.is_valid, wanted.is_some(), "{json}");
+                if let Some(wanted) = wanted {
+                    let mut out = Vec::new();
+                    decode(json[1..json.len() - 1].as_bytes(), &mut out);
+                    assert_eq!(String::from_utf8(out).unwrap(), wanted);
+                    assert_eq!(scanned.is_escaped, json.contains('\\'));
+                }
+            }
+        }
+        for open in ["\"", "\"x", "\"\\", "\"\\\"", "\"\\u1234"] {
+            assert!(scan(open.as_bytes(), 0).is_none() && end(open.as_bytes(), 0).is_none());
+        }
+    }
+}
