@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from promptpress import export
 from promptpress._arrow.json_columns import json_array, json_field
+from promptpress._io.write.csv_writer import CsvWriter
 
 ROWS: list[dict[str, Any]] = [
     {"answer": 4, "listed": [1, "a"], "meta": {"x": 1}},
@@ -133,6 +135,17 @@ def test_exports_write_the_json_that_is_there(tmp_path: Path) -> None:
         assert lines == [f'{{"v": {form.format(text)}' for text in written]
 
 
+def test_fields_of_csv() -> None:
+    file = io.BytesIO()
+    batch = table(v=["Paris", {"a": [1.5, None]}, None]).to_batches()[0]
+    CsvWriter(file, batch.schema).write_batch(batch)
+    assert file.getvalue().decode() == 'v\r\nParis\r\n"{""a"": [1.5, null]}"\r\n\r\n'
+    half = pa.RecordBatch.from_arrays([json_array(['"a"', '"\\ud800"'])], schema=batch.schema)
+    with pytest.raises(pp.RenderError, match="half of a surrogate pair") as caught:
+        CsvWriter(file, batch.schema).write_batch(half)
+    assert (caught.value.code, caught.value.row, caught.value.column) == ("invalid_unicode", 1, "v")
+
+
 def test_exports_of_conversations_keep_nulls_and_numbers(tmp_path: Path) -> None:
     text = json.dumps(TALK).replace('"n": 1', '"n": 1.50').replace(": ", ":")
     talks = pa.Table.from_arrays([json_array([text])], schema=pa.schema([json_field("prompt")]))
@@ -153,3 +166,13 @@ def test_values_of_a_harness_have_one_type_a_column() -> None:
     examples = [{**row, "a": "x"} for row in rows]
     shots = pp.Renderer("{v} {a}", shots=2, examples=examples, output_column="a")
     assert shots.render([{"v": 7, "a": None}])["prompt"].to_pylist() == ["2 x\n1.5 x\n7 "]
+
+
+def test_requests_of_lm_eval() -> None:
+    pytest.importorskip("jinja2")
+    docs = [{"q": "a", "c": ["x", "y"], "g": 1, "m": {"a": 1}}, {"q": "b", "c": ["z", "w"], "g": 0, "m": "t"}]
+    task = {"task": "t", "test_split": "test", "doc_to_choice": "c", "doc_to_target": "g"}
+    task |= {"doc_to_text": "{{q}} {{c[0]}} {{m}}", "output_type": "multiple_choice"}
+    made = pp.lm_eval.requests(task, table(**{name: [doc[name] for doc in docs] for name in docs[0]}))
+    assert made.to_pylist() == pp.lm_eval.requests(task, docs).to_pylist()
+    assert made["arguments"].to_pylist()[0] == ("a x {'a': 1}", " x")

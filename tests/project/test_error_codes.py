@@ -319,7 +319,7 @@ CALLS: dict[str, list[Call]] = {
     "null_value": [renders(pa.table({"question": [None, ["1"]], "answer": [["2"], ["3"]]}), **conversation("last"))],
     "unconvertible_value": [
         renders(pa.table({"q": pa.array([2**62], pa.timestamp("s"))})),
-        renders([{"q": 1}, {"q": "a"}]),
+        renders([{"q": b"x"}, {"q": "a"}]),
     ],
     "invalid_utf8": [renders(not_utf8())],
     "malformed_array": [renders(out_of_its_buffers())],

@@ -53,23 +53,28 @@ def column_of_prompts(schema: pa.Schema, name: str = PROMPT_COLUMN) -> int:
     return int(indices[0])
 
 
-def without_json(prompts: pa.Array, field: pa.Field, first_row: int = 0) -> pa.Array:
-    """Return prompts as texts where a column of JSON has them: a text itself, and messages as JSON.
+def without_json(column: pa.Array, field: pa.Field, first_row: int = 0) -> pa.Array:
+    """Return a column of JSON as texts: a text as it is, null as none, and other values as JSON on one line.
 
     Args:
-        prompts: The column.
-        field: Its field.
+        column: The column.
+        field: Its field. A column that isn't of JSON stays.
         first_row: The number of the first row, for errors.
 
     Raises:
-        RenderError: If a value isn't JSON.
+        RenderError: If a value isn't JSON, or is a text that isn't Unicode.
 
     """
     if not is_json(field):
-        return prompts
-    texts = json_on_one_line(prompts, field.name, first_row).to_pylist()
+        return column
+    texts = json_on_one_line(column, field.name, first_row).to_pylist()
     values = [json.loads(text) if text.startswith(('"', "null")) else text for text in texts]
-    return pa.array(values, pa.large_string())
+    try:
+        return pa.array(values, pa.large_string())
+    except UnicodeEncodeError as error:
+        row = next(row for row, value in enumerate(values) if value == error.object)
+        message = f"its text holds half of a surrogate pair: {error}"
+        raise render_error("invalid_unicode", message, first_row + row, field.name) from None
 
 
 def _holds_prompts(kind: pa.DataType) -> bool:

@@ -8,6 +8,8 @@ from typing import IO, Literal
 import pyarrow as pa
 from pyarrow import types
 
+from promptpress._arrow.json_columns import is_json
+from promptpress._arrow.prompt_column import without_json
 from promptpress._arrow.types import is_text
 from promptpress._errors.file_errors import OutputError
 from promptpress._io.write.json_lines import LineWriter, Piece
@@ -69,6 +71,8 @@ class CsvWriter:
 def _texts(field: pa.Field, kind: Literal["value", "request"]) -> Callable[[pa.RecordBatch, int], pa.Array]:
     """Return a function that converts a column to texts: JSON if JSON has a form for the values, or else their text."""
     name, data_type = field.name, field.type
+    if is_json(field):
+        return lambda batch, first_row: without_json(batch.column(name), field, first_row)
     if is_text(data_type):
         return lambda batch, _: batch.column(name)
     has_form = types.is_nested(data_type) or types.is_integer(data_type) or types.is_floating(data_type)
