@@ -508,8 +508,15 @@ class TestJsonArray:
             ('[{"a": "x', "a.json:1: not valid JSON: Unterminated string"),
             ('[{"a": 1}] x', "a.json:1: something follows the array"),
             ('{"a": 1}\n{"a": 2}', "a.json: holds an object, where an array of objects is wanted; data_format= jsonl"),
-            ('{"a": 1}', "a.json: holds one object, where an array of objects is wanted"),
+            (
+                '{"a": 1}',
+                "a.json: holds an object, where an array of objects is wanted; data_format= jsonl reads it as",
+            ),
             ('{"q": ["a"], "a": [1]}', "a.json: holds an object of columns, where an array of objects is wanted"),
+            (
+                '{"q": {"0": 1}, "a": {"0": 2}}',
+                "a.json: holds an object of columns, where an array of objects is wanted",
+            ),
             ('{"v": 1, "data": [{"a": 1}]}', "array of objects is wanted; the rows are under its key 'data'"),
             ("", "a.json: holds nothing"),
             ("x", "a.json: holds what begins with 'x'"),

@@ -256,3 +256,31 @@ def test_lines_with_a_character_that_is_wrong(seed: int, tmp_path: Path) -> None
             assert repr(found) == repr(row), line
         else:
             assert isinstance(found, DataError), line
+
+
+def test_a_harness_has_the_types_of_its_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = ['{"v": 2, "d": {"a": 1}, "k": 1}', '{"v": 1.5, "d": {"b": null, "a": 2.5}, "k": "x"}']
+    Path("rows.jsonl").write_text("\n".join(lines) + "\n")
+    wanted = ["2.0 {'a': 1.0, 'b': None} 1", "1.5 {'a': 2.5, 'b': None} x"]
+    exact = ["2 {'a': 1} 1", "1.5 {'b': None, 'a': 2.5} x"]
+    text = "{v} {d} {k}"
+    for words, texts in (({}, exact), ({"reader": {}}, wanted), ({"dialect": "opencompass"}, wanted)):
+        renderer = pp.Renderer(text, **words)
+        for found in (renderer.render("rows.jsonl"), renderer.stream("rows.jsonl").read_all()):
+            assert found["prompt"].to_pylist() == texts
+        Path("config.json").write_text(json.dumps({"prompt_template": text, **words}))
+        arguments = ["config.json", "--data", "rows.jsonl", "--quiet"]
+        assert main(["render", *arguments, "--out", "-"]) == 0
+        assert prompts_of(capsys.readouterr().out) == texts
+        assert main(["show", *arguments, "--color", "never"]) == 0
+        assert texts[0] in capsys.readouterr().out
+    shots: dict[str, Any] = {"ice_template": text, "reader": {"output_column": "k"}}
+    shots["prompt_template"] = {"type": "PromptTemplate", "template": "</E>", "ice_token": "</E>"}
+    shots["retriever"] = {"type": "FixKRetriever", "fix_id_list": [0]}
+    Path("config.json").write_text(json.dumps(shots))
+    assert main(["render", *arguments, "--examples", "rows.jsonl", "--out", "-"]) == 0
+    assert prompts_of(capsys.readouterr().out)[0].strip() == wanted[0]
+    assert pp.Renderer(**shots, examples="rows.jsonl").render("rows.jsonl")["prompt"][0].as_py().strip() == wanted[0]

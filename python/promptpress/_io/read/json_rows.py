@@ -238,7 +238,9 @@ def _form(content: bytes, records: str | None) -> tuple[str, Choice | str | None
         return "holds an object, " + wanted, choice
     except RecursionError:
         return "holds an object, " + wanted, None
-    return _form_of_object(value, records, wanted)
+    problem, hint = _form_of_object(value, records, wanted)
+    is_row = problem == f"holds an object, {wanted}" and b"\n" not in content.strip()
+    return problem, Choice("data_format", "jsonl reads it as one row") if is_row else hint
 
 
 def _form_of_object(value: Mapping[str, Any], records: str | None, wanted: str) -> tuple[str, str | None]:
@@ -251,9 +253,18 @@ def _form_of_object(value: Mapping[str, Any], records: str | None, wanted: str) 
     if keys:
         rows = f"the rows are under its key {keys[0]!r}" if len(keys) == 1 else "rows are under several of its keys"
         return f"holds an object, {wanted}; {rows}", f"--records {keys[0]} reads them"
-    if value and all(isinstance(items, (list, dict)) for items in value.values()):
+    if _are_columns(list(value.values())):
         return f"holds an object of columns, {wanted}: an object for each row", None
-    return "holds one object, " + wanted, None
+    return "holds an object, " + wanted, None
+
+
+def _are_columns(values: list[object]) -> bool:
+    """Return true if the values of an object are columns: lists of one length, or dicts of the same keys."""
+    lists = [items for items in values if isinstance(items, list)]
+    dicts = [items for items in values if isinstance(items, dict)]
+    if len(lists) == len(values):
+        return len({len(items) for items in lists}) == 1
+    return len(dicts) == len(values) > 1 and all(items.keys() == dicts[0].keys() for items in dicts)
 
 
 def _is_records(value: object) -> bool:
