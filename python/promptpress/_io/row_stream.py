@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from promptpress._arrow.python_rows import AsTexts, rows_table
 from promptpress._errors.errors import render_error
+from promptpress._utils.counted import counted
 
 _ROWS = 8192
 """The number of rows of a batch."""
@@ -78,7 +79,8 @@ def _with_schema(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:
         if column is None or pa.types.is_null(column.type):
             arrays.append(pa.nulls(table.num_rows, field.type))
         elif column.type != field.type:
-            message = f"the next {table.num_rows:,} rows have {column.type}, and those before {field.type}; {_REMEDY}"
+            rows = counted(table.num_rows, "row")
+            message = f"the type of the next {rows} is {column.type}, and of those before {field.type}; {_REMEDY}"
             raise render_error("schema_mismatch", message, start, field.name)
         else:
             arrays.append(column)
