@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` takes longer to import than all of this
 import os
-import signal
 import sys
 from itertools import pairwise
 
@@ -20,11 +20,11 @@ def is_command() -> bool:
 
 def end_by_interrupt() -> None:
     """Let Ctrl-C end the process without a traceback, until `unwind_by_interrupt`."""
-    if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if is_command() and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 def unwind_by_interrupt() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again, for whom cleans up after it."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if _signal.getsignal(_signal.SIGINT) is _signal.SIG_DFL:
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
