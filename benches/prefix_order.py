@@ -112,7 +112,7 @@ def share(renderer: Any, table: pa.Table, order: str | None, blocks: int) -> flo
     """The share of the bytes that a cache finds."""
     cache = _core.BlockCache(BLOCK_BYTES, blocks)
     for chunk in renderer.render(table, order=order)["prompt"].chunks:
-        cache.add(chunk)
+        cache.add(chunk, False)
     size, hits = cache.hits
     return hits / size
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import promptpress as pp
@@ -55,6 +56,7 @@ def rendering_alone(samples: pa.Table) -> str:
     assert dataset is not None
     renderer = pp.Renderer.from_config(dataset, model, examples=pyarrow.json.read_json(TRAIN))
     size, seconds = 0, 0.0
+    warnings.simplefilter("ignore", pp.PromptWarning)  # the command has said it
     for batch in samples.to_batches(BATCH_ROWS):
         start = time.perf_counter()
         prompts = renderer.render(batch)["prompt"]

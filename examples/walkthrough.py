@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ COLOURED = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 def main() -> None:
     """Go through all steps."""
+    # promptpress warns of values that are taken for templates, each time that it renders some: step 4 shows them.
+    warnings.simplefilter("ignore", pp.PromptWarning)
     samples = pyarrow.json.read_json(HERE / "test.jsonl")
     train = pyarrow.json.read_json(HERE / "train.jsonl")
 

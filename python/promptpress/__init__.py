@@ -1,5 +1,11 @@
 """Whole Arrow tables of samples into prompts, byte for byte what an evaluation harness gives."""
 
+# ruff: noqa: E402 - what handles Ctrl-C comes before the imports that it may interrupt
+from promptpress._utils.importing import end_by_interrupt as _end_by_interrupt
+
+_end_by_interrupt()  # the imports below take most of the command's first tenth of a second
+
+# isort: split
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 

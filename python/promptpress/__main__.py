@@ -6,6 +6,7 @@ import sys
 from typing import NoReturn
 
 from promptpress import _cli
+from promptpress._utils.importing import unwind_by_interrupt
 from promptpress._utils.threads import wait_for_calls
 
 _FLUSH_FAILED = 120
@@ -14,6 +15,7 @@ _FLUSH_FAILED = 120
 
 def main() -> NoReturn:
     """Run the command as the whole process, and end the process with its exit code."""
+    unwind_by_interrupt()
     gc.freeze()  # imported modules live to the end: collections needn't look through them
     code = _cli.main()
     # A thread of Arrow may still wait for standard input. The interpreter must not shut down around it, because the

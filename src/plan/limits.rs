@@ -75,12 +75,19 @@ impl Limits {
                 }
             };
             let path = format!("{PATH}.{name}");
-            let Value::Int(number) = given else {
-                let message = format!("expected an int, found {}", given.type_name());
-                return Err(Error::template(Code::WrongType, path, message));
+            let number = match given {
+                Value::Int(number) => *number,
+                Value::Big(_) => {
+                    let message = format!("expected a number up to {}, which nothing reaches", i64::MAX);
+                    return Err(Error::template(Code::InvalidNumber, path, message));
+                }
+                other => {
+                    let message = format!("expected an int, found {}", other.type_name());
+                    return Err(Error::template(Code::WrongType, path, message));
+                }
             };
             let most = if name == "nesting" { MAX_NESTING } else { usize::MAX };
-            *field = usize::try_from(*number).ok().filter(|number| (1..=most).contains(number)).ok_or_else(|| {
+            *field = usize::try_from(number).ok().filter(|number| (1..=most).contains(number)).ok_or_else(|| {
                 let end = if most == usize::MAX { "on".to_owned() } else { format!("to {most}") };
                 Error::template(Code::InvalidNumber, path, format!("expected a number from 1 {end}, found {number}"))
             })?;

@@ -316,7 +316,7 @@ def test_rows_of_findings_and_warnings(capsys: pytest.CaptureFixture[str]) -> No
     assert findings["placeholder_filled"]["first_rows"] == [24, 34, 44, 54, 64, 74, 84, 94]
     assert any("rows 21 and 22, say" in finding["message"] for finding in findings.values())
     assert main(["audit", *options, "--fail-on", "never"]) == 0
-    assert "--where 'n > 20' --substitution harness --row 24" in capsys.readouterr().out
+    assert "--substitution harness --where 'n > 20' --row 24" in capsys.readouterr().out
     assert main(["render", *options, "--out", "out.jsonl"]) == 0
     assert "in 8 of 79 rows, values were filled in as templates, first in row 24," in capsys.readouterr().err
 

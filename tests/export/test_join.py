@@ -103,7 +103,7 @@ def test_answers_errors_and_what_is_missing() -> None:
             "yes",
         ),
         ({"custom_id": "0", "response": {"body": {"choices": [{"text": " 4", "index": 0}]}}}, "ok", " 4"),
-        (chat("0", None, refusal="No."), "ok", "No."),
+        (chat("0", None, refusal="No."), "refused", "No."),
         (chat("0", None, tool_calls=[{"id": "c"}]), "ok", None),
         (chat("0", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), "ok", "ab"),  # type: ignore[arg-type]
     ],
@@ -111,7 +111,7 @@ def test_answers_errors_and_what_is_missing() -> None:
 def test_results_of_every_kind(result: dict[str, Any], status: str, text: str | None) -> None:
     row = export.join([result], TABLE).to_pylist()[0]
     assert row["status"] == status
-    raw = row["response" if status == "ok" else "error"]
+    raw = row["response" if status in {"ok", "refused"} else "error"]
     assert raw == text or (text == "no choices" and raw == "the response has no choices")
 
 
@@ -413,3 +413,37 @@ def test_a_body_may_be_an_object_of_a_client_library() -> None:
 
     result = {"custom_id": "0", "response": {"status_code": 200, "body": Completion()}, "error": None}
     assert export.join([result], TABLE)["response"].to_pylist()[0] == "hi"
+
+
+REFUSAL = "I can't help with that."
+
+
+@pytest.mark.parametrize(
+    ("messages", "status", "response"),
+    [
+        ([{"content": None, "refusal": REFUSAL}], "refused", REFUSAL),
+        ([{"refusal": REFUSAL}], "refused", REFUSAL),
+        ([{"content": "", "refusal": REFUSAL}], "refused", REFUSAL),
+        ([{"content": [{"type": "refusal", "refusal": REFUSAL}]}], "refused", REFUSAL),
+        ([{"content": [{"type": "text", "text": "4"}, {"type": "refusal", "refusal": "x"}]}], "ok", "4"),
+        ([{"content": "4", "refusal": None}], "ok", "4"),
+        ([{"content": "4", "refusal": REFUSAL}], "ok", "4"),
+        ([{"content": "", "refusal": None}], "ok", ""),
+        ([{"content": None, "refusal": None, "tool_calls": []}], "ok", None),
+        ([{"content": None, "refusal": REFUSAL}, {"content": "4"}], "ok", REFUSAL),
+        ([{"content": "4"}, {"content": None, "refusal": REFUSAL}], "ok", "4"),
+        ([{"content": None, "refusal": "a"}, {"content": None, "refusal": "b"}], "refused", "a"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*more than one choice")
+def test_a_refusal_is_no_answer(
+    messages: list[dict[str, Any]], status: str, response: str | None, tmp_path: Path
+) -> None:
+    choices = [{"index": n, "message": message, "finish_reason": "stop"} for n, message in enumerate(messages)]
+    result = {"custom_id": "0", "response": {"status_code": 200, "body": {"choices": choices}}, "error": None}
+    table = pa.table({"prompt": ["q"]})
+    (row,) = export.join([result], table).to_pylist()
+    assert (row["status"], row["response"], row["error"]) == (status, response, None)
+    (tmp_path / "sent.jsonl").write_text('{"custom_id": "0", "body": {}}\n')
+    export.join([result], table, requests=tmp_path / "sent.jsonl", retry=tmp_path / "retry.jsonl")
+    assert (tmp_path / "retry.jsonl").read_text() == ""

@@ -44,9 +44,17 @@ def test_rows_that_fit_the_first_ones() -> None:
 @pytest.mark.parametrize(
     ("row", "error", "excerpt"),
     [
-        ({"q": 1}, pp.RenderError, f'row {BATCH}, column "q": the next 1 rows have int64, and those before string'),
+        (
+            {"q": 1},
+            pp.RenderError,
+            f'row {BATCH}, column "q": the type of the next 1 row is int64, and of those',
+        ),
         ({"z": 1}, pp.RenderError, f'row {BATCH}, column "z": the rows before have no such key; types are those'),
-        ({"n": 1}, pp.RenderError, f'row {BATCH}, column "n": the next 1 rows have int64, and those before null'),
+        (
+            {"n": 1},
+            pp.RenderError,
+            f'row {BATCH}, column "n": the type of the next 1 row is int64, and of those',
+        ),
         ({"q": object()}, pp.RenderError, f'row {BATCH}, column "q": <object'),
         ((1, 2), TypeError, f"row {BATCH}: expected a dict, as the rows before it are, found tuple"),
     ],

@@ -29,6 +29,7 @@ from promptpress._io.read.samples import Samples
 from promptpress._io.write.formats import check_compression
 from promptpress._io.write.output_file import STDOUT
 from promptpress._utils import lazy_compute as pc
+from promptpress._utils.counted import counted
 
 
 def join(arguments: Namespace) -> None:
@@ -66,10 +67,11 @@ def join(arguments: Namespace) -> None:
     if not arguments.quiet:
         values, numbers = pc.value_counts(joined[f"{arguments.prefix}status"]).flatten()
         counts = dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
-        statuses = ", ".join(f"{counts.get(status, 0):,} {status}" for status in ("ok", "error", "missing"))
-        say(f"{len(joined):,} rows: {statuses}; in {time.perf_counter() - start:.3f} s")
+        listed = ("ok", "error", *(["refused"] if "refused" in counts else []), "missing")
+        statuses = ", ".join(f"{counts.get(status, 0):,} {status}" for status in listed)
+        say(f"{counted(len(joined), 'row')}: {statuses}; in {time.perf_counter() - start:.3f} s")
         if retry is not None:
-            say(f"{retry.requests:,} request{'' if retry.requests == 1 else 's'} to retry in {', '.join(retry.paths)}")
+            say(f"{counted(retry.requests, 'request')} to retry in {', '.join(retry.paths)}")
 
 
 def _refuse_same(option: str, path: str, inputs: Iterable[str]) -> None:

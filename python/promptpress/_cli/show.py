@@ -21,6 +21,7 @@ from promptpress._prompts.prompt_source import PromptSource
 from promptpress._prompts.renderer_source import RendererSource
 from promptpress._prompts.search import RequestFilter, extremes, match_marks, matching
 from promptpress._tokens.encoder import Encoder
+from promptpress._utils.counted import counted
 
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
 """Options that say otherwise what roles are called."""
@@ -76,7 +77,7 @@ def _prompts(source: PromptSource, arguments: Namespace, terminal: Terminal, lay
     request_filter = RequestFilter(label, turn)
     if arguments.grep is not None:
         matches = matching(source, arguments.grep, arguments.max, request_filter)
-        heading = f"{matches.matching:,} of {matches.requests:,} requests match"
+        heading = f"{matches.matching:,} of {counted(matches.requests, 'request')} match"
         more = f"; the first {len(matches.first)}:" if matches.matching > len(matches.first) else ""
         terminal.write(layout.caption(heading + more, "head"))
         requests = matches.first

@@ -10,6 +10,7 @@ from promptpress._diff.comparison import Comparison, Difference
 from promptpress._diff.layout import location_text, request_name, summary
 from promptpress._diff.text_pairs import PairedText, text_pairs
 from promptpress._prompts.html import STYLESHEET, pieces_html, text_html
+from promptpress._utils.counted import counted
 from promptpress._utils.escapes import one_line
 
 _STYLE = """\
@@ -53,7 +54,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _text(window: Window) -> str:
-    before, after = (f"…({count:,} characters)" if count else "" for count in (window.before, window.after))
+    before, after = (f"…({counted(count, 'character')})" if count else "" for count in (window.before, window.after))
     text = pieces_html(window.pieces, marks=window.marks)
     return text_html(f"{_left_out(before)}{text}{_left_out(after)}")
 

@@ -14,6 +14,7 @@ from promptpress._prompts.layout import Layout, Line
 from promptpress._prompts.lines import Fragment, fragments, plain, wrapped
 from promptpress._prompts.origins import described
 from promptpress._prompts.prompt import Prompt
+from promptpress._utils.counted import counted
 from promptpress._utils.escapes import cells
 
 _MIN_WIDE = 80
@@ -166,8 +167,8 @@ class DiffLayout:
     def _window(self, window: Window) -> list[Line]:
         layout = self.layout
         ellipsis = layout.glyphs.ellipsis
-        before = [Fragment(f"{ellipsis}({window.before:,} characters) ", "text")] if window.before else []
-        after = [Fragment(f" {ellipsis}({window.after:,} characters)", "text")] if window.after else []
+        before = [Fragment(f"{ellipsis}({counted(window.before, 'character')}) ", "text")] if window.before else []
+        after = [Fragment(f" {ellipsis}({counted(window.after, 'character')})", "text")] if window.after else []
         glyphs = layout.glyphs if layout.whitespace else None
         text = list(fragments(window.pieces, whitespace=glyphs, marks=window.marks))
         if self.brackets:

@@ -69,8 +69,8 @@ def join(
             joined together with the first ones: `join([first, second], table)`. If nothing failed, it is empty.
 
     Returns:
-        The table with `response`, `finish_reason`, `status` (`"ok"`, `"error"`, or `"missing"` where there is no
-        result), `error`, `prompt_tokens` and `completion_tokens`.
+        The table with `response`, `finish_reason`, `status` (`"ok"`, `"error"`, `"refused"` where the response is a
+        refusal to answer, or `"missing"` where there is no result), `error`, `prompt_tokens` and `completion_tokens`.
 
     Raises:
         TemplateError: If the pattern names no column of the table, or `retry` is given without `requests`.
@@ -201,8 +201,7 @@ def _column(name: str, results: list[Result | None], choices: bool) -> pa.Array:
             return pa.array(lists, pa.list_(kind))
         return pa.array([values[0] if values else None for values in lists], kind)
     if name == "status":
-        words = {None: "missing", True: "ok", False: "error"}
-        return pa.array([words[r if r is None else r.succeeded] for r in results], kind)
+        return pa.array(["missing" if r is None else r.status for r in results], kind)
     return pa.array([None if r is None else getattr(r, name) for r in results], kind)
 
 

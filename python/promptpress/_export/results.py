@@ -28,7 +28,8 @@ _BATCH_ROWS = 4096
 class Result(NamedTuple):
     """The parts of a request's result that `join` needs; not all of it, because there may be millions.
 
-    `texts` and `finish_reasons` have an item for each choice. `raw` is the result as it came, as JSON, if it is wanted.
+    `texts` and `finish_reasons` have an item for each choice. `is_refused` is true if the model refuses to answer, and
+    the texts say so. `raw` is the result as it came, as JSON, if it is wanted.
     """
 
     custom_id: str
@@ -37,12 +38,18 @@ class Result(NamedTuple):
     error: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
+    is_refused: bool = False
     raw: str | None = None
 
     @property
     def succeeded(self) -> bool:
-        """True if there is an answer."""
+        """True if the model has answered, be it by a refusal."""
         return self.error is None
+
+    @property
+    def status(self) -> str:
+        """The word of the column `status`."""
+        return "error" if self.error is not None else "refused" if self.is_refused else "ok"
 
 
 def read_results(source: Any, *, raw: bool = False) -> Iterator[Result]:
@@ -134,6 +141,7 @@ class _Reader:
             error=self._held(error),
             prompt_tokens=_count(usage.get("prompt_tokens")),
             completion_tokens=_count(usage.get("completion_tokens")),
+            is_refused=error is None and None not in map(_refusal, choices),
             raw=self._held(json_text(value)) if self._raw else None,
         )
         self.broken = min(self.broken, broken + 1)
@@ -198,8 +206,19 @@ def _text(choice: Mapping[str, Any]) -> str | None:
     message = _dict(choice["message"])
     content = message.get("content")
     if isinstance(content, list):
-        return "".join(str(_dict(part).get("text") or "") for part in content)
-    return content if isinstance(content, str) else _string(message.get("refusal"))
+        return "".join(str(_dict(part).get("text") or "") for part in content) or _refusal(choice) or ""
+    return content if isinstance(content, str) and content else _refusal(choice) or _string(content)
+
+
+def _refusal(choice: Mapping[str, Any]) -> str | None:
+    """Return what a message refuses by, if it has nothing else to say: its own refusal, or those of its parts."""
+    message = _dict(choice.get("message"))
+    content = message.get("content")
+    parts = [_dict(part) for part in content] if isinstance(content, list) else []
+    if (isinstance(content, str) and content) or any(part.get("text") for part in parts):
+        return None
+    refusals = [_string(part.get("refusal")) for part in parts] + [_string(message.get("refusal"))]
+    return "".join(filter(None, refusals)) or None
 
 
 def _error(value: Any) -> str | None:

@@ -12,6 +12,7 @@ from promptpress._arrow.exact_values import is_exact
 from promptpress._arrow.json_columns import is_json, json_values
 from promptpress._arrow.python_rows import EXACT, ValueReading, excerpt, rows_table
 from promptpress._errors.errors import render_error
+from promptpress._utils.counted import counted
 
 _ROWS = 8192
 """The number of rows of a batch."""
@@ -77,7 +78,8 @@ def _with_schema(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:
         elif is_json(table.schema.field(field.name)) and not is_json(field):
             raise _other_kind(column, table.schema.field(field.name), field, start)
         elif column.type != field.type:
-            message = f"the next {table.num_rows:,} rows have {column.type}, and those before {field.type}; {_REMEDY}"
+            rows = counted(table.num_rows, "row")
+            message = f"the type of the next {rows} is {column.type}, and of those before {field.type}; {_REMEDY}"
             raise render_error("schema_mismatch", message, start, field.name)
         else:
             arrays.append(column)

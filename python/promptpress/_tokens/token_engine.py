@@ -465,7 +465,8 @@ class _TokenRun(Run):
 
 
 def _too_long(count: int, settings: TokenSettings) -> RenderError:
-    message = f"the prompt has {count:,} tokens, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them"
+    tokens = counted(count, "token")
+    message = f"the prompt has {tokens}, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them"
     return render_error("limit_exceeded", message)
 
 

@@ -20,6 +20,7 @@ from promptpress._audit.finding import Finding, Rows, concatenated, finding_of, 
 from promptpress._audit.subject import Subject
 from promptpress._audit.texts import Texts, texts_within
 from promptpress._utils import lazy_compute as pc
+from promptpress._utils.counted import counted
 
 _MIN_CHARACTERS = 10
 """Shorter answers occur in prompts by chance."""
@@ -201,7 +202,7 @@ class Answers(Check):
         many = _MIN_SHARE_BY_DESIGN * self._counted
         for name, rows in self._within.items():
             if rows:
-                share = f"{rows.count:,} of {self._counted:,} rows whose answer is long enough to tell"
+                share = f"{rows.count:,} of {counted(self._counted, 'row')} whose answer is long enough to tell"
                 message = f"the text of the answer stands in a value of column {name!r}, in {share}"
                 if is_class or rows.count >= many:
                     why = "answers are names of classes" if is_class else "it is to be found there"

@@ -16,6 +16,7 @@ from promptpress._engine.fitted_run import ExampleChoices
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Part, Run
 from promptpress._engine.sample_numbers import sample_numbers
+from promptpress._utils.counted import counted
 
 _MAX_NUMBERS = 5
 """The numbers of examples that a message lists."""
@@ -64,11 +65,10 @@ class Budgets(ConfiguredCheck):
             numbers = sorted(self._shots.items(), reverse=True)
             listed = ", ".join(f"{count:,} of {shots}" for shots, count in numbers[:_MAX_NUMBERS])
             more = ", ..." if len(numbers) > _MAX_NUMBERS else ""
-            message = (
-                f"examples are left out to have at most {fit.limit:,} tokens; requests by examples: {listed}{more}"
-            )
+            most = counted(fit.limit, "token")
+            message = f"examples are left out to have at most {most}; requests by examples: {listed}{more}"
             yield finding_of("examples_left_out", message, self._shorter)
         if self._long:
             what = "without any example" if fit.drops is not None else "with the examples that the harness keeps"
-            message = f"the prompt has more than {fit.limit:,} tokens {what}, so the model cuts it"
+            message = f"the prompt has more than {counted(fit.limit, 'token')} {what}, so the model cuts it"
             yield finding_of("prompt_truncated", message, self._long)

@@ -38,6 +38,7 @@ from promptpress._io.read.samples import Samples, example_rows
 from promptpress._io.write.formats import check_compression, out_format
 from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, output_file
 from promptpress._io.write.parts import forget
+from promptpress._utils.counted import counted
 
 _UNSAFE = re.compile(r"[^\w.+-]+")
 _MAX_NAME_BYTES = 150
@@ -92,7 +93,7 @@ def render_all(arguments: Namespace) -> ExitCode:
             total.rows += done.rows
             total.prompt_bytes += done.prompt_bytes
             total.add_faults(done)
-            text = f"{done.rows:,} rows, {done.prompt_bytes:,} bytes: {entry.file}"
+            text = f"{counted(done.rows, 'row')}, {counted(done.prompt_bytes, 'byte')}: {entry.file}"
         if not arguments.quiet or done is None:
             # An abbr may contain characters that control a terminal or break the line.
             print_error_line(f"promptpress: {entry.status:12}  {entry.label:{width}}  {text}")

@@ -77,14 +77,16 @@ def finished_parts(arguments: Namespace, rendering: Rendering) -> Iterator[Parts
         return
     with Parts(arguments.out, _run(arguments, rendering)) as parts:
         if parts.dropped:
-            report(f"parts of {parts.dropped:,} rows don't hold what was written; those rows are rendered anew")
+            report(
+                f"parts of {counted(parts.dropped, 'row')} don't hold what was written; those rows are rendered anew"
+            )
         if parts.count:
             report(f"goes on after row {parts.rows:,}, with {counted(parts.count, 'finished part')} of an earlier run")
         try:
             yield parts
         except BaseException:
             if parts.count:
-                where = f"{counted(parts.count, 'finished part')} with {parts.rows:,} rows in {parts.folder}"
+                where = f"{counted(parts.count, 'finished part')} with {counted(parts.rows, 'row')} in {parts.folder}"
                 report(f"{where} {'stays' if parts.count == 1 else 'stay'}; the same command goes on there")
             raise
 

@@ -67,7 +67,7 @@ class Done:
             say(f"left out: {group}")
         if self.skipped:
             groups = counted(len(self.skipped), "row group")
-            say(f"{groups} with {sum(group.rows for group in self.skipped):,} rows left out")
+            say(f"{groups} with {counted(sum(group.rows for group in self.skipped), 'row')} left out")
 
     def summary(self, seconds: float) -> str:
         """Return the counts and the rates in one line."""

@@ -23,6 +23,7 @@ from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._io.paths import STDIN
 from promptpress._io.read.samples import Samples, example_rows
 from promptpress._io.tokenizer import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
+from promptpress._utils.counted import counted
 
 _NO_ROWS = pa.table({})
 """Stands for the examples until it is known how they are read."""
@@ -79,7 +80,7 @@ def renderer_of(
             raise ConfigError(f"{message}; --examples FILE gives the rows, usually the train split") from error
         if error.code == "example_index_out_of_range" and arguments.config == TEMPLATE and examples is not None:
             raise ConfigError(
-                f"--shots {arguments.shots}: --examples has {examples.num_rows:,} rows; give a smaller number"
+                f"--shots {arguments.shots}: --examples has {counted(examples.num_rows, 'row')}; give a smaller number"
             ) from error
         if error.code == "missing_output_column":
             raise ConfigError(

@@ -12,6 +12,7 @@ from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._io.as_table import as_table
 from promptpress._tokens.encoder import Encoder
+from promptpress._utils.counted import counted
 from promptpress.typing import TableLike
 
 _ROWS = 4096
@@ -205,7 +206,7 @@ class _Coder:
             what = "context" if not before else "continuation"
             raise render_error("unconvertible_value", f"the {what} has no tokens, which the harness refuses")
         if len(after) > max_length:
-            message = f"the continuation has {len(after):,} tokens, and max_length={max_length} allows no more"
+            message = f"the continuation has {counted(len(after), 'token')}, and max_length={max_length} allows no more"
             raise render_error("limit_exceeded", message)
         whole = before + after
         return _Cut(whole[-(max_length + 1) :][:-1], after, len(whole) > max_length + 1)

@@ -11,6 +11,7 @@ from typing import Any
 from promptpress._errors.file_errors import UsageError
 from promptpress._io.paths import STDIN, is_remote
 from promptpress._io.read.remote import filesystem
+from promptpress._utils.counted import counted
 
 _ENDS = 1 << 20
 """The number of bytes at the beginning and at the end of a file that are hashed."""
@@ -54,7 +55,7 @@ def changed(path: str, before: FileState | None) -> str | None:
         return "it is gone since"
     if now.size != before.size:
         what = "shrunk" if now.size < before.size else "grown"
-        return f"it has {what} from {before.size:,} to {now.size:,} bytes"
+        return f"it has {what} from {before.size:,} to {counted(now.size, 'byte')}"
     if now.number != before.number:
         return "another file has its name since"
     return "it was written to" if now.time != before.time else None

@@ -7,6 +7,7 @@ import tempfile
 from typing import IO, Any
 
 from promptpress._errors.file_errors import DataError, reason
+from promptpress._utils.counted import counted
 
 
 def filesystem(url: str) -> tuple[Any, str]:
@@ -53,7 +54,7 @@ def copy_remote(url: str) -> IO[bytes]:
         system.get_file(path, copy.name)
         arrived, size = os.path.getsize(copy.name), _size(system, path)
         if size is not None and arrived < size:
-            raise DataError(f"{url}: only {arrived:,} of {size:,} bytes arrived; try again, or download it")
+            raise DataError(f"{url}: only {arrived:,} of {counted(size, 'byte')} arrived; try again, or download it")
     except BaseException:
         copy.close()
         raise

@@ -169,8 +169,8 @@ class LengthPanel(FigurePanel[Statistics]):
         (self._lengths if tab == "lengths" else self._duplicates)(figures)
 
     def _lengths(self, figures: Statistics) -> None:
-        of = "" if figures.samples in (None, figures.requests) else f" of {figures.samples:,} samples"
-        ui.label(f"{figures.requests:,} prompts{of}, {figures.bytes.sum:,} bytes").classes("pp-title")
+        of = "" if figures.samples in (None, figures.requests) else f" of {counted(figures.samples or 0, 'sample')}"
+        ui.label(f"{counted(figures.requests, 'prompt')}{of}, {counted(figures.bytes.sum, 'byte')}").classes("pp-title")
         with ui.element("div").classes("pp-grid-2"):
             with ui.element("section"):
                 ui.label("Prompts by length in bytes").classes("pp-caption")
@@ -235,7 +235,7 @@ def _origins(shares: list[Share]) -> None:
     bars = [
         {
             "value": round(100 * share.share, 2),
-            "name": f"{share.name}: {share.bytes:,} bytes",
+            "name": f"{share.name}: {counted(share.bytes, 'byte')}",
             "itemStyle": {"color": ORIGIN_COLOURS[share.kind]},
         }
         for share in shares

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from promptpress._utils.counted import counted
 from promptpress._utils.escapes import one_line
 from promptpress._viewer.search import DifferenceSearch, RowFinder, TextSearch
 from promptpress._viewer.view import View
@@ -144,7 +145,7 @@ class ListPanel:
 def _progress(finder: RowFinder) -> str:
     count = len(finder.rows)
     verb = "found" if isinstance(finder, TextSearch) else "differ" if count != 1 else "differs"
-    text = f"{count:,} {verb} in {finder.seen:,} rows"
+    text = f"{count:,} {verb} in {counted(finder.seen, 'row')}"
     if finder.cancelled:
         return f"{text}, stopped"
     return text if finder.done else f"{text} so far"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from nicegui import ui
 
+from promptpress._utils.counted import counted
 from promptpress._utils.escapes import one_line, visible
 from promptpress._viewer.catalogue import Catalogue, Choice
 from promptpress._viewer.page.figure_panels import AuditPanel, LengthPanel, attempt
@@ -215,7 +216,7 @@ class _Page:
             self._show_error(store.error)
         total = store.num_rows
         of = f" of {total:,}" if total is not None else ""
-        self._status.set_text(f"{store.ready:,} rows" if store.done else f"reading: {store.ready:,}{of} rows")
+        self._status.set_text(counted(store.ready, "row") if store.done else f"reading: {store.ready:,}{of} rows")
         self._list.tick()
 
 
