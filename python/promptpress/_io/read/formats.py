@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HarnessTypes: TypeAlias = Literal["json", "all"]
 """The files whose columns get the types of a harness's reader: those of JSON, or all.
 
-OpenCompass and AISBench read CSV by Python's `csv`, so every value is a text; lm-evaluation-harness reads it by pandas.
+OpenCompass reads CSV by Python's `csv`, so every value is a text; lm-evaluation-harness reads it by pandas.
 """
 
 
