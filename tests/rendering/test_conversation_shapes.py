@@ -17,11 +17,21 @@ NO_SHAPE = 2**32 - 1
 MESSAGES = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello!"}]
 
 
-def read(column: pa.Array, shapes: _core.ConversationShapes | None = None) -> list[Any]:
+KINDS = {"?": str, "i": int, "f": float, "{": dict, "[": list}
+"""The type of a slot's value, by its mark in a skeleton."""
+
+
+def read(column: pa.Array) -> list[Any]:
     """Put each row together from its skeleton and holes; None for one without a shape."""
-    shapes = _core.ConversationShapes(1000, 1 << 20) if shapes is None else shapes
-    shapes.read(column, 0, len(column), 0)  # a shape is kept when it is met for the second time
-    ids, holes, counts = shapes.read(column, 0, len(column), 0)
+    found, opened = (rows_of_shapes(column, is_open=is_open) for is_open in (False, True))
+    assert all(map(same, found, opened))
+    return found
+
+
+def rows_of_shapes(column: pa.Array, *, is_open: bool) -> list[Any]:
+    shapes = _core.ConversationShapes(1000, 1 << 20)
+    shapes.read(column, 0, len(column), 0, is_open)  # a shape is kept when it is met for the second time
+    ids, holes, counts = shapes.read(column, 0, len(column), 0, is_open)
     assert ids.type == pa.uint32()
     kept = [number for number in ids.to_pylist() if number != NO_SHAPE]
     assert counts == sorted((number, kept.count(number)) for number in set(kept))
@@ -33,9 +43,13 @@ def read(column: pa.Array, shapes: _core.ConversationShapes | None = None) -> li
 
 
 def filled(skeleton: Any, holes: Any) -> Any:
+    if isinstance(skeleton, str) and skeleton.startswith("="):
+        return skeleton[1:]
     if isinstance(skeleton, str):
-        assert skeleton == "?" or skeleton.startswith("=")
-        return next(holes) if skeleton == "?" else skeleton[1:]
+        hole = next(holes)
+        value = hole if skeleton == "?" else json.loads(hole)
+        assert type(value) is KINDS[skeleton]
+        return value
     if isinstance(skeleton, list):
         return [filled(item, holes) for item in skeleton]
     if isinstance(skeleton, dict):
@@ -155,9 +169,9 @@ def test_what_is_no_json_or_close_to_a_limit_is_left_to_python(text: str) -> Non
 def test_a_shape_is_kept_when_it_is_met_again_and_there_is_room() -> None:
     shapes = _core.ConversationShapes(1, 1 << 20)
     column = pa.array([MESSAGES, MESSAGES[:1], MESSAGES, MESSAGES[:1], MESSAGES[:1]])
-    ids, _, counts = shapes.read(column, 0, 5, 0)
+    ids, _, counts = shapes.read(column, 0, 5, 0, False)
     assert (ids.to_pylist(), counts, len(shapes)) == ([NO_SHAPE, NO_SHAPE, 0, NO_SHAPE, NO_SHAPE], [(0, 1)], 1)
-    ids, holes, _ = shapes.read(pa.array([json.dumps(MESSAGES)]), 0, 1, 0)
+    ids, holes, _ = shapes.read(pa.array([json.dumps(MESSAGES)]), 0, 1, 0, False)
     assert (ids.to_pylist(), holes.to_pylist()) == ([0], [["Hi.", "Hello!"]])
     with pytest.raises(IndexError):
         shapes.skeleton(1)
@@ -167,7 +181,7 @@ def test_contents_stay_where_they_are() -> None:
     contents = pa.array(["a" * 100, "b" * 100] * 50)
     messages = pa.StructArray.from_arrays([pa.array(["user"] * 100), contents], ["role", "content"])
     column = pa.ListArray.from_arrays(pa.array(range(0, 101, 2), pa.int32()), messages)
-    _, holes, _ = _core.ConversationShapes(9, 999).read(column, 10, 5, 0)
+    _, holes, _ = _core.ConversationShapes(9, 999).read(column, 10, 5, 0, False)
     assert holes.to_pylist() == [["a" * 100, "b" * 100]] * 5
     assert holes.values.buffers()[2].address == contents.buffers()[2].address
 
@@ -178,13 +192,13 @@ def test_faults_name_their_row() -> None:
         pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
     )
     with pytest.raises(RenderError, match="row 101") as caught:
-        shapes.read(broken, 0, 2, 100)
+        shapes.read(broken, 0, 2, 100, False)
     assert caught.value.code == "invalid_utf8"
     roles = pa.StructArray.from_arrays([broken, pa.array(["x", "y"])], ["role", "content"])
     column = pa.ListArray.from_arrays(pa.array([0, 0, 1, 2], pa.int32()), roles)
     with pytest.raises(RenderError, match="row 2"):
-        shapes.read(column, 0, 3, 0)
+        shapes.read(column, 0, 3, 0, False)
     with pytest.raises(RenderError, match="expected conversations"):
-        shapes.read(pa.array([1]), 0, 1, 0)
+        shapes.read(pa.array([1]), 0, 1, 0, False)
     with pytest.raises(RenderError):
-        shapes.read(pa.array(["[]"]), 0, 2, 0)
+        shapes.read(pa.array(["[]"]), 0, 2, 0, False)

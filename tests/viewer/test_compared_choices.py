@@ -136,6 +136,6 @@ def test_a_template_alone_has_nothing_to_compare() -> None:
 )
 def test_findings_that_a_file_allows_are_allowed_in_the_page(words: list[str], allowed: list[str]) -> None:
     arguments, catalogue, choice = opened(*words)
-    store = SampleStore(view.open_samples(arguments, arguments.data, 10))
+    store = SampleStore(view.open_samples(arguments, arguments.data, None, 10))
     assert Sources(store, catalogue).allowed(choice) == allowed
     store.close()
