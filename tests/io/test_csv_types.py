@@ -83,7 +83,7 @@ def plain(table: pa.Table) -> list[tuple[str, str, str]]:
 
 
 def read(path: Path) -> pa.Table:
-    samples = Samples([str(path)], harness_types=True)
+    samples = Samples([str(path)], harness_types="all")
     table = samples.table()
     samples.close()
     return table

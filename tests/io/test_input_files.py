@@ -350,7 +350,7 @@ class TestHarnessTypes:
     def rows_of_lines(self, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
         def rows_of_lines(*lines: str) -> Any:
             content = f"[{','.join(lines)}]" if request.param == "json" else "\n".join(lines)
-            return rows(write(tmp_path / f"a.{request.param}", content), harness_types=True)
+            return rows(write(tmp_path / f"a.{request.param}", content), harness_types="json")
 
         return rows_of_lines
 

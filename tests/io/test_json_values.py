@@ -9,7 +9,6 @@ import re
 import sys
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import promptpress as pp
@@ -181,7 +180,7 @@ def test_every_entrance(
     assert prompts_of(out) == texts
     kept = [{name: value for name, value in json.loads(line).items() if name != "prompt"} for line in out.splitlines()]
     assert repr(finite(kept)) == repr(finite(rows))
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content), isatty=lambda: False))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     data_format = suffix.removeprefix(".")
     assert main(["render", *template, "--data", "-", "--data-format", data_format, "--out", "-"]) == 0
     assert prompts_of(capsys.readouterr().out) == texts

@@ -135,6 +135,7 @@ def test_the_first_ones_leave_equal_rows_out():
 PIECES = ["", "a", " b ", "{q}", "{{x}}", "\uf8ff0", "{\uf8ff0}", "\uf8ffshots\uf8ff", "é\n", "7", "[1]", "x\u3000"]
 
 
+@pytest.mark.filterwarnings("ignore:doc_to_text")
 @pytest.mark.parametrize("seed", range(60))
 def test_contexts_in_bulk_are_those_made_one_by_one(seed, monkeypatch):
     choose = random.Random(seed)

@@ -371,8 +371,10 @@ CALLS: dict[str, list[Call]] = {
         lambda: pp.ChatTemplate("").render([{"messages": []}]),
     ],
     "unknown_origin": [
-        lambda: pp.ChatTemplate("{{ messages[0].content|wordwrap(3) }}").tokenize(
-            CHAT_ROW, small_tokenizer(), mask="assistant"
+        lambda: pp.ChatTemplate("{{ messages[1].content|wordwrap(3) }}").tokenize(
+            [{"messages": [*CHAT_ROW[0]["messages"], {"role": "assistant", "content": "Hello."}]}],
+            small_tokenizer(),
+            mask="assistant",
         ),
     ],
     "duplicate_custom_id": [exports(custom_id="{a}")],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -29,6 +29,11 @@ class ValueReading:
     exact: bool = True
     column: str | None = None
     write: Callable[[Sequence[Any]], list[str | None] | None] = json_texts
+
+    @property
+    def harness_types(self) -> Literal["json"] | None:
+        """The files whose columns have the types of a harness's reader: those of JSON, or none."""
+        return None if self.exact else "json"
 
 
 EXACT = ValueReading()

@@ -109,7 +109,7 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
         arguments.data,
         format_of(arguments),
         limit=arguments.limit,
-        harness_types=not engine_of(renderer).value_reading.exact,
+        harness_types=engine_of(renderer).value_reading.harness_types,
     )
     columns, output_schema = samples.schema.names, renderer.output_schema(samples.schema)
     outputs = output_schema.names

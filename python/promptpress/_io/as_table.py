@@ -239,7 +239,7 @@ def _file(path: str | os.PathLike[str], reading: ValueReading) -> Iterator[Sampl
     if not isinstance(name, str):
         raise not_a_table(path)
     try:
-        files = Samples([name], harness_types=not reading.exact)
+        files = Samples([name], harness_types=reading.harness_types)
         try:
             yield files
         finally:

@@ -33,7 +33,7 @@ from promptpress._config.files.selection import Selection, each_of
 from promptpress._errors.errors import FilledValuesWarning
 from promptpress._errors.file_errors import ConfigError, FileError, UsageError
 from promptpress._errors.suggestions import close_names
-from promptpress._io.read.formats import SUFFIXES
+from promptpress._io.read.formats import SUFFIXES, HarnessTypes
 from promptpress._io.read.samples import Samples, example_rows
 from promptpress._io.write.formats import check_compression, out_format
 from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, output_file
@@ -207,7 +207,7 @@ def _rendered(entry: Entry, arguments: Namespace, selection: Selection, model: M
     options = Namespace(**vars(arguments))
     options.out, options.data, options.examples = entry.file, list(entry.data), list(entry.examples)
     samples: AnySamples | None
-    train: Callable[[bool], pa.Table | None] | None
+    train: Callable[[HarnessTypes | None], pa.Table | None] | None
     if entry.data:
         samples = None
         train = partial(example_rows, entry.examples, format_of(arguments)) if entry.examples else None
@@ -242,7 +242,7 @@ def _rendered(entry: Entry, arguments: Namespace, selection: Selection, model: M
 
 def _rows(files: DatasetFiles) -> pa.Table:
     """Read the file that a dataset names."""
-    samples = Samples([files.path], files.format, harness_types=True)
+    samples = Samples([files.path], files.format, harness_types="json")
     try:
         files.check(samples.schema.names, has_times=samples.has_times)
         return samples.table()

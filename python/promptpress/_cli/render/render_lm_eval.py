@@ -76,12 +76,12 @@ def _requests(arguments: Namespace, config: dict[str, Any]) -> pa.Table:
     }
     if arguments.task_format is not None:
         task["_formats_selection"] = arguments.task_format
-    samples = Samples(arguments.data, format_of(arguments), harness_types=True)
+    samples = Samples(arguments.data, format_of(arguments), harness_types="all")
     options: dict[str, Any] = {} if arguments.seed is None else {"seed": arguments.seed}
     table = lm_eval.requests(
         task,
         samples.table(),
-        example_rows(arguments.examples, format_of(arguments), harness_types=True),
+        example_rows(arguments.examples, format_of(arguments), harness_types="all"),
         num_fewshot=arguments.num_fewshot,
         system_instruction=arguments.system_instruction,
         chat_template=None if arguments.chat_template is None else chat_template(arguments),

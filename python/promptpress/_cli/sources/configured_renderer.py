@@ -21,6 +21,7 @@ from promptpress._config.settings import follows_harness
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._io.paths import STDIN
+from promptpress._io.read.formats import HarnessTypes
 from promptpress._io.read.samples import Samples, example_rows
 from promptpress._io.tokenizer import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
 from promptpress._utils.counted import counted
@@ -52,16 +53,16 @@ def renderer_of(
     arguments: Namespace,
     selection: Selection,
     model: Mapping[str, Any] | None,
-    read_examples: Callable[[bool], pa.Table | None] | None,
+    read_examples: Callable[[HarnessTypes | None], pa.Table | None] | None,
 ) -> promptpress.Renderer:
     """Make the renderer of a dataset and a model, with the options that override them.
 
-    `read_examples` reads the examples; it is told if files have the types of the harnesses' reader.
+    `read_examples` reads the examples; it is told which files have the types of a harness's reader.
     """
     options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
     examples: pa.Table | None = None
     if read_examples is not None:
-        examples = _NO_ROWS if selection.format_prompt is None else read_examples(False)
+        examples = _NO_ROWS if selection.format_prompt is None else read_examples(None)
         options["examples"] = examples
     if getattr(arguments, "chat_template", None) is not None:
         options["chat_template"] = chat_template(arguments)
@@ -69,7 +70,7 @@ def renderer_of(
     try:
         settings = arguments_of(selection, model, options)
         if read_examples is not None and settings.get("examples") is _NO_ROWS:
-            settings["examples"] = examples = read_examples(follows_harness(settings))
+            settings["examples"] = examples = read_examples("json" if follows_harness(settings) else None)
         return promptpress.Renderer(**settings)
     except promptpress.TemplateError as error:
         usage = in_options_of_template(error) if arguments.config == TEMPLATE else None
@@ -146,5 +147,5 @@ def open_samples(
         arguments.limit,
         choice=row_choice(arguments),
         skip_corrupt=getattr(arguments, "skip_corrupt", None),
-        harness_types=renderer is not None and not engine_of(renderer).value_reading.exact,
+        harness_types=None if renderer is None else engine_of(renderer).value_reading.harness_types,
     )

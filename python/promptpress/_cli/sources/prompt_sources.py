@@ -24,7 +24,7 @@ from promptpress._errors.file_errors import DataError, UsageError
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._io.paths import STDIN
 from promptpress._io.read.chosen_rows import ChosenRows, RowChoice
-from promptpress._io.read.formats import DataFormat
+from promptpress._io.read.formats import DataFormat, HarnessTypes
 from promptpress._io.read.samples import Samples
 from promptpress._prompts.chosen_source import ChosenSampleRows, ChosenSource
 from promptpress._prompts.file_rows import FileRows
@@ -55,7 +55,7 @@ def prompt_source(arguments: Namespace, open_rows: Callable[[AnyRenderer], Sampl
 
 def chosen_rows(arguments: Namespace, renderer: AnyRenderer) -> SampleRows:
     """Open the rows of `--data` that `--where` chooses, for a renderer."""
-    harness_types = not engine_of(renderer).value_reading.exact
+    harness_types = engine_of(renderer).value_reading.harness_types
     rows = sample_rows(arguments.data, format_of(arguments), harness_types=harness_types)
     if arguments.where is None:
         return rows
@@ -105,7 +105,7 @@ def prompt_column_of(arguments: Namespace, schema: pa.Schema) -> str:
 
 
 def sample_rows(
-    paths: list[str], data_format: DataFormat | str | None = None, *, harness_types: bool = False
+    paths: list[str], data_format: DataFormat | str | None = None, *, harness_types: HarnessTypes | None = None
 ) -> SampleRows:
     """Open files of samples for access by row; standard input is read into memory."""
     if STDIN in paths:

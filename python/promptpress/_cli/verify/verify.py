@@ -154,8 +154,8 @@ class _Verifier:
             if not arguments.examples and _needs_examples(config):
                 raise UsageError("--examples: the retriever takes in-context examples, and with --data none are given")
             if self._tables is None:
-                samples = Samples(arguments.data, format_of(arguments), limit=arguments.rows, harness_types=True)
-                examples = example_rows(arguments.examples, format_of(arguments), harness_types=True)
+                samples = Samples(arguments.data, format_of(arguments), limit=arguments.rows, harness_types="json")
+                examples = example_rows(arguments.examples, format_of(arguments), harness_types="json")
                 self._tables = samples.table(), examples
             return harness.dataset_of(config, *self._tables), *self._tables
         dataset = harness.dataset(config)

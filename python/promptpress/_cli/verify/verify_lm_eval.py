@@ -26,9 +26,9 @@ def lm_eval_verdict(arguments: Namespace) -> Verdict:
 def _task_verdict(arguments: Namespace) -> Verdict:
     name = load_harness()
     task = HarnessTask(arguments.config, arguments.num_fewshot)
-    samples = Samples(arguments.data, format_of(arguments), harness_types=True) if arguments.data else None
+    samples = Samples(arguments.data, format_of(arguments), harness_types="all") if arguments.data else None
     docs = None if samples is None else samples.table()
-    task.load(docs, example_rows(arguments.examples, format_of(arguments), harness_types=True))
+    task.load(docs, example_rows(arguments.examples, format_of(arguments), harness_types="all"))
     theirs = task.outcome(arguments.rows)
     ours = render_task(task.config, task.docs, task.fewshot_docs, seed=SEED, limit=arguments.rows)
     return judge_task(theirs, ours, name, len(theirs.rows) or task.docs.num_rows)
@@ -40,7 +40,7 @@ def _run_verdict(arguments: Namespace) -> Verdict:
     if arguments.data:
         raise UsageError("--data: a run's samples have their documents with them")
     run = finished_run(arguments.config, arguments.rows)
-    examples = example_rows(arguments.examples, format_of(arguments), harness_types=True)
+    examples = example_rows(arguments.examples, format_of(arguments), harness_types="all")
     if run.draws_from_evaluated_split:
         ours = render_task(run.config, _evaluated_split(run, examples), None, samples=run.doc_ids, **run.options)
     else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -19,6 +19,13 @@ from promptpress._io.paths import STDIN, split_codec
 
 if TYPE_CHECKING:
     from promptpress._io.read.sources import Source
+
+
+HarnessTypes: TypeAlias = Literal["json", "all"]
+"""The files whose columns get the types of a harness's reader: those of JSON, or all.
+
+OpenCompass reads CSV by Python's `csv`, so every value is a text; lm-evaluation-harness reads it by pandas.
+"""
 
 
 class SampleFile(Protocol):
@@ -67,14 +74,14 @@ class ReadOptions(NamedTuple):
         batch_size: The largest number of rows of a batch.
         given: What the user says of the format.
         skip_corrupt: Whether to leave out damaged parts; None if the caller has no such option.
-        harness_types: Whether columns of JSON and CSV get the types of the harnesses' reader.
+        harness_types: The files whose columns get the types of a harness's reader; None: no files.
 
     """
 
     batch_size: int
     given: DataFormat
     skip_corrupt: bool | None = None
-    harness_types: bool = False
+    harness_types: HarnessTypes | None = None
 
 
 class InputFormat(NamedTuple):
@@ -113,7 +120,7 @@ def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> Sample
 
     given = options.given.delimiter
     texts = SeparatedValues(source, options.batch_size, given or delimiter, is_given=given is not None)
-    if not options.harness_types:
+    if options.harness_types != "all":
         return texts
     from promptpress._io.read.csv_types import TypedValues  # noqa: PLC0415 - see the head
 

@@ -19,7 +19,7 @@ from promptpress._io.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress._io.read.columnar_inputs import ParquetInput, RowGroup
 from promptpress._io.read.file_state import FileState, changed, identity, state_of
 from promptpress._io.read.find_files import find_files
-from promptpress._io.read.formats import FORMATS, DataFormat, ReadOptions, SampleFile, input_format
+from promptpress._io.read.formats import FORMATS, DataFormat, HarnessTypes, ReadOptions, SampleFile, input_format
 from promptpress._io.read.json_rows import JsonRows
 from promptpress._io.read.remote import why
 from promptpress._io.read.sources import Source
@@ -41,7 +41,7 @@ class Samples:
         otherwise: The format of files whose suffix is of none.
         skip_corrupt: Leave out damaged row groups of Parquet; `skipped` lists them. None: the caller has no such
             option.
-        harness_types: Give columns of JSON and CSV the types of the harnesses' reader.
+        harness_types: The files whose columns get the types of a harness's reader; None: no files.
 
     Raises:
         DataError: If a file can't be read, its suffix is of no format, or the files' columns differ.
@@ -58,7 +58,7 @@ class Samples:
         choice: RowChoice = ALL_ROWS,
         otherwise: str | None = None,
         skip_corrupt: bool | None = None,
-        harness_types: bool = False,
+        harness_types: HarnessTypes | None = None,
     ) -> None:
         self.error: BaseException | None = None
         self.skipped: list[RowGroup] = []
@@ -238,7 +238,7 @@ class Samples:
 
 
 def example_rows(
-    paths: Sequence[str], data_format: DataFormat | str | None, harness_types: bool = False
+    paths: Sequence[str], data_format: DataFormat | str | None, harness_types: HarnessTypes | None = None
 ) -> pa.Table | None:
     """Read the rows of examples, or return None without files; a format's name is only for files without a suffix.
 
