@@ -118,9 +118,15 @@ impl<'r> Evaluation<'r> {
                 self.case(operation, node)
             }
             O::Concat => self.concat(node),
-            O::Text | O::Repr | O::ToJson | O::JsonString | O::Join | O::JoinTexts | O::Replace | O::Slice => {
-                self.written(operation, node)
-            }
+            O::Text
+            | O::Repr
+            | O::ToJson
+            | O::TextOfJson
+            | O::JsonString
+            | O::Join
+            | O::JoinTexts
+            | O::Replace
+            | O::Slice => self.written(operation, node),
             O::Length => {
                 let length = match self.operand(node, 0)? {
                     Value::Str(text) => text::length(text),
@@ -269,6 +275,15 @@ impl<'r> Evaluation<'r> {
                 }
                 let layout = Layout::of(&arguments)?;
                 scratch.text(|out| layout.write(value, 0, out, scratch)).map(Value::Str)
+            }
+            O::TextOfJson => {
+                let text = text::utf8(value.str()?)?;
+                let write = |out: &mut Vec<u8>| {
+                    let start = out.len();
+                    crate::python_text::write_text_of_json(text, out).map_err(|_| Bail::VALUE)?;
+                    scratch.spend(out.len() - start)
+                };
+                scratch.text(write).map(Value::Str)
             }
             O::JsonString => {
                 let text = text::utf8(value.str()?)?;

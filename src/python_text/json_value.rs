@@ -38,6 +38,15 @@ struct Open {
     members: usize,
 }
 
+/// Append Python's `str` of the value of a JSON text.
+///
+/// # Errors
+///
+/// An error if the text isn't JSON, or if Python has no such text.
+pub fn write_text_of_json(text: &str, out: &mut Vec<u8>) -> Result<()> {
+    write(text, Conversion::Str, out)
+}
+
 /// Append the value of a JSON text.
 ///
 /// # Errors

@@ -48,7 +48,7 @@ mod time;
 
 pub use column::{SHORT_TEXT_BYTES, TextColumn, TextSpan};
 pub use json::{JsonColumn, field_texts};
-pub use json_value::is_json;
+pub use json_value::{is_json, write_text_of_json};
 pub use literal::list_of_strings;
 pub use lookup::{Offsets, TextLookup};
 pub use native::is_native;

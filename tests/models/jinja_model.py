@@ -348,6 +348,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "float": lambda value, default=0.0: do_float(only(value, *PLAIN), default),
     "to_int": to_int,
     "from_json": from_json,
+    "text_of_json": lambda value: str(json.loads(only(value, "str"))),
     "abs": numbers(abs),
     "round": rounded,
     "tojson": tojson,

@@ -19,7 +19,7 @@ from promptpress._engine.template_engine import TemplateEngine
 from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
-from promptpress._jinja.chat.conversation_rows import conversation_of, json_texts
+from promptpress._jinja.chat.conversation_rows import conversation_of, conversations_as_texts, json_texts
 from promptpress._jinja.chat.messages import normalised
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins
@@ -105,7 +105,7 @@ class ChatEngine(TemplateEngine):
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
         out: list[list[dict[str, Any]] | None] = []
-        for value in to_pylist(rows[self.column]):
+        for value in to_pylist(conversations_as_texts(rows, self.column).column(0)):
             try:
                 out.append(normalised(conversation_of(value)))
             except (ValueError, TypeError, AttributeError):

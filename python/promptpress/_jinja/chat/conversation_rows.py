@@ -12,11 +12,12 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import PythonText, for_core, unsupported_columns
-from promptpress._arrow.json_columns import is_json
+from promptpress._arrow.json_columns import holds_json, is_json
 from promptpress._arrow.json_columns import json_texts as json_texts_of
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import is_message, plain
+from promptpress._utils import lazy_compute as pc
 
 NO_SHAPE = 2**32 - 1
 
@@ -85,16 +86,33 @@ class ConversationRows:
 
 def conversation_rows(table: pa.Table, column: str, first_row: int) -> Iterator[ConversationRows]:
     """Yield the chunks of a column of conversations, at least one."""
-    table = table.select([column])
-    field = table.schema.field(0)
-    if is_json(field):  # texts of JSON are conversations, too
-        table = pa.table({column: json_texts_of(table.column(0))})
+    table = conversations_as_texts(table, column)
     is_foreign = column in unsupported_columns(table.schema)
     core_table, python_values = for_core(table, first_row)
     done = 0
     for chunk in core_table.column(0).chunks or [pa.nulls(0, core_table.schema.field(0).type)]:
         yield ConversationRows(chunk, column, done, first_row + done, python_values, is_foreign)
         done += len(chunk)
+
+
+def conversations_as_texts(table: pa.Table, column: str) -> pa.Table:
+    """Return the column of conversations alone; one of JSON, or with JSON in it, as texts of JSON.
+
+    >>> table = pa.table({"c": pa.array([["x"]])})
+    >>> conversations_as_texts(table, "c").schema.field("c").type
+    ListType(list<item: string>)
+    """
+    table = table.select([column])
+    field = table.schema.field(0)
+    if is_json(field):
+        return pa.table({column: json_texts_of(table.column(0))})
+    if not holds_json(field):
+        return table
+    try:
+        texts = pa.chunked_array(_core.field_texts(table, True), pa.large_string())
+    except RenderError:
+        return table  # the row whose JSON is at fault gets the error
+    return pa.table({column: pc.if_else(table.column(0).is_valid(), texts, None)})
 
 
 def _is_plain(data_type: pa.DataType) -> bool:

@@ -16,7 +16,15 @@ from promptpress._jinja.compiler.iterators import LoopContext, Once, generated_v
 from promptpress._jinja.compiler.program import Statement
 from promptpress._jinja.compiler.texts import holds_opaque, plain_text
 from promptpress._jinja.compiler.trail import Trail
-from promptpress._jinja.compiler.values import BailError, NeedsKeyError, Sym, UnsupportedError, inspections, is_opaque
+from promptpress._jinja.compiler.values import (
+    BailError,
+    Closed,
+    NeedsKeyError,
+    Sym,
+    UnsupportedError,
+    inspections,
+    is_opaque,
+)
 from promptpress._jinja.sandbox.bounds import BUDGET, charge, charge_text, weigh
 from promptpress._jinja.traced.values import TracedText, is_traced, pieces, plain
 from promptpress._jinja.traced.values import joined as joined_text
@@ -179,6 +187,8 @@ class Operands:
         """Return `str(value)`."""
         if type(value) is Sym:
             return value if value.kind.only("str") else self.operate("text", value)
+        if type(value) is Closed:
+            return self.operate("text_of_json", value.json)
         if type(value) in (list, tuple, dict) and holds_opaque(value):
             return plain_text(self, value)
         return self.real(_plain_text, value)

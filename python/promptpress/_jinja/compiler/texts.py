@@ -56,6 +56,8 @@ def plain_text(machine: Operations, value: Any) -> Any:
             raise machine.unsupported("a list that is nested very deep")
         if type(item) is Sym:
             parts.append(machine.operate("repr", item))
+        elif type(item) is Closed:
+            parts.append(machine.operate("text_of_json", item.json))
         elif type(item) is dict:
             origin = origin_of(item)
             parts.append(with_origin("{", origin))
