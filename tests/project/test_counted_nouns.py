@@ -24,6 +24,8 @@ ALWAYS_SEVERAL = {
     "orders[0]['cache_bytes']": "no less than a block",
     "_MAX_SHOTS": "a constant",
     "_MAX_ROWS": "a constant",
+    "ROWS": "a constant",
+    "columns.rows": "one has a sentence of its own",
     "figures.requests": "of prompts that differ, or repeat others",
     "requests": "of prompts that are the same",
 }
