@@ -5,7 +5,7 @@ use crate::error::{Code, Error, Result};
 /// Values nested deeper are refused; Python's own reader stops at its recursion limit, which is a little more.
 const MAX_DEPTH: usize = 900;
 
-/// What a JSON text has at a place.
+/// A token of a JSON text: a plain value, a key, or the beginning or end of a list or dict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Token<'a> {
     /// `null`.
@@ -46,7 +46,7 @@ pub struct Text<'a> {
 pub struct Decoded {
     /// The text without halves of surrogate pairs.
     pub text: String,
-    /// The halves that are no pairs, each with the place in `text` where it belongs.
+    /// The halves that are no pairs, each with its position in `text`.
     pub halves: Vec<(usize, u16)>,
 }
 
@@ -298,9 +298,9 @@ impl<'a> Tokens<'a> {
     fn fault(&self, expected: &str) -> Error {
         let position = self.position.min(self.text.len());
         let rest = String::from_utf8_lossy(&self.text.as_bytes()[position..]);
-        let found: String = rest.chars().take(20).collect();
-        let found = if found.is_empty() { "the end".to_owned() } else { format!("{found:?}") };
-        let message = format!("it isn't JSON: {expected} at byte {position}, found {found}");
+        let excerpt: String = rest.chars().take(20).collect();
+        let excerpt = if excerpt.is_empty() { "the end".to_owned() } else { format!("{excerpt:?}") };
+        let message = format!("it isn't JSON: {expected} at byte {position}, found {excerpt}");
         Error::render(Code::UnconvertibleValue, message)
     }
 }

@@ -171,8 +171,8 @@ impl Program {
             builder.nodes.iter().any(|node| matches!(node.kind, NodeKind::Operation(operation) if operation.by_case()));
         let Builder { nodes, operands, constants, constant_origins, literals, literal_origins, .. } = builder;
         let given = builder.expressions;
-        let known = constant_origins.iter().flatten().chain(literal_origins.iter().map(|(_, origin)| origin));
-        let origins = known.max().map_or(0, |last| *last as usize + 1);
+        let used_origins = constant_origins.iter().flatten().chain(literal_origins.iter().map(|(_, origin)| origin));
+        let origins = used_origins.max().map_or(0, |last| *last as usize + 1);
         Ok(Self {
             columns,
             nodes,

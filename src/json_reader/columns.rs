@@ -13,7 +13,7 @@ use crate::threads;
 /// The names of columns, found by the names of fields.
 #[derive(Default)]
 pub(super) struct Names {
-    names: Vec<String>,
+    all: Vec<String>,
     index: HashMap<Vec<u8>, usize, RandomState>,
     /// The columns of the last row's fields. Most rows have the fields of the row before.
     order: Vec<usize>,
@@ -23,14 +23,14 @@ impl Names {
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let names: Vec<String> = names.into_iter().collect();
         let index = names.iter().enumerate().map(|(n, name)| (name.clone().into_bytes(), n)).collect();
-        Self { order: (0..names.len()).collect(), names, index }
+        Self { order: (0..names.len()).collect(), all: names, index }
     }
 
     /// Return the column of the field with this number in its row, if there is one.
     #[inline]
     pub fn find(&mut self, number: usize, field: &Field) -> Option<usize> {
         if let Some(column) = self.order.get(number)
-            && self.names[*column].as_bytes() == field.name
+            && self.all[*column].as_bytes() == field.name
             && !field.is_escaped
         {
             return Some(*column);
@@ -55,9 +55,9 @@ impl Names {
         if let Some(column) = self.index.get(name.as_bytes()) {
             return *column;
         }
-        self.index.insert(name.as_bytes().to_vec(), self.names.len());
-        self.names.push(name.to_owned());
-        self.names.len() - 1
+        self.index.insert(name.as_bytes().to_vec(), self.all.len());
+        self.all.push(name.to_owned());
+        self.all.len() - 1
     }
 
     fn remember(&mut self, number: usize, column: usize) {
@@ -94,19 +94,19 @@ impl Columns {
     /// A [`Fault`] with the first line that is no row.
     pub fn look(&mut self, blocks: &[&[u8]]) -> Result<(), Fault> {
         for part in threads::map(parts(blocks), |part| Self::of(blocks, &part)) {
-            self.add(part?);
+            self.add(&part?);
         }
         Ok(())
     }
 
     /// Return the names of the columns with the kinds of their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Kinds)> {
-        self.names.names.iter().map(String::as_str).zip(self.kinds.iter().copied())
+        self.names.all.iter().map(String::as_str).zip(self.kinds.iter().copied())
     }
 
     fn of(blocks: &[&[u8]], part: &Part) -> Result<Self, Fault> {
         let mut columns = Self::default();
-        // The row in which each column was last, and the kind there: a later field of the same name takes its place.
+        // The row in which each column was last, and the kind there: a later field of the same name replaces it.
         let mut last: Vec<(usize, Kinds)> = Vec::new();
         for_each_line(blocks, part, |line| {
             columns.rows += 1;
@@ -135,7 +135,7 @@ impl Columns {
         Ok(columns)
     }
 
-    fn add(&mut self, other: Self) {
+    fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         for (name, kinds) in other.iter() {
             let column = self.names.insert(name);

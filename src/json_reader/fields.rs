@@ -26,7 +26,7 @@ pub(super) struct Broken;
 ///
 /// # Errors
 ///
-/// [`Broken`] if the line is neither an object nor a list of messages, or its fields can't be told apart; or an error of
+/// [`Broken`] if the line is neither an object nor a list of messages, or its fields can't be separated; or an error of
 /// `visit`.
 #[inline]
 pub(super) fn fields<'a>(line: &'a [u8], mut visit: impl FnMut(Field<'a>) -> Result<(), Broken>) -> Result<(), Broken> {
@@ -35,25 +35,25 @@ pub(super) fn fields<'a>(line: &'a [u8], mut visit: impl FnMut(Field<'a>) -> Res
         let value = conversation(line, start).ok_or(Broken)?;
         return visit(Field { name: MESSAGES, is_escaped: false, value });
     }
-    let mut at = after_blanks(line, start + 1);
-    if line.get(at) == Some(&b'}') {
-        return at_end(line, at + 1);
+    let mut position = after_blanks(line, start + 1);
+    if line.get(position) == Some(&b'}') {
+        return at_end(line, position + 1);
     }
     loop {
-        if line.get(at) != Some(&b'"') {
+        if line.get(position) != Some(&b'"') {
             return Err(Broken);
         }
-        let name = strings::scan(line, at).ok_or(Broken)?;
+        let name = strings::scan(line, position).ok_or(Broken)?;
         let colon = after_blanks(line, name.end);
         if line.get(colon) != Some(&b':') || !name.is_valid {
             return Err(Broken);
         }
         let value = value(line, after_blanks(line, colon + 1)).ok_or(Broken)?;
-        visit(Field { name: &line[at + 1..name.end - 1], is_escaped: name.is_escaped, value })?;
-        at = after_blanks(line, value.end);
-        match line.get(at) {
-            Some(b',') => at = after_blanks(line, at + 1),
-            Some(b'}') => return at_end(line, at + 1),
+        visit(Field { name: &line[position + 1..name.end - 1], is_escaped: name.is_escaped, value })?;
+        position = after_blanks(line, value.end);
+        match line.get(position) {
+            Some(b',') => position = after_blanks(line, position + 1),
+            Some(b'}') => return at_end(line, position + 1),
             _ => return Err(Broken),
         }
     }
@@ -63,32 +63,32 @@ fn at_end(line: &[u8], end: usize) -> Result<(), Broken> {
     if after_blanks(line, end) == line.len() { Ok(()) } else { Err(Broken) }
 }
 
-/// Return the index of the first byte from `at` on that isn't blank.
+/// Return the index of the first byte from `position` on that isn't blank.
 #[inline]
-pub(super) fn after_blanks(line: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\t' | b'\r' | b'\n') = line.get(at) {
-        at += 1;
+pub(super) fn after_blanks(line: &[u8], mut position: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = line.get(position) {
+        position += 1;
     }
-    at
+    position
 }
 
 /// Return the list of messages that is all of the line.
 fn conversation(line: &[u8], start: usize) -> Option<Value> {
     let list = value(line, start).filter(|_| line.get(start) == Some(&b'['))?;
     at_end(line, list.end).ok()?;
-    let mut at = after_blanks(line, start + 1);
+    let mut position = after_blanks(line, start + 1);
     loop {
-        let message = value(line, at).filter(|_| line.get(at) == Some(&b'{'))?;
+        let message = value(line, position).filter(|_| line.get(position) == Some(&b'{'))?;
         let mut has_role = false;
         fields(message.of(line), |field| {
             has_role |= ROLE_KEYS.contains(&field.name);
             Ok(())
         })
         .ok()?;
-        at = after_blanks(line, message.end);
-        match line.get(at).filter(|_| has_role)? {
-            b',' => at = after_blanks(line, at + 1),
-            b']' => return (at + 1 == list.end).then_some(list),
+        position = after_blanks(line, message.end);
+        match line.get(position).filter(|_| has_role)? {
+            b',' => position = after_blanks(line, position + 1),
+            b']' => return (position + 1 == list.end).then_some(list),
             _ => return None,
         }
     }
@@ -98,12 +98,13 @@ fn conversation(line: &[u8], start: usize) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn shown(line: &str) -> Option<String> {
+    fn fields_text(line: &str) -> Option<String> {
         let mut out = String::new();
         let line = line.as_bytes();
         fields(line, |field| {
-            out +=
-                &format!("{}={};", String::from_utf8_lossy(field.name), String::from_utf8_lossy(field.value.of(line)));
+            for part in [field.name, b"=", field.value.of(line), b";"] {
+                out.push_str(&String::from_utf8_lossy(part));
+            }
             Ok(())
         })
         .ok()?;
@@ -111,13 +112,16 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_told_apart() {
+    fn fields_are_separated() {
         assert_eq!(
-            shown(r#" { "a" : 1 ,"b":[{"c":"}"}],"a":"\"","d":nul } "#).unwrap(),
+            fields_text(r#" { "a" : 1 ,"b":[{"c":"}"}],"a":"\"","d":nul } "#).unwrap(),
             r#"a=1;b=[{"c":"}"}];a="\"";d=nul;"#
         );
-        assert_eq!(shown("{ }").unwrap(), "");
-        assert_eq!(shown(r#"[{"role":"user"},{"from":1}] "#).unwrap(), r#"messages=[{"role":"user"},{"from":1}];"#);
+        assert_eq!(fields_text("{ }").unwrap(), "");
+        assert_eq!(
+            fields_text(r#"[{"role":"user"},{"from":1}] "#).unwrap(),
+            r#"messages=[{"role":"user"},{"from":1}];"#
+        );
         for broken in [
             "",
             "{",
@@ -144,7 +148,7 @@ mod tests {
             "[1]",
             "[{\"role\":1} {\"role\":1}]",
         ] {
-            assert_eq!(shown(broken), None, "{broken}");
+            assert_eq!(fields_text(broken), None, "{broken}");
         }
     }
 }

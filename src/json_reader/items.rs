@@ -52,12 +52,12 @@ enum State {
     End,
 }
 
-/// What is wrong with the file, for a message; the line is counted from 1.
+/// A fault of the file, for a message; the line is counted from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ItemsFault {
     /// The line.
     pub line: usize,
-    /// What is wrong.
+    /// The description of the fault.
     pub what: &'static str,
 }
 
@@ -84,18 +84,18 @@ impl Items {
     ///
     /// An [`ItemsFault`] if the file isn't such an array.
     pub fn feed(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), ItemsFault> {
-        let mut at = 0;
-        while at < piece.len() {
+        let mut position = 0;
+        while position < piece.len() {
             if self.in_string {
-                at += self.string(&piece[at..], out)?;
+                position += self.string(&piece[position..], out)?;
                 continue;
             }
             if self.state == State::Nested || self.state == State::Skipped {
-                at += self.nested(&piece[at..], out);
+                position += self.nested(&piece[position..], out);
                 continue;
             }
-            self.byte(piece[at], out)?;
-            at += 1;
+            self.byte(piece[position], out)?;
+            position += 1;
         }
         Ok(())
     }
@@ -118,23 +118,23 @@ impl Items {
 
     /// Go on within a string; return the number of bytes.
     fn string(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<usize, ItemsFault> {
-        let mut at = 0;
+        let mut position = 0;
         if self.is_escaped {
             self.is_escaped = false;
-            at = 1;
+            position = 1;
         }
         let end = loop {
-            let Some(index) = memchr2(b'"', b'\\', &piece[at..]) else { break piece.len() };
-            at += index + 1;
-            if piece[at - 1] == b'"' {
+            let Some(index) = memchr2(b'"', b'\\', &piece[position..]) else { break piece.len() };
+            position += index + 1;
+            if piece[position - 1] == b'"' {
                 self.in_string = false;
-                break at;
+                break position;
             }
-            if at == piece.len() {
+            if position == piece.len() {
                 self.is_escaped = true;
-                break at;
+                break position;
             }
-            at += 1;
+            position += 1;
         };
         if memchr::memchr(b'\n', &piece[..end]).is_some() {
             self.line += 1;

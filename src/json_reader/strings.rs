@@ -46,13 +46,13 @@ pub(super) fn scan(bytes: &[u8], start: usize) -> Option<Scanned> {
 /// Return the end of the string whose opening quote is at `start`, without examining it; None if it isn't closed.
 #[inline]
 pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut at = start + 1;
+    let mut position = start + 1;
     loop {
-        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes[at] == b'"' {
-            return Some(at + 1);
+        position += memchr2(b'"', b'\\', bytes.get(position..)?)?;
+        if bytes[position] == b'"' {
+            return Some(position + 1);
         }
-        at += 2;
+        position += 2;
     }
 }
 
@@ -91,16 +91,16 @@ fn hexadecimal(digits: Option<&[u8]>) -> Option<u32> {
 
 /// Append the text of a valid string with escapes; `inside` lies between its quotes.
 pub(super) fn decode(inside: &[u8], out: &mut Vec<u8>) {
-    let mut at = 0;
-    while let Some(index) = memchr::memchr(b'\\', &inside[at..]) {
-        out.extend_from_slice(&inside[at..at + index]);
-        let (length, character) = escape(&inside[at + index..]);
+    let mut position = 0;
+    while let Some(index) = memchr::memchr(b'\\', &inside[position..]) {
+        out.extend_from_slice(&inside[position..position + index]);
+        let (length, character) = escape(&inside[position + index..]);
         if let Some(character) = character {
             out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         }
-        at = (at + index + length).min(inside.len());
+        position = (position + index + length).min(inside.len());
     }
-    out.extend_from_slice(&inside[at..]);
+    out.extend_from_slice(&inside[position..]);
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
                 assert_eq!(scanned.is_valid, wanted.is_some(), "{json}");
                 if let Some(wanted) = wanted {
                     let mut out = Vec::new();
-                    decode(json[1..json.len() - 1].as_bytes(), &mut out);
+                    decode(&json.as_bytes()[1..json.len() - 1], &mut out);
                     assert_eq!(String::from_utf8(out).unwrap(), wanted);
                     assert_eq!(scanned.is_escaped, json.contains('\\'));
                 }

@@ -3,7 +3,7 @@
 use super::kinds::Kinds;
 use super::strings;
 
-/// A value with its place in a line.
+/// A value with its position in a line.
 #[derive(Clone, Copy)]
 pub(super) struct Value {
     pub start: usize,
@@ -73,20 +73,20 @@ pub(super) fn value(line: &[u8], start: usize) -> Option<Value> {
 
 /// Return the end of the object or list that begins at `start`.
 fn nested_end(line: &[u8], start: usize) -> Option<usize> {
-    let (mut depth, mut at) = (0_usize, start);
+    let (mut depth, mut position) = (0_usize, start);
     loop {
-        match line.get(at)? {
+        match line.get(position)? {
             b'"' => {
-                at = strings::end(line, at)?;
+                position = strings::end(line, position)?;
                 continue;
             }
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth -= 1,
             _ => {}
         }
-        at += 1;
+        position += 1;
         if depth == 0 {
-            return Some(at);
+            return Some(position);
         }
     }
 }
@@ -108,34 +108,34 @@ fn bare_kind(token: &[u8]) -> Kinds {
 /// Return the kind of a number; None if the token is none, or one that no column of numbers holds.
 fn number_kind(token: &[u8]) -> Option<Kinds> {
     let digits = |from: usize| token[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let mut at = usize::from(token.first() == Some(&b'-'));
-    let whole = digits(at);
-    if whole == 0 || (whole > 1 && token[at] == b'0') {
+    let mut position = usize::from(token.first() == Some(&b'-'));
+    let whole = digits(position);
+    if whole == 0 || (whole > 1 && token[position] == b'0') {
         return None;
     }
-    at += whole;
-    if at == token.len() {
+    position += whole;
+    if position == token.len() {
         return integer(token).map(|_| Kinds::INTEGER);
     }
-    if token[at] == b'.' {
-        let fraction = digits(at + 1);
+    if token[position] == b'.' {
+        let fraction = digits(position + 1);
         if fraction == 0 {
             return None;
         }
-        at += 1 + fraction;
+        position += 1 + fraction;
     }
-    if matches!(token.get(at), Some(b'e' | b'E')) {
-        at += 1 + usize::from(matches!(token.get(at + 1), Some(b'+' | b'-')));
-        let exponent = digits(at.min(token.len()));
+    if matches!(token.get(position), Some(b'e' | b'E')) {
+        position += 1 + usize::from(matches!(token.get(position + 1), Some(b'+' | b'-')));
+        let exponent = digits(position.min(token.len()));
         if exponent == 0 {
             return None;
         }
-        at += exponent;
+        position += exponent;
     } else if whole < 300 {
-        return (at == token.len()).then_some(Kinds::FLOAT);
+        return (position == token.len()).then_some(Kinds::FLOAT);
     }
     // What is written like this may be too large for a float.
-    (at == token.len() && float(token)?.is_finite()).then_some(Kinds::FLOAT)
+    (position == token.len() && float(token)?.is_finite()).then_some(Kinds::FLOAT)
 }
 
 /// Return the whole number of a token, if it fits 64 bits.

@@ -34,7 +34,7 @@ fn slices(blocks: &[Block]) -> PyResult<Vec<&[u8]>> {
     blocks.iter().map(|block| slice(block).map(|range| &block.0[range]).ok_or_else(no_range)).collect()
 }
 
-fn line(fault: Fault) -> Line {
+fn line(fault: &Fault) -> Line {
     (fault.block, fault.line.start, fault.line.end)
 }
 
@@ -61,7 +61,7 @@ impl PyJsonColumns {
     fn look(&self, py: Python<'_>, blocks: Vec<Block>) -> PyResult<Option<Line>> {
         let slices = slices(&blocks)?;
         let looked = detached(py, None, || self.columns().look(&slices))?;
-        Ok(looked.err().map(line))
+        Ok(looked.err().as_ref().map(line))
     }
 
     /// The number of rows.
@@ -114,7 +114,7 @@ pub(super) fn json_batches(
     let (slices, columns) = (slices(&blocks)?, column_types(columns)?);
     match detached(py, None, || json_reader::batches(&slices, &columns, batch_rows))? {
         Ok(batches) => Ok((batches.into_iter().map(|batch| batch.to_pyarrow(py)).collect::<PyResult<_>>()?, None)),
-        Err(fault) => Ok((Vec::new(), Some(line(fault)))),
+        Err(fault) => Ok((Vec::new(), Some(line(&fault)))),
     }
 }
 

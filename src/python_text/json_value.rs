@@ -23,7 +23,7 @@ pub fn is_json(field: &Field) -> bool {
     field.metadata().get("ARROW:extension:name").is_some_and(|name| name == "arrow.json")
 }
 
-/// The places of a key and its value in the output.
+/// The ranges of a key and its value in the output.
 #[derive(Clone)]
 struct Member {
     key: Range<usize>,
@@ -32,7 +32,7 @@ struct Member {
 
 /// A list or a dict that is being written.
 struct Open {
-    /// The place of the first byte after the bracket.
+    /// The position of the first byte after the bracket.
     start: usize,
     /// The number of members of the dicts around it.
     members: usize,
@@ -118,7 +118,7 @@ fn members_are_of(container: &Open, member: &Member) -> bool {
     member.key.start >= container.start
 }
 
-/// Write the members of a dict anew if a key is repeated: the last value stands at the place of the first.
+/// Write the members of a dict anew if a key is repeated: the last value stands at the position of the first.
 fn without_repeated_keys(members: &[Member], start: usize, out: &mut Vec<u8>) {
     let key = |member: &Member| &out[member.key.clone()];
     let repeats = if members.len() <= FEW_KEYS {
@@ -130,12 +130,12 @@ fn without_repeated_keys(members: &[Member], start: usize, out: &mut Vec<u8>) {
     if !repeats {
         return;
     }
-    let (mut kept, mut places): (Vec<Member>, HashMap<&[u8], usize>) = (Vec::new(), HashMap::new());
+    let (mut kept, mut indices): (Vec<Member>, HashMap<&[u8], usize>) = (Vec::new(), HashMap::new());
     for member in members {
-        match places.get(key(member)) {
-            Some(place) => kept[*place].value = member.value.clone(),
+        match indices.get(key(member)) {
+            Some(index) => kept[*index].value = member.value.clone(),
             None => {
-                places.insert(key(member), kept.len());
+                indices.insert(key(member), kept.len());
                 kept.push(member.clone());
             }
         }
@@ -169,8 +169,8 @@ fn whole(text: Text<'_>, out: &mut Vec<u8>) -> Result<()> {
         return Ok(());
     }
     let decoded = text.decoded();
-    if let Some((place, half)) = decoded.halves.first() {
-        let before = decoded.text[..*place].chars().count();
+    if let Some((position, half)) = decoded.halves.first() {
+        let before = decoded.text[..*position].chars().count();
         let message = format!("its text holds half of a surrogate pair, \\u{half:04x}, after {before} characters");
         return Err(Error::render(Code::InvalidUnicode, message));
     }
@@ -210,10 +210,10 @@ fn string(text: Text<'_>, conversion: Conversion, out: &mut Vec<u8>) {
 /// Append the pieces of a text, with halves of surrogate pairs as escapes between them, as JSON and Python write them.
 fn pieces(decoded: &Decoded, out: &mut Vec<u8>, write: impl Fn(&str, &mut Vec<u8>)) {
     let mut done = 0;
-    for (place, half) in &decoded.halves {
-        write(&decoded.text[done..*place], out);
+    for (position, half) in &decoded.halves {
+        write(&decoded.text[done..*position], out);
         out.extend_from_slice(format!("\\u{half:04x}").as_bytes());
-        done = *place;
+        done = *position;
     }
     write(&decoded.text[done..], out);
 }

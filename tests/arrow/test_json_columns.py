@@ -75,8 +75,8 @@ def test_texts_are_those_of_python(seed: int) -> None:
     """They stand alone, within lists, structs, maps and a dictionary, and in rows of Python's values."""
     drawn = random.Random(seed)
     texts = drawn_texts(drawn, AT_ONCE)
-    known = [(text, value) for text in texts for is_known, value in [loads(text)] if is_known]
-    texts, wanted = [text for text, _ in known], [value for _, value in known]
+    parsed = [(text, value) for text in texts for is_parsed, value in [loads(text)] if is_parsed]
+    texts, wanted = [text for text, _ in parsed], [value for _, value in parsed]
     assert prompts(table(json_array(texts))) == list(map(str, wanted))
     written = json_on_one_line(json_array(texts), "v").to_pylist()
     assert not any("\n" in text for text in written)

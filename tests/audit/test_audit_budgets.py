@@ -65,11 +65,11 @@ def test_rows_keep_their_numbers_after_one_that_cant_be_rendered(choices: list[A
     for ids in (choices, [[] if bad else ids for ids, bad in zip(choices, is_bad, strict=True)]):
         named = pa.array(ids, pa.list_(pa.int64()))
         tables.append(pa.table({"q": ["x"] * len(ids), "a": ["y"] * len(ids), "ids": named}))
-    found, expected = (
+    findings, expected = (
         {row["code"]: row["first_rows"] for row in made.audit(table, errors="skip").to_pylist()} for table in tables
     )
-    assert found["unrenderable_row"] == [row for row, bad in enumerate(is_bad) if bad]
-    assert found.get("examples_left_out") == expected.get("examples_left_out")
+    assert findings["unrenderable_row"] == [row for row, bad in enumerate(is_bad) if bad]
+    assert findings.get("examples_left_out") == expected.get("examples_left_out")
 
 
 def test_other_checks_look_at_all_examples() -> None:

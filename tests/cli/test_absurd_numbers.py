@@ -31,14 +31,14 @@ OPERANDS = {"export": ["openai-batch"], "join": ["r.jsonl"]}
 
 def numbers() -> list[tuple[str, str, str]]:
     """Return the commands with their options that take numbers, and the form of the value."""
-    found = []
+    options = []
     for name, command in COMMANDS.items():
         parser = argparse.ArgumentParser()
         command.add_options(parser)
         for action in parser._actions:
             if action.type in KINDS and action.option_strings:
-                found.append((name, action.option_strings[-1], KINDS[action.type]))  # type: ignore[index]
-    return found
+                options.append((name, action.option_strings[-1], KINDS[action.type]))  # type: ignore[index]
+    return options
 
 
 def test_there_are_such_options() -> None:
@@ -66,7 +66,7 @@ def test_numbers_that_count_nothing(number: str) -> None:
         assert len(message) < 400, words
 
 
-def test_the_largest_number_is_taken() -> None:
+def test_the_largest_number_is_accepted() -> None:
     for kind, form in KINDS.items():
         if kind is not option_values.row_numbers:
             kind(form.format(2**63 - 1))

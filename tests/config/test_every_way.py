@@ -274,10 +274,10 @@ def test_an_argument_goes_every_way(name: str, way: str) -> None:
         assert way not in ("option", "view", "audit's line") or not case.options
         return
     assert way in ("json", "yaml", "toml", "python file") or case.options, "an option, or a reason why there is none"
-    expected, found = in_python(name, case), WAYS[way](name, case)
+    expected, result = in_python(name, case), WAYS[way](name, case)
     if isinstance(expected, str) and way == "option":
         expected = "an error"
-    assert found == expected
+    assert result == expected
 
 
 @pytest.mark.parametrize("name", CASES)

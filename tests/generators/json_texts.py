@@ -38,10 +38,10 @@ def json_text(drawn: random.Random, depth: int = 4) -> str:
 
 
 def broken(drawn: random.Random, text: str) -> str:
-    """Change a text at one place, so that it mostly isn't JSON."""
-    place = drawn.randrange(len(text) + 1)
+    """Change a text at one position, so that it mostly isn't JSON."""
+    index = drawn.randrange(len(text) + 1)
     return (
-        text[:place] + drawn.choice(["", "[", "]", "}", '"', ",", ":", "x", "\\", "0", ".", "\x01"]) + text[place + 1 :]
+        text[:index] + drawn.choice(["", "[", "]", "}", '"', ",", ":", "x", "\\", "0", ".", "\x01"]) + text[index + 1 :]
     )
 
 

@@ -81,9 +81,9 @@ FORMATS: dict[str, bytes] = {
 
 def rows(path: object, data_format: DataFormat | str | None = None, **options: Any) -> list[dict[str, Any]]:
     samples = Samples([str(path)], data_format, **options)
-    found = rows_of(samples.table())
+    result = rows_of(samples.table())
     samples.close()
-    return found
+    return result
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -378,8 +378,8 @@ class TestHarnessTypes:
         self, rows_of_lines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, block: int
     ) -> None:
         monkeypatch.setattr(json_rows, "_BLOCK_BYTES", block)
-        found = rows_of_lines('{"a": 2, "b": {"x": 1}}', '{"a": 1.5, "b": {"y": [2]}}', '{"b": {"y": [0.5, null]}}')
-        assert repr(found) == repr(
+        result = rows_of_lines('{"a": 2, "b": {"x": 1}}', '{"a": 1.5, "b": {"y": [2]}}', '{"b": {"y": [0.5, null]}}')
+        assert repr(result) == repr(
             [
                 {"a": 2.0, "b": {"x": 1, "y": None}},
                 {"a": 1.5, "b": {"x": None, "y": [2.0]}},

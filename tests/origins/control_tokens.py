@@ -142,26 +142,26 @@ def differences(case: Case, prompt: str, tokenizer: Any, got: list[int], want: l
     added = tokenizer.get_added_tokens_decoder()
 
     def starts(ids: list[int]) -> set[int]:
-        at, found = 0, set()
+        position, positions = 0, set()
         for token in ids:
             text = tokenizer.decode([token], skip_special_tokens=False)
             if token in added:
-                found.add(at)
-            at += len(text.encode()) if token in added else 1
-        return found
+                positions.add(position)
+            position += len(text.encode()) if token in added else 1
+        return positions
 
     data, read = prompt.encode(), starts(got)
     extra = read - starts(want)
     words = owners(case)
-    found = []
-    for at in sorted(extra):
-        near = data[max(0, at - 60) : at + 60].decode(errors="replace")
-        before, after = data[:at].decode(errors="replace"), data[at:].decode(errors="replace")
+    failures = []
+    for position in sorted(extra):
+        excerpt = data[max(0, position - 60) : position + 60].decode(errors="replace")
+        before, after = data[:position].decode(errors="replace"), data[position:].decode(errors="replace")
         labels = {owner.label for word, owner in words.items() if before.endswith(word) or word in after[:40]}
-        found.append(Failure(f"token of data: {min(labels, default='unknown place')}", near))
-    if not found:
-        found.append(Failure("other ids", f"{len(got)} ids instead of {len(want)}: {prompt[:80]!r}"))
-    return found
+        failures.append(Failure(f"token of data: {min(labels, default='unknown place')}", excerpt))
+    if not failures:
+        failures.append(Failure("other ids", f"{len(got)} ids instead of {len(want)}: {prompt[:80]!r}"))
+    return failures
 
 
 def failures_of_case(source: Source, case: Case) -> list[Failure]:
@@ -184,8 +184,10 @@ def check(report: Report, source: Source, seed: int, count: int) -> None:
         of_arguments = some_tokens(list(owners(Case([], cases[0].arguments))), rng, tokens)
         pairs = []
         for case in cases:
-            own = [word for word, owner in owners(case).items() if all(place[0] is not None for place in owner.places)]
-            spelled, marked = pair_of(case, {**some_tokens(own, rng, tokens), **of_arguments})
+            message_words = [
+                word for word, owner in owners(case).items() if all(number is not None for number, _ in owner.paths)
+            ]
+            spelled, marked = pair_of(case, {**some_tokens(message_words, rng, tokens), **of_arguments})
             # Contents may hold tokens of their own, such as `<think>`.
             pairs.append((spelled, without_tokens(marked, source)))
         check_pairs(report, source, pairs)

@@ -43,27 +43,27 @@ class Owner:
     """The value that a word stands in.
 
     Attributes:
-        kind: `"said"` (a mask trains it), `"name"` (of a call: one of its places is trained), `"reasoning"`, `"own"` (a
-            mask may train it), `"ignored"` (by `weight` or `train`), or `"foreign"`.
-        places: For each value with the word, the number of its message (None for an argument), and the keys and
+        kind: `"said"` (a mask trains it), `"name"` (of a call: one of its occurrences is trained), `"reasoning"`,
+            `"own"` (a mask may train it), `"ignored"` (by `weight` or `train`), or `"foreign"`.
+        paths: For each value with the word, the number of its message (None for an argument), and the keys and
             positions that lead to it.
         label: The sort of place, such as `tool.content{}`.
 
     """
 
     kind: str
-    places: tuple[tuple[int | None, Path], ...]
+    paths: tuple[tuple[int | None, Path], ...]
     label: str
 
     @property
     def message(self) -> int | None:
         """The number of the first message, or None for an argument."""
-        return self.places[0][0]
+        return self.paths[0][0]
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place of a word, or of a piece of one, in a prompt's bytes."""
+class Occurrence:
+    """An occurrence of a word, or of a piece of one, in a prompt's bytes."""
 
     start: int
     end: int
@@ -107,15 +107,15 @@ def strings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 def owners(case: Case) -> dict[str, Owner]:
     """Return who says each word; a word of two values is an assistant's own if their kinds differ, or are names."""
-    found: dict[str, Owner] = {}
+    words: dict[str, Owner] = {}
 
     def add(word: str, kind: str, message: int | None, path: Path, label: str) -> None:
-        places: tuple[tuple[int | None, Path], ...] = ((message, path),)
-        if word in found:
-            known = found[word]
-            kind = "own" if "name" in (kind, known.kind) or kind != known.kind else kind
-            places, label = known.places + places, known.label
-        found[word] = Owner(kind, places, label)
+        paths: tuple[tuple[int | None, Path], ...] = ((message, path),)
+        if word in words:
+            earlier = words[word]
+            kind = "own" if "name" in (kind, earlier.kind) or kind != earlier.kind else kind
+            paths, label = earlier.paths + paths, earlier.label
+        words[word] = Owner(kind, paths, label)
 
     for number, message in enumerate(case.messages):
         for path, text in strings(message):
@@ -128,7 +128,7 @@ def owners(case: Case) -> dict[str, Owner]:
     for path, text in strings(case.arguments):
         for match in WORD.finditer(text):
             add(match[0], "foreign", None, path, path[0] if path[0] in ("tools", "documents") else "variable")
-    return found
+    return words
 
 
 def kind_of(message: dict[str, Any], path: Path) -> str:
@@ -178,35 +178,37 @@ class Finder:
 
         """
         self.owners = owners(case)
-        known = pieces_of(template)
+        pieces_of_template = pieces_of(template)
         words = [word for word in self.owners if not word.isdigit()]
         pieces = [(word[n : n + 3], word) for word in words for n in range(7)]
         counts = Counter(piece for piece, _ in pieces)
-        self.pieces = {piece.encode(): word for piece, word in pieces if counts[piece] == 1 and piece not in known}
+        self.pieces = {
+            piece.encode(): word for piece, word in pieces if counts[piece] == 1 and piece not in pieces_of_template
+        }
 
-    def places(self, prompt: bytes) -> list[Place]:
-        """Return all places of words in a prompt, in order."""
+    def occurrences(self, prompt: bytes) -> list[Occurrence]:
+        """Return all occurrences of words in a prompt, in order."""
         prompt = prompt.lower()
-        found = [
-            Place(*match.span(), match[0].decode())
+        occurrences = [
+            Occurrence(*match.span(), match[0].decode())
             for match in NUMBERS.finditer(prompt)
             if match[0].decode() in self.owners
         ]
         for match in PIECES.finditer(prompt):
             start, end, word = 0, 0, ""
-            for at in range(match.start(), match.end() - 2):
-                piece = self.pieces.get(prompt[at : at + 3])
+            for index in range(match.start(), match.end() - 2):
+                piece = self.pieces.get(prompt[index : index + 3])
                 if piece is None:
                     continue
-                if piece == word and at < end:
-                    end = at + 3
+                if piece == word and index < end:
+                    end = index + 3
                     continue
                 if word:
-                    found.append(Place(start, end, word))
-                start, end, word = at, at + 3, piece
+                    occurrences.append(Occurrence(start, end, word))
+                start, end, word = index, index + 3, piece
             if word:
-                found.append(Place(start, end, word))
-        return sorted(found, key=lambda place: place.start)
+                occurrences.append(Occurrence(start, end, word))
+        return sorted(occurrences, key=lambda occurrence: occurrence.start)
 
 
 class Draw:
@@ -363,7 +365,7 @@ def draw_cases(rng: random.Random, count: int, variables: list[str]) -> list[Cas
     names = [tool["function"]["name"] for tool in arguments.get("tools", [])]
     cases = []
     for _ in range(count):
-        own = Words(rng)
-        own.pieces, own.numbers = set(words.pieces), words.numbers
-        cases.append(Case(Draw(rng, own).messages(names), arguments))
+        words_of_case = Words(rng)
+        words_of_case.pieces, words_of_case.numbers = set(words.pieces), words.numbers
+        cases.append(Case(Draw(rng, words_of_case).messages(names), arguments))
     return cases

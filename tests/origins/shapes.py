@@ -72,7 +72,7 @@ def run(source: Source, count: int, turns: int, alone: int, seed: int) -> dict[s
     errors = [error for error in table["error"].to_pylist() if error is not None]
     order = random.Random(seed).sample(range(count), count)
     shuffled, _ = tokenized(source, rows.take(order))
-    moved = sum(not shuffled.slice(at, 1).equals(table.slice(row, 1)) for at, row in enumerate(order))
+    moved = sum(not shuffled.slice(index, 1).equals(table.slice(row, 1)) for index, row in enumerate(order))
     differ = 0
     for row in random.Random(seed).sample(range(count), min(alone, count)):
         differ += not tokenized(source, rows.slice(row, 1))[0].equals(table.slice(row, 1))

@@ -37,39 +37,37 @@ def texts_of_template(source: Source) -> list[bytes]:
 
 def failures_of_row(source: Source, case: Case, prompt: bytes, spans: list[dict[str, Any]]) -> list[Failure]:
     """Return all that is wrong with the spans of a row."""
-    found = []
+    failures = []
     finder = Finder(case, source.template)
-    for place in finder.places(prompt):
-        owner = finder.owners[place.word]
+    for occurrence in finder.occurrences(prompt):
+        owner = finder.owners[occurrence.word]
         for span in spans:
-            if span["start"] < place.end and place.start < span["end"]:
+            if span["start"] < occurrence.end and occurrence.start < span["end"]:
                 wrong = wrong_span(span, owner)
                 if wrong:
-                    shown = {key: span[key] for key in ("source", "column", "message", "role", "path")}
-                    found.append(Failure(f"{wrong}: {owner.label}", f"{place.word} {owner.places} {shown}"))
+                    origin = {key: span[key] for key in ("source", "column", "message", "role", "path")}
+                    failures.append(Failure(f"{wrong}: {owner.label}", f"{occurrence.word} {owner.paths} {origin}"))
     for text in texts_of_template(source):
-        at = prompt.find(text)
-        while at >= 0:
-            found += [
+        index = prompt.find(text)
+        while index >= 0:
+            failures += [
                 Failure(f"the template's own text is {span['source']}", f"{text!r} {span}")
                 for span in spans
-                if span["start"] < at + len(text) and at < span["end"] and span["source"] not in OWN_SOURCES
+                if span["start"] < index + len(text) and index < span["end"] and span["source"] not in OWN_SOURCES
                 if not (span["path"] or "").endswith("role")
             ]
-            at = prompt.find(text, at + 1)
+            index = prompt.find(text, index + 1)
     if spans and (spans[0]["start"], spans[-1]["end"]) != (0, len(prompt)):
-        found.append(Failure("spans don't cover the prompt", f"{spans[0]} {spans[-1]}"))
-    return found
+        failures.append(Failure("spans don't cover the prompt", f"{spans[0]} {spans[-1]}"))
+    return failures
 
 
 def wrong_span(span: dict[str, Any], owner: Owner) -> str | None:
     """Return what is wrong with the span of a word."""
     if span["source"] in OWN_SOURCES:
         return "data is the template's"
-    messages = [(number, path) for number, path in owner.places if number is not None]
-    if span["source"] == "computed" or 0 < len(messages) < len(
-        owner.places
-    ):  # of several values, or also an argument's
+    messages = [(number, path) for number, path in owner.paths if number is not None]
+    if span["source"] == "computed" or 0 < len(messages) < len(owner.paths):  # of several values, or also an argument's
         return None
     if not messages:
         return None if span["message"] is None else "an argument is a message's"
@@ -78,8 +76,8 @@ def wrong_span(span: dict[str, Any], owner: Owner) -> str | None:
     if span["message"] is not None and all(span["message"] != number for number, _ in messages):
         return "wrong message"
     steps = tuple(int(number) if number else key for number, key in STEPS.findall(span["path"] or ""))
-    places = [("messages", number, *path) for number, path in messages]
-    right = any(steps == place[first : first + len(steps)] for place in places for first in range(3))
+    paths = [("messages", number, *path) for number, path in messages]
+    right = any(steps == whole[first : first + len(steps)] for whole in paths for first in range(3))
     return None if steps and right else "wrong path"
 
 
@@ -102,8 +100,8 @@ def audit_misses(source: Source, case: Case, text: str) -> bool | None:
     rows = template.render([case.row], errors="column").to_pylist() if template else []
     if template is None or not rows or rows[0]["error"] or text not in rows[0]["prompt"]:
         return None
-    found = template.audit([case.row], tokenizer=byte_tokenizer(source.marks), only=["special_token"])
-    return "special_token" not in found["code"].to_pylist()
+    findings = template.audit([case.row], tokenizer=byte_tokenizer(source.marks), only=["special_token"])
+    return "special_token" not in findings["code"].to_pylist()
 
 
 def check_spans(report: Report, source: Source, cases: list[Case]) -> None:
@@ -133,19 +131,19 @@ def check_audit(report: Report, source: Source, cases: list[Case], tokens: list[
         if not rows or rows[0]["error"]:
             continue
         finder = Finder(case, source.template)
-        for place in finder.places(rows[0]["prompt"].encode()):
-            label = finder.owners[place.word].label
-            if label in done or place.end - place.start < 9:
+        for occurrence in finder.occurrences(rows[0]["prompt"].encode()):
+            label = finder.owners[occurrence.word].label
+            if label in done or occurrence.end - occurrence.start < 9:
                 continue
             token = tokens[len(done) % len(tokens)]
-            hostile, _ = pair_of(case, {place.word: (token, 9)})
-            misses = audit_misses(source, hostile, place.word + token)
+            hostile, _ = pair_of(case, {occurrence.word: (token, 9)})
+            misses = audit_misses(source, hostile, occurrence.word + token)
             if misses is None:
                 continue
             done.add(label)
             report.count("audited values")
             if misses:
-                report.fail(source, hostile, [Failure(f"audit misses a token: {label}", place.word + token)])
+                report.fail(source, hostile, [Failure(f"audit misses a token: {label}", occurrence.word + token)])
 
 
 def check(report: Report, source: Source, seed: int, count: int) -> None:

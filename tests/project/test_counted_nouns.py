@@ -33,10 +33,10 @@ ALWAYS_SEVERAL = {
 
 
 def test_a_number_that_may_be_one_is_counted() -> None:
-    found = [
+    uncounted = [
         f"{path.relative_to(PACKAGE)}: {match.group()}"
         for path in sorted(PACKAGE.rglob("*.py"))
         for match in COUNT.finditer(path.read_text(encoding="utf-8"))
         if match["number"] not in ALWAYS_SEVERAL and not match["number"].endswith("repeated")
     ]
-    assert found == [], "counted(number, noun) gives each its form"
+    assert uncounted == [], "counted(number, noun) gives each its form"

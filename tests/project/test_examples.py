@@ -33,14 +33,14 @@ def test_the_walkthrough(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("words", [["walkthrough.py"], ["demo.py", "200000"]])
-def test_nothing_is_said_twice(words: list[str], tmp_path: Path) -> None:
+def test_no_warning_is_repeated(words: list[str], tmp_path: Path) -> None:
     """The demo renders several batches."""
     name, *rows = words
     source = f"import sys; sys.path.insert(0, {str(EXAMPLES)!r}); import pathlib; import {name[:-3]} as example; "
     call = f"example.main({rows[0]}, pathlib.Path({str(tmp_path)!r}))" if rows else "example.main()"
     done = subprocess.run([sys.executable, "-c", source + call], capture_output=True, text=True, check=True)
-    said = [line for line in done.stderr.splitlines() if "values were filled in" in line]
-    assert len(said) == (1 if rows else 0)
+    warnings = [line for line in done.stderr.splitlines() if "values were filled in" in line]
+    assert len(warnings) == (1 if rows else 0)
     assert "Warning" not in done.stderr
 
 

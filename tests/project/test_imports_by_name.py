@@ -43,12 +43,12 @@ def named_modules(source: str) -> list[str]:
     loggers = {id(call.args[0]) for call in calls if ast.unparse(call.func) == "logging.getLogger" and call.args}
     constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in loggers)
     texts = [node.value for node in constants if isinstance(node.value, str)]
-    found = [text for text in texts if (match := _NAME.fullmatch(text)) is not None and is_module(match[1])]
+    names = [text for text in texts if (match := _NAME.fullmatch(text)) is not None and is_module(match[1])]
     for call in calls:
         name = ast.unparse(call.func).rpartition(".")[2]
         if name in _IMPORTERS and call.args and isinstance(call.args[0], ast.JoinedStr):
-            found += [str(part.value) for part in call.args[0].values[:1] if isinstance(part, ast.Constant)]
-    return found
+            names += [str(part.value) for part in call.args[0].values[:1] if isinstance(part, ast.Constant)]
+    return names
 
 
 def is_module(dotted: str) -> bool:
@@ -73,7 +73,7 @@ def test_no_module_names_one_of_a_room_above() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "names"),
     [
         ('HOME = {"a": "promptpress._renderers.renderer"}', ["promptpress._renderers.renderer"]),
         ('run="promptpress._cli.verify.verify:verify"', ["promptpress._cli.verify.verify:verify"]),
@@ -82,5 +82,5 @@ def test_no_module_names_one_of_a_room_above() -> None:
         ('"promptpress.hash", "promptpress.Renderer", "pyarrow.compute"', []),
     ],
 )
-def test_what_counts_as_a_name(source: str, found: list[str]) -> None:
-    assert named_modules(source) == found
+def test_what_counts_as_a_name(source: str, names: list[str]) -> None:
+    assert named_modules(source) == names

@@ -1,4 +1,4 @@
-"""Columns of conversations as the core reads them: shapes and holes, put together again, are the conversation."""
+"""Columns of conversations as the core reads them: shapes and slots, put together again, are the conversation."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ KINDS = {"?": str, "i": int, "f": float, "{": dict, "[": list}
 
 
 def read(column: pa.Array) -> list[Any]:
-    """Put each row together from its skeleton and holes; None for one without a shape."""
-    found, opened = (rows_of_shapes(column, is_open=is_open) for is_open in (False, True))
-    assert all(map(same, found, opened))
-    return found
+    """Put each row together from its skeleton and slots; None for one without a shape."""
+    rows, opened = (rows_of_shapes(column, is_open=is_open) for is_open in (False, True))
+    assert all(map(same, rows, opened))
+    return rows
 
 
 def rows_of_shapes(column: pa.Array, *, is_open: bool) -> list[Any]:
     shapes = _core.ConversationShapes(1000, 1 << 20)
     shapes.read(column, 0, len(column), 0, is_open)  # a shape is kept when it is met for the second time
-    ids, holes, counts = shapes.read(column, 0, len(column), 0, is_open)
+    ids, slots, counts = shapes.read(column, 0, len(column), 0, is_open)
     assert ids.type == pa.uint32()
     kept = [number for number in ids.to_pylist() if number != NO_SHAPE]
     assert counts == sorted((number, kept.count(number)) for number in set(kept))
-    holes.validate(full=True)
+    slots.validate(full=True)
     return [
         None if number == NO_SHAPE else filled(json.loads(shapes.skeleton(number)), iter(texts))
-        for number, texts in zip(ids.to_pylist(), holes.to_pylist(), strict=True)
+        for number, texts in zip(ids.to_pylist(), slots.to_pylist(), strict=True)
     ]
 
 
-def filled(skeleton: Any, holes: Any) -> Any:
+def filled(skeleton: Any, slots: Any) -> Any:
     if isinstance(skeleton, str) and skeleton.startswith("="):
         return skeleton[1:]
     if isinstance(skeleton, str):
-        hole = next(holes)
-        value = hole if skeleton == "?" else json.loads(hole)
+        slot = next(slots)
+        value = slot if skeleton == "?" else json.loads(slot)
         assert type(value) is KINDS[skeleton]
         return value
     if isinstance(skeleton, list):
-        return [filled(item, holes) for item in skeleton]
+        return [filled(item, slots) for item in skeleton]
     if isinstance(skeleton, dict):
-        return {key: filled(value, holes) for key, value in skeleton.items()}
+        return {key: filled(value, slots) for key, value in skeleton.items()}
     return skeleton
 
 

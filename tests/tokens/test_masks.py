@@ -354,7 +354,7 @@ def test_rows_with_calls_next_to_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "expected"),
     [
         ("('<|im_start|>' ~ m.role ~ '\n' ~ m.content ~ '<|im_end|>\n')|trim", "abc a<|im_end|>"),
         ("('<s>' ~ m.content ~ '<|im_end|>').replace('s', 't')", "abc a<|im_end|>"),
@@ -363,9 +363,9 @@ def test_rows_with_calls_next_to_others() -> None:
         ("(m.content ~ ' <|im_end|>').split(' ')[0]", "abc<|im_end|>"),
     ],
 )
-def test_what_a_template_joins_to_a_content_is_its_own(expression: str, said: str) -> None:
+def test_what_a_template_joins_to_a_content_has_the_origin_of_the_template(expression: str, expected: str) -> None:
     template = "{% for m in messages %}{{ " + expression + " }}<|im_end|>{% endfor %}"
-    assert trained(template, [user("q"), assistant("abc a")]) == said
+    assert trained(template, [user("q"), assistant("abc a")]) == expected
 
 
 @pytest.mark.parametrize("expression", ["m.content|upper", "m.content|length", "m.content|wordwrap(3)"])

@@ -52,11 +52,11 @@ def test_spans_do_not_depend_on_other_rows(source: Source) -> None:
 
 
 def test_conversations_of_many_shapes() -> None:
-    found = shapes.run(sources("own")[0], count=150, turns=20, alone=5, seed=1)
-    assert not any(found.values())
+    faults = shapes.run(sources("own")[0], count=150, turns=20, alone=5, seed=1)
+    assert not any(faults.values())
 
 
 @pytest.mark.full
 def test_ten_thousand_shapes() -> None:
-    found = shapes.run(sources("own")[0], count=10_000, turns=200, alone=200, seed=1)
-    assert not any(found.values())
+    faults = shapes.run(sources("own")[0], count=10_000, turns=200, alone=200, seed=1)
+    assert not any(faults.values())

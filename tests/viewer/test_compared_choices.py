@@ -84,7 +84,7 @@ def test_prompts_are_compared_with_those_of_the_other_file(words: list[str], fir
     assert (other and other.prompts) == second
     assert not has_two_models
     if other is not None:
-        texts = [catalogue.renderer(one).render(SAMPLES)["prompt"].to_pylist() for one in (choice, other)]
+        texts = [catalogue.renderer(item).render(SAMPLES)["prompt"].to_pylist() for item in (choice, other)]
         assert texts[0] != texts[1] or first.rsplit(maxsplit=1)[-1] == str(second).split()[-1]
 
 

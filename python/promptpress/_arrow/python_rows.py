@@ -16,7 +16,7 @@ from promptpress._errors.errors import render_error
 
 @dataclass(frozen=True)
 class ValueReading:
-    """How values of Python become columns.
+    """Settings of how values of Python become columns.
 
     Args:
         exact: True if values that Arrow would change are JSON; false if they have one type a column, as harnesses have

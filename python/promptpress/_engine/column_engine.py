@@ -173,10 +173,10 @@ def _of_json(column: pa.Array, name: str, first_row: int) -> pa.Array:
             continue
         messages = json.loads(value)
         try:
-            found = messages if isinstance(messages, str) else conversation_of(messages)
+            conversation = messages if isinstance(messages, str) else conversation_of(messages)
         except ValueError as error:
             raise render_error("wrong_column_type", str(error), row, name) from error
-        if isinstance(found, list):
-            found = [as_openai(message) if isinstance(message, dict) else message for message in found]
-        texts.append(text if found == messages else json.dumps(found, ensure_ascii=False))
+        if isinstance(conversation, list):
+            conversation = [as_openai(message) if isinstance(message, dict) else message for message in conversation]
+        texts.append(text if conversation == messages else json.dumps(conversation, ensure_ascii=False))
     return pa.array(texts, pa.large_string())

@@ -66,7 +66,7 @@ def kept_schema(schema: pa.Schema, keep: Sequence[str], fields: list[pa.Field]) 
 
     """
     # Sets, because a table may have tens of thousands of columns.
-    present, seen, own = set(column_names(schema)), set[str](), {field.name for field in fields}
+    present, seen, output_names = set(column_names(schema)), set[str](), {field.name for field in fields}
     for name in keep:
         if name not in present:
             listed = ", ".join(map(repr, schema.names))
@@ -75,7 +75,7 @@ def kept_schema(schema: pa.Schema, keep: Sequence[str], fields: list[pa.Field]) 
         if name in seen:
             message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"
             raise render_error("duplicate_output_column", message, column=name, placed=False)
-        if name in own:
+        if name in output_names:
             message = f"column {name!r} is kept and has the name of an output column; rename that by names="
             raise render_error("duplicate_output_column", message, column=name, placed=False)
         seen.add(name)

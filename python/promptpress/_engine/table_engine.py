@@ -217,7 +217,7 @@ class TableEngine(ABC):
 
     @property
     def value_reading(self) -> ValueReading:
-        """What decides which columns of Python's values are JSON."""
+        """The settings that decide which columns of Python's values are JSON."""
         return EXACT if self.text_engine is self else self.text_engine.value_reading
 
     # What token ids and masks ask for.

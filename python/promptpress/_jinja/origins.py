@@ -101,8 +101,8 @@ class Origins:
     def _with_rows(self, spans: pa.Array, traced: Mapping[int, Sequence[Piece]]) -> pa.Array:
         """Return spans with those of some rows replaced."""
         rows = pa.array([self._spans_of(parts) for parts in traced.values()], spans.type)
-        places = {row: len(spans) + place for place, row in enumerate(traced)}
-        order = pa.array([places.get(row, row) for row in range(len(spans))], pa.int64())
+        indices = {row: len(spans) + index for index, row in enumerate(traced)}
+        order = pa.array([indices.get(row, row) for row in range(len(spans))], pa.int64())
         return pa.concat_arrays([spans, rows]).take(order)
 
     def _spans_of(self, parts: Sequence[Piece]) -> list[dict[str, int]]:

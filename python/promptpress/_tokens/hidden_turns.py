@@ -110,14 +110,14 @@ def place_of_turn(text: str, marked: str | None, number: int, message: Mapping[s
     what = "calls tools" if calls_tools(message) else "has other parts" if _has_other_parts(message) else "is empty"
     if marked is not None and _MARK not in marked and (what == "is empty" or marked == text):
         return None
-    place = _between(text, marked or "")
-    if place is None:
+    characters = _between(text, marked or "")
+    if characters is None:
         raise UnknownOriginError(
             f"message {number} {what}, and the template writes other text around such a message than around a plain "
             "one, so its place isn't known"
         )
-    start = len(text[: place[0]].encode())
-    return start, start + len(text[place[0] : place[1]].encode())
+    start = len(text[: characters[0]].encode())
+    return start, start + len(text[characters[0] : characters[1]].encode())
 
 
 def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> tuple[int, int] | None:
@@ -134,11 +134,11 @@ def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> 
     (3, 6)
 
     """
-    place = None if beginning is None else _between(beginning, marked or "")
-    if beginning is None or place is None or not text.startswith(beginning[: place[1]]):
+    characters = None if beginning is None else _between(beginning, marked or "")
+    if beginning is None or characters is None or not text.startswith(beginning[: characters[1]]):
         return None
-    start = len(text[: place[0]].encode())
-    return start, start + len(text[place[0] : place[1]].encode())
+    start = len(text[: characters[0]].encode())
+    return start, start + len(text[characters[0] : characters[1]].encode())
 
 
 def _between(text: str, marked: str) -> tuple[int, int] | None:

@@ -406,13 +406,13 @@ class _TokenRun(Run):
         return out
 
     def _is_left_out(
-        self, text: str | None, samples: pa.Table, messages: list[dict[str, Any]], place: tuple[int, int]
+        self, text: str | None, samples: pa.Table, messages: list[dict[str, Any]], request: tuple[int, int]
     ) -> bool:
         """Return true for an empty message that a template leaves out, so that it has no turn."""
-        number = place[1]
+        number = request[1]
         if calls_tools(messages[number]):
             return False
-        return self._texts_of(samples, [place], [[*messages[:number], *messages[number + 1 :]]]) == [text]
+        return self._texts_of(samples, [request], [[*messages[:number], *messages[number + 1 :]]]) == [text]
 
     def _texts_of(
         self, samples: pa.Table, requests: list[tuple[int, int]], conversations: list[list[dict[str, Any]]]

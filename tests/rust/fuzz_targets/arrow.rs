@@ -37,9 +37,10 @@ pub fn render(data: &[u8]) {
     let length = column.len() - cursor.below(3);
     let column = column.slice(cursor.below(3), length.saturating_sub(2));
     let broken = broken(&mut cursor, &column.to_data());
-    let shapes = Shapes::new(8, 1 << 12);
-    if let Ok(conversations) = read(&broken, &shapes) {
-        checked(&conversations.slots);
+    for is_open in [false, true] {
+        if let Ok(conversations) = read(&broken, &Shapes::new(8, 1 << 12), is_open) {
+            checked(&conversations.slots);
+        }
     }
     let questions: ArrayRef = Arc::new(StringArray::from_iter_values((0..broken.len()).map(|n| format!("{{x}}{n}"))));
     let fields: Vec<Field> = [("x", &broken), ("q", &questions)]

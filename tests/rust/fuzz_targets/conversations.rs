@@ -17,16 +17,21 @@ pub fn read(data: &[u8]) {
         1 => Arc::new(lines().collect::<LargeStringArray>()),
         _ => Arc::new(lines().collect::<StringViewArray>()),
     };
-    let shapes = Shapes::new(usize::from(choice >> 4) + 1, 1 << 16);
-    let Ok(conversations) = read_column(&column, &shapes) else { return };
+    for is_open in [false, true] {
+        let shapes = Shapes::new(usize::from(choice >> 4) + 1, 1 << 16);
+        check(&column, &shapes, is_open);
+    }
+}
+
+/// Read a column, and check what was read.
+fn check(column: &ArrayRef, shapes: &Shapes, is_open: bool) {
+    let Ok(conversations) = read_column(column, shapes, is_open) else { return };
     sound(&conversations.ids);
     sound(&conversations.slots);
     assert_eq!((conversations.ids.len(), conversations.slots.len()), (column.len(), column.len()));
     for number in conversations.rows.keys() {
         let skeleton = shapes.skeleton(*number).expect("a shape that occurs is known");
-        // Numbers stand in it as in the text: one beyond what a float holds is an infinity in Python.
-        if let Err(error) = serde_json::from_str::<serde_json::Value>(&skeleton) {
-            assert!(error.to_string().starts_with("number out of range"), "a skeleton is JSON: {error}");
-        }
+        let skeleton = serde_json::from_str::<serde_json::Value>(&skeleton);
+        assert!(skeleton.is_ok(), "a skeleton is JSON: {skeleton:?}");
     }
 }

@@ -94,9 +94,9 @@ class SpecialTokens(Check):
         for name, value in settings.data().items():
             text = "\0".join(_texts_of(value))
             for (code, tokens), (_, meaning, note) in zip(self._tokens, _KINDS, strict=True):
-                found = [token for token in tokens if token in text] if code in self._subject.codes else []
-                if found and name in settings.source:
-                    listed = ", ".join(repr(token) + (note(token) if note else "") for token in found[:_MAX_LISTED])
+                present = [token for token in tokens if token in text] if code in self._subject.codes else []
+                if present and name in settings.source:
+                    listed = ", ".join(repr(token) + (note(token) if note else "") for token in present[:_MAX_LISTED])
                     yield finding_of(code, f"the argument {name} has {listed} in it, {meaning}")
 
 

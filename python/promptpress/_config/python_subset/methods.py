@@ -146,8 +146,10 @@ def _of_type(kind: type, name: str) -> Function:
         if type(args[0]) is not kind:
             if isinstance(args[0], kind):
                 raise UnsettledError(f"{kind.__name__}.{name} of a {type(args[0]).__name__} isn't computed")
-            found = type(args[0]).__name__
-            raise TypeError(f"descriptor {name!r} for {kind.__name__!r} objects doesn't apply to a {found!r} object")
+            type_name = type(args[0]).__name__
+            raise TypeError(
+                f"descriptor {name!r} for {kind.__name__!r} objects doesn't apply to a {type_name!r} object"
+            )
         return METHODS[kind][name](budget, *args, **kwargs)
 
     return call

@@ -73,9 +73,9 @@ class SeparatedValues:
             names = next(csv.reader(io.StringIO(header.decode(), newline=""), delimiter=self._delimiter), [])
         self._refuse_other_delimiter(line, names)
         names = [name or _free_name(number, names) for number, name in enumerate(names)]
-        places: dict[str, int] = {}
+        first_numbers: dict[str, int] = {}
         for number, name in enumerate(names, 1):
-            first = places.setdefault(name, number)
+            first = first_numbers.setdefault(name, number)
             if first != number:
                 raise DataError(f"{self.path}:{line}: columns {first} and {number} are both named {name!r}; rename one")
         return names
@@ -86,9 +86,10 @@ class SeparatedValues:
             return
         for other in _DELIMITER_NAMES:
             if other != self._delimiter and other in names[0]:
-                found, shown = _named(self._delimiter), names[0][:60]
+                delimiter, excerpt = _named(self._delimiter), names[0][:60]
                 raise DataError(
-                    f"{self.path}:{line}: the header {shown!r} has no {found}, so it would be the name of one column",
+                    f"{self.path}:{line}: the header {excerpt!r} has no {delimiter}, so it would be the name of one"
+                    " column",
                     for_command=f"--delimiter {_quoted(other)} reads {_named(other)}, and"
                     f" --delimiter {_quoted(self._delimiter)} takes it for one name",
                 )

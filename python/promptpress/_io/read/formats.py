@@ -46,7 +46,7 @@ class SampleFile(Protocol):
 
 
 class DataFormat(NamedTuple):
-    """What the user says of the format of files.
+    """The format of files, as far as the user gives it.
 
     Args:
         name: The format's name in `FORMATS`; None: that of the suffix.

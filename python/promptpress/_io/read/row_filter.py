@@ -14,7 +14,7 @@ import promptpress._core as _core
 from promptpress._arrow.json_columns import is_json
 from promptpress._errors.file_errors import DataError, UsageError
 from promptpress._errors.suggestions import did_you_mean
-from promptpress._io.read.sql_fields import AmbiguousFieldsError, Path, path_of, told_apart, with_type
+from promptpress._io.read.sql_fields import AmbiguousFieldsError, Path, path_of, with_type, without_ambiguous_fields
 
 _SELECT = "SELECT "
 _ROW = "promptpress row"
@@ -86,7 +86,7 @@ class RowFilter:
         self._json_types = {} if read is None else self._types_of_json(schema, read)
         for name, data_type in self._json_types.items():
             schema = schema.set(self._columns[name], pa.field(name, data_type))
-        self._types = self._told_apart(parsed, schema)
+        self._types = self._unambiguous_types(parsed, schema)
         self._check()
 
     def rows(self, batch: pa.RecordBatch) -> pa.Array:
@@ -212,14 +212,14 @@ class RowFilter:
                 hint = "; age(A, B) is between two times" if name == "age" else hint
                 raise self._error(f"{name}() isn't the same in each run{hint}")
 
-    def _told_apart(self, parsed: Any, schema: pa.Schema) -> dict[str, pa.DataType]:
+    def _unambiguous_types(self, parsed: Any, schema: pa.Schema) -> dict[str, pa.DataType]:
         """Return the types of the columns, without fields that SQL would take for those that the condition reads."""
         paths = list(_paths(parsed))
         kinds = {}
         for name, index in self._columns.items():
             of_column = [path[1:] for path in paths if path[0].lower() == name.lower()]
             try:
-                kinds[name] = told_apart(
+                kinds[name] = without_ambiguous_fields(
                     _WITHOUT_VIEWS.get(schema.field(index).type, schema.field(index).type), of_column
                 )
             except AmbiguousFieldsError as error:

@@ -149,10 +149,10 @@ class _Recoded(io.RawIOBase):
                 self._decoder.setstate(state)
                 # What comes before the fault may end within a character only for the fault itself.
                 line += self._decoder.decode(error.object[len(state[0]) : start]).count("\n")
-                found = f"byte 0x{error.object[start]:02x}"
+                reason = f"byte 0x{error.object[start]:02x}"
             else:
-                found = "half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else str(error)
-            raise DataError(f"{self._path}:{line}: not {self._name} ({found}); --encoding names another") from None
+                reason = "half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else str(error)
+            raise DataError(f"{self._path}:{line}: not {self._name} ({reason}); --encoding names another") from None
 
     def close(self) -> None:
         super().close()

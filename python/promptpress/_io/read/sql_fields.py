@@ -40,7 +40,7 @@ def path_of(node: Any) -> Path | None:
     return None
 
 
-def told_apart(data_type: pa.DataType, paths: Sequence[Path]) -> pa.DataType:
+def without_ambiguous_fields(data_type: pa.DataType, paths: Sequence[Path]) -> pa.DataType:
     """Return a type without the fields that SQL would take for others, as far as none of the paths leads to them.
 
     Args:
@@ -50,7 +50,7 @@ def told_apart(data_type: pa.DataType, paths: Sequence[Path]) -> pa.DataType:
     Raises:
         AmbiguousFieldsError: If SQL would take a field that is read for another one.
 
-    >>> told_apart(pa.struct({"x": pa.int8(), "X": pa.int16(), "y": pa.int8()}), [("X",)])
+    >>> without_ambiguous_fields(pa.struct({"x": pa.int8(), "X": pa.int16(), "y": pa.int8()}), [("X",)])
     StructType(struct<X: int16, y: int8>)
 
     """
@@ -68,7 +68,9 @@ def told_apart(data_type: pa.DataType, paths: Sequence[Path]) -> pa.DataType:
             read[name].append(tuple(rest))
     kept: dict[str, pa.Field] = {}
     for field in sorted(data_type, key=lambda field: not read[field.name]):  # fields that are read come first
-        other = kept.setdefault(field.name.lower(), field.with_type(told_apart(field.type, read[field.name])))
+        other = kept.setdefault(
+            field.name.lower(), field.with_type(without_ambiguous_fields(field.type, read[field.name]))
+        )
         if other.name != field.name and read[field.name]:
             message = f"SQL doesn't tell the fields {other.name!r} and {field.name!r} apart"
             raise AmbiguousFieldsError(message)
@@ -77,7 +79,7 @@ def told_apart(data_type: pa.DataType, paths: Sequence[Path]) -> pa.DataType:
 
 
 def with_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return a column with the type that `told_apart` gives for its own, or with another one for the same texts."""
+    """Return a column with its type by `without_ambiguous_fields`, or with another type for the same texts."""
     if array.type == data_type:
         return array
     if not types.is_struct(data_type):

@@ -285,7 +285,7 @@ def _shards_of(path: str) -> list[str]:
     stem, suffix = os.path.splitext(name)
     pattern = re.compile(re.escape(stem) + r"-\d{5,}" + re.escape(suffix))
     try:
-        found = sorted(filter(pattern.fullmatch, os.listdir(folder or ".")))
+        names = sorted(filter(pattern.fullmatch, os.listdir(folder or ".")))
     except OSError:
         return []
-    return [os.path.join(folder, name) for name in found]
+    return [os.path.join(folder, name) for name in names]

@@ -101,8 +101,8 @@ def traced_messages(
     ]
     for message, original in zip(out, given, strict=True):
         names = [name for name in REASONING if name in message]
-        own = [name for name in names if original.get(name) is not None]
-        message.update({name: message[own[0]] for name in names if own and name not in own})
+        given_names = [name for name in names if original.get(name) is not None]
+        message.update({name: message[given_names[0]] for name in names if given_names and name not in given_names})
     return out
 
 

@@ -1,8 +1,8 @@
 """Jinja2 with values that know their origins: the environment and the rendering.
 
 The code of the template is Jinja2's own. The environment passes texts on with their origins wherever Jinja2 joins,
-prints, calls or filters; a text that a function has made of data in a way that isn't known here is all data. Whoever
-renders compares the text with that of the plain values, so a difference can't go unnoticed.
+prints, calls or filters; a text that a function has made of data in a way that isn't known here is all data. The
+rendering compares the text with that of the plain values, so a difference can't go unnoticed.
 """
 
 from __future__ import annotations

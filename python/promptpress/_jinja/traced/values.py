@@ -141,9 +141,9 @@ class TracedText(str):
             return whole(result, self, new)
         out: list[Piece] = []
         position = 0
-        while count != 0 and (found := str.find(self, old, position)) >= 0:
-            out += [*pieces(self.part(position, found)), *pieces(new)]
-            position, count = found + len(old), count - 1
+        while count != 0 and (match_start := str.find(self, old, position)) >= 0:
+            out += [*pieces(self.part(position, match_start)), *pieces(new)]
+            position, count = match_start + len(old), count - 1
         return checked([*out, *pieces(self.part(position, len(self)))], result, self, new)
 
     def join(self, items: Any) -> str:
@@ -343,7 +343,7 @@ def is_traced(value: Any) -> bool:
     return type(value) in _SCALARS
 
 
-def origin_of(value: Any, known: dict[int, Origin | None] | None = None) -> Origin | None:
+def origin_of(value: Any, cache: dict[int, Origin | None] | None = None) -> Origin | None:
     """Return the origin of a value; None if it is the template's, or a list or dict that the template has made.
 
     >>> origin_of(traced({"a": {"b": 1}}, Origin("field", path="arguments"))).path
@@ -355,13 +355,13 @@ def origin_of(value: Any, known: dict[int, Origin | None] | None = None) -> Orig
         return None
     if (origin := _CONTAINERS.origins.get(id(value))) is not None or not value:
         return origin
-    known = {} if known is None else known
-    if id(value) not in known:
+    cache = {} if cache is None else cache
+    if id(value) not in cache:
         charge(1)
         # A dict is data if its keys are, and a list if its items are.
-        parts = [origin_of(part, known) for part in value]
-        known[id(value)] = None if None in parts else common_origin(part and part.parent() for part in parts)
-    return known[id(value)]
+        parts = [origin_of(part, cache) for part in value]
+        cache[id(value)] = None if None in parts else common_origin(part and part.parent() for part in parts)
+    return cache[id(value)]
 
 
 def holds_data(*values: Any) -> bool:
