@@ -85,6 +85,7 @@ def test_texts(operation: str) -> None:
 
 
 EXPRESSIONS = [
+    *("'e'|safe + x", "x|safe + 'e'", "'e'|safe ~ x", "('e'|safe).join([x, y])", "'%s'|safe % x", "(x|e)[1:]"),
     *(
         "x ~ y",
         "x + y",

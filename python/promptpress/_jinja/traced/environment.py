@@ -87,8 +87,9 @@ def tracing(environment: Any) -> Any:
 
 def _with_origin(result: Any, *made_of: Any) -> Any:
     """Return a result of data with the origin of the data, if the function that made it has lost it."""
-    if type(result) is str:
-        return result if _is_given(result, made_of) else whole(result, *made_of)
+    if isinstance(result, str) and type(result) is not TracedText:
+        # A text that is safe for HTML is one of str's own too, where that makes no difference.
+        return result if _is_given(result, made_of) or not holds_data(*made_of) else whole(str(result), *made_of)
     if type(result) in (int, float):
         origin = common_origin(origin for value in made_of if is_traced(value) for origin in origins_in(value))
         return result if origin is None else _number(result, origin)
@@ -131,10 +132,7 @@ def _filter(environment: Any, name: str, function: Callable[..., Any]) -> Callab
             text = function(*arguments[:skipped], plain(values), *plain(given[1:]))
             separator = text_of(given[1]) if len(given) > 1 else ""
             return checked(between(separator, map(text_of, values)), str(text), *given, values)
-        result = function(*arguments, **named)
-        if isinstance(result, str) and type(result) not in (str, TracedText):
-            result = str(result)  # safe for HTML, where that makes no difference
-        return _with_origin(result, *given, *keywords)
+        return _with_origin(function(*arguments, **named), *given, *keywords)
 
     return run
 
