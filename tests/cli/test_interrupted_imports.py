@@ -22,7 +22,15 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "pyarrow.py").write_text(INTERRUPTED, encoding="utf-8")
     paths = os.pathsep.join([str(folder), PACKAGE])
     environment = {**os.environ, "PYTHONPATH": paths}
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=False)
+    return subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        # What runs in the background of a shell has the signal ignored, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["-X", "utf8"]])

@@ -27,9 +27,14 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 TIME_ZONE = "UTC"
 """The zone in which timestamps with a zone are read and printed, on each machine."""
 _FUNCTIONS = """
-SELECT function_name, coalesce(bool_or(stability <> 'CONSISTENT'), false), coalesce(any_value(macro_definition), '')
+SELECT
+  function_name,
+  coalesce(bool_or(stability = 'VOLATILE') OR NOT bool_or(stability = 'CONSISTENT'), false),
+  coalesce(any_value(macro_definition), '')
 FROM duckdb_functions() GROUP BY function_name
 """
+"""Functions with whether they go by chance or the clock. Those of times with a zone, which also go by the session's zone,
+are consistent for other times, and the zone is fixed here."""
 _OF_TODAY = {"age": 1}
 """Functions that DuckDB calls consistent, with the number of arguments with which they go by the present day."""
 _CLOCKS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
