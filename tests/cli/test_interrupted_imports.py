@@ -29,7 +29,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         check=False,
         # What runs in the background of a shell has the signal ignored, and so would its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

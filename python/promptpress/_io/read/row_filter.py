@@ -33,8 +33,10 @@ SELECT
   coalesce(any_value(macro_definition), '')
 FROM duckdb_functions() GROUP BY function_name
 """
-"""Functions with whether they go by chance or the clock. Those of times with a zone, which also go by the session's zone,
-are consistent for other times, and the zone is fixed here."""
+"""Functions, and whether they go by chance or the clock.
+
+Those that also go by the session's zone are consistent for times without one, and the zone is fixed here.
+"""
 _OF_TODAY = {"age": 1}
 """Functions that DuckDB calls consistent, with the number of arguments with which they go by the present day."""
 _CLOCKS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
