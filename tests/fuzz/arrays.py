@@ -111,7 +111,8 @@ def any_type(draw: Draw, depth: int = 2) -> pa.DataType:
             lambda: draw.pick(pa.sparse_union, pa.dense_union)(
                 [pa.field(name, any_type(draw, depth - 1)) for name in "ab"[: draw.randint(1, 2)]]
             ),
-            lambda: draw.pick(pa.uuid(), pa.json_(), pa.bool8(), Labelled(pa.string()), Labelled(pa.int64())),
+            # JSON has values of its own, which tests/arrow/test_json_columns.py draws.
+            lambda: draw.pick(pa.uuid(), pa.bool8(), Labelled(pa.string()), Labelled(pa.int64())),
         ]
     )()
 

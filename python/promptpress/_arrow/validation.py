@@ -188,7 +188,8 @@ def _is_odd(array: pa.Array) -> bool:
 def _starts_after(array: pa.Array, buffers: list[pa.Buffer | None]) -> bool:
     """Return true if an empty array's offset leads out of its second buffer: values, keys, offsets or views."""
     data_type = array.type
-    if isinstance(data_type, pa.BaseExtensionType) or types.is_nested(data_type) or types.is_null(data_type):
+    is_nested = types.is_nested(data_type) or types.is_run_end_encoded(data_type)
+    if isinstance(data_type, pa.BaseExtensionType) or is_nested or types.is_null(data_type):
         return False  # the second buffer is another's, or there is none
     try:
         width = data_type.bit_width
