@@ -69,7 +69,7 @@ impl<'p> Origins<'p> {
                     let operands = program.operands_of(node);
                     match origins.item(program, operation, operands) {
                         Some(item) => origins.number(item),
-                        None => origins.of_operands(operands),
+                        None => origins.of_operation(program, operation, operands),
                     }
                 }
             };
@@ -90,6 +90,31 @@ impl<'p> Origins<'p> {
                 }
             }
             _ => None,
+        }
+    }
+
+    /// Return the origin of an operation's value. It is computed if text of the template is joined to data, or may take
+    /// its place.
+    fn of_operation(&self, program: &Program, operation: Operation, operands: &[u32]) -> u32 {
+        let (joined, operands) = match operation {
+            Operation::Concat | Operation::Add | Operation::List => (operands, operands),
+            Operation::Join | Operation::JoinTexts => (&operands[..1], operands),
+            Operation::Replace => (&operands[2..3], operands),
+            // The condition isn't part of the value.
+            Operation::Select => (&operands[1..], &operands[1..]),
+            _ => (&operands[..0], operands),
+        };
+        let is_template = |node: &u32| match program.nodes[*node as usize].kind {
+            NodeKind::Constant(index) => {
+                let is_text = matches!(&program.constants[index as usize], Constant::Str(text) if !text.is_empty());
+                is_text && program.constant_origins[index as usize].is_none()
+            }
+            _ => self.of_nodes.get(*node as usize) == Some(&TEMPLATE),
+        };
+        match self.of_operands(operands) {
+            TEMPLATE => TEMPLATE,
+            _ if joined.iter().any(is_template) => COMPUTED,
+            origin => origin,
         }
     }
 
