@@ -72,6 +72,18 @@ def test_they_are_as_rows_of_python(kind: str) -> None:
     assert masks[0] == masks[1]
 
 
+@pytest.mark.parametrize("role", ["?", "i", "f", "{", "[", "=", "=?"])
+def test_roles_that_look_like_slots_are_roles(role: str) -> None:
+    chat = pp.ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.name }}{{ m.content }}{% endfor %}")
+    rows = [{"messages": json.dumps([{"role": role, "name": "n", "content": f"c{n}"}])} for n in range(4)]
+    for row in chat.render(rows, spans="detailed").to_pylist():
+        text = row["prompt"].encode()
+        texts = {span["path"]: text[span["start"] : span["end"]].decode() for span in row["spans"]}
+        assert {path: text for path, text in texts.items() if path} == {
+            "role": role, "name": "n", "content": row["prompt"][-2:],
+        }  # fmt: skip
+
+
 def test_a_message_that_is_no_json_is_an_error_of_its_row() -> None:
     messages = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"role": "user", "content": "q"}', '{"role": ']))
     table = pa.table({"messages": pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), messages)})

@@ -78,7 +78,7 @@ def _opened(skeleton: str, builder: Builder) -> _Opened:
     messages = normalised(values, is_opaque)
     origins: list[Origin] = []
     for message, origin in zip(given, _origins(messages, None), strict=True):
-        origins += _slot_origins(as_openai({key: _text(value) for key, value in message.items()}), origin)
+        origins += _slot_origins(as_openai(message), origin)
     containers: dict[int, Origin] = {}
     opened = traced_messages(messages, given, None, containers)
     return _Opened(opened, containers, origins, any(type(slot) is Closed for slot in slots))
@@ -137,10 +137,6 @@ def _slot(mark: str, text: Sym, builder: Builder) -> Any:
 
 _CLOSED = {"{": "dict", "[": "list"}
 _NUMBERS = {"i": "int", "f": "float"}
-
-
-def _text(value: Any) -> Any:
-    return value[1:] if isinstance(value, str) and value.startswith("=") else value
 
 
 def _slot_origins(value: Any, origin: Origin) -> Iterator[Origin]:
@@ -253,7 +249,6 @@ class ShapeProgram(NamedTuple):
         bails: The lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
         origins: The origins of the slots, and of data that the program itself holds, without the column.
         wants_inside: True if the template may look into lists and dicts that are single slots.
-        messages: The number of messages.
     """
 
     program: _core.JinjaProgram | None
@@ -261,7 +256,6 @@ class ShapeProgram(NamedTuple):
     bails: tuple[tuple[int | None, str], ...]
     origins: tuple[Origin, ...] = ()
     wants_inside: bool = False
-    messages: int = 0
 
 
 _LATER = ShapeProgram(None, ("its shape hasn't been met often",), ())
@@ -345,7 +339,7 @@ class ShapePrograms:
             reasons = tuple(f"line {line}: {why}" for line, why in bails[:1])
             return ShapeProgram(None, reasons, bails, wants_inside=wants_inside)
         origins = (*opened.origins, *compiled.program.origins[: program.origins])
-        return ShapeProgram(program, compiled.program.reasons, bails, origins, wants_inside, len(messages))
+        return ShapeProgram(program, compiled.program.reasons, bails, origins, wants_inside)
 
     @property
     def is_exhausted(self) -> bool:
