@@ -282,7 +282,7 @@ def test_an_argument_goes_every_way(name: str, way: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_messages_have_the_words_of_the_command(name: str) -> None:
-    """What Python's users read as an argument is an option, or a key of the configuration, for users of the command."""
+    """An argument that Python's users read of is an option, or a key of the configuration, for users of the command."""
     text = in_options(f"say it by {name}= or not")
     option = CASES[name].options[:1] if name != "prompt_template" else ()
     expected = f"say it by {option[0]} or not" if option else f"say it by {name}: in the configuration or not"

@@ -167,7 +167,7 @@ def test_requests_are_those_of_rendering_without_an_order(
 
 
 def flat(request: Any) -> list[tuple[object, int]]:
-    """What requests are compared by, and whether it counts: bytes of texts do, but ends of texts and roles don't."""
+    """Requests are compared by this, and it counts or not: bytes of texts do, but ends of texts and roles don't."""
     if request is None:
         return []
     if isinstance(request, str):

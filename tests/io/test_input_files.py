@@ -171,7 +171,7 @@ def test_texts_that_arent_of_the_encoding(tmp_path: Path, data: bytes, encoding:
 def test_options_say_how_text_is_read(
     tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What Excel writes in German, as samples and as examples."""
+    """A file that Excel writes in German, as samples and as examples."""
     monkeypatch.chdir(tmp_path)
     data = "frage;antwort\r\nStraße?;ja\r\n".encode("cp1252")
     write(tmp_path / "in.csv", data)

@@ -35,7 +35,7 @@ class _Function(NamedTuple):
 
 
 _Held: TypeAlias = "frozenset[_Function | bool]"
-"""What a name may hold: macros, any other value (True), or nothing (False)."""
+"""The values that a name may hold: macros, any other value (True), or nothing (False)."""
 _UNSET: _Held = frozenset({False})
 _SET: _Held = frozenset({True})
 

@@ -57,7 +57,7 @@ class CallRenderer:
         self.lock = RLock()
         self.shots = shots
         self.filling: RowFilling | None = None
-        """What makes the rows that templates are filled with; None: they are the samples."""
+        """The maker of the rows that templates are filled with; None: they are the samples."""
         self._settings = settings
         self._joints = joints
         if len(shots) != self.samples.count:
