@@ -116,7 +116,7 @@ test-jinja: $(JINJA)/.requirements $(LM_EVAL_NEXT)/.requirements $(SUITES)/.jinj
 
 test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
 	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \
-	  $(VIEW)/bin/python -m pytest tests/view python/promptpress/_viewer $(VIEW_ARGS)
+	  $(VIEW)/bin/python -m pytest tests/view python/promptpress_workbench/viewer $(VIEW_ARGS)
 
 fuzz: $(HARNESS)/.requirements $(VENV)/.built ## random prompts beside the models and OpenCompass, and broken Arrow input (FUZZ_ARGS="--seconds 120")
 	PYTHONPATH=$(abspath python):$(abspath tests) $(HARNESS)/bin/python -m fuzz $(FUZZ_ARGS)

@@ -2,4 +2,4 @@
 
 import importlib.util
 
-collect_ignore_glob = [] if importlib.util.find_spec("nicegui") else ["promptpress/_viewer/page/*"]
+collect_ignore_glob = [] if importlib.util.find_spec("nicegui") else ["promptpress_workbench/viewer/page/*"]

@@ -19,11 +19,11 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import yaml
-from promptpress._prompts.html import COLORS
-from promptpress._prompts.layout import Layout, Line
-from promptpress._prompts.prompt import Prompt
-from promptpress._prompts.sample_rows import TableRows
-from promptpress._prompts.sources import source_of
+from promptpress_workbench.prompts.html import COLORS
+from promptpress_workbench.prompts.layout import Layout, Line
+from promptpress_workbench.prompts.prompt import Prompt
+from promptpress_workbench.prompts.sample_rows import TableRows
+from promptpress_workbench.prompts.sources import source_of
 from pyarrow import csv
 
 PROJECT = Path(__file__).resolve().parents[1]

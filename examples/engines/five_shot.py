@@ -8,8 +8,8 @@ from typing import Any
 import promptpress as pp
 import pyarrow.json
 import pyarrow.parquet as pq
-from promptpress._config.files.config_file import read_config
-from promptpress._config.files.selection import choose_dataset, choose_model
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.configs.selection import choose_dataset, choose_model
 
 EXAMPLES = Path(__file__).resolve().parents[1]
 OUT = EXAMPLES / "out"

@@ -11,19 +11,20 @@ from typing import Any as _Any
 
 from promptpress._arrow.to_pylist import to_pylist
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
-from promptpress._diff.diff import Diff, diff
 from promptpress._engine.conversation import Conversation
 from promptpress._errors.errors import PromptWarning
 from promptpress._errors.file_errors import ConfigError, DataError
-from promptpress._prompts.preview import Preview
 from promptpress._renderers.config import LoadedConfig as Config
 from promptpress._renderers.config import load_config
 from promptpress._renderers.renderer import Renderer
-from promptpress._statistics.collect import stats
-from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._utils.public_names import name_publicly as _name_publicly
 
 if _TYPE_CHECKING:
+    from promptpress_workbench.diff.diff import Diff, diff
+    from promptpress_workbench.prompts.preview import Preview
+    from promptpress_workbench.statistics.collect import stats
+    from promptpress_workbench.statistics.statistics import LengthSummary, Statistics
+
     from promptpress import aisbench as aisbench
     from promptpress import datasets as datasets
     from promptpress import duckdb as duckdb
@@ -66,6 +67,15 @@ _MODULES = (
     *("aisbench", "datasets", "duckdb", "export", "lm_eval", "openicl", "opencompass", "polars", "transformers"),
 )
 _CLASSES = ("ChatTemplate", "JinjaTemplate")
+_OF_TOOLS = {
+    "Diff": "diff.diff",
+    "diff": "diff.diff",
+    "LengthSummary": "statistics.statistics",
+    "Preview": "prompts.preview",
+    "Statistics": "statistics.statistics",
+    "stats": "statistics.collect",
+}
+"""Names of the package of tools, with their modules there."""
 
 
 def __dir__() -> list[str]:
@@ -74,7 +84,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> _Any:
-    """Import what is imported when it is first used: worker processes and short commands seldom export."""
+    """Import what is imported when it is first used: worker processes and short commands seldom export or compare."""
     if name in _MODULES:
         import importlib  # noqa: PLC0415 - at hand for everyone
 
@@ -83,5 +93,12 @@ def __getattr__(name: str) -> _Any:
         from promptpress._renderers.templates import template_class  # noqa: PLC0415 - needs Jinja2
 
         return template_class(name)
+    if name in _OF_TOOLS:
+        import importlib  # noqa: PLC0415 - at hand for everyone
+
+        found = getattr(importlib.import_module(f"promptpress_workbench.{_OF_TOOLS[name]}"), name)
+        _name_publicly(__name__, {name: found})
+        globals()[name] = found
+        return found
     message = f"module 'promptpress' has no attribute {name!r}"
     raise AttributeError(message)

@@ -5,9 +5,10 @@ import os
 import sys
 from typing import NoReturn
 
-from promptpress import _cli
+from promptpress_workbench import cli as _cli
+from promptpress_workbench.threads import wait_for_calls
+
 from promptpress._utils.importing import unwind_by_interrupt
-from promptpress._utils.threads import wait_for_calls
 
 _FLUSH_FAILED = 120
 """Python's own exit code if standard output can't be flushed."""

@@ -15,15 +15,16 @@ Example:
 
 from typing import Any as _Any
 
-from promptpress._harnesses.aisbench import exceptions as _exceptions
-from promptpress._harnesses.aisbench.bulk import backend, disable, enable
-from promptpress._harnesses.aisbench.mm_prompt_template import MMPromptTemplate
-from promptpress._harnesses.aisbench.parsers import APITemplateParser, LMTemplateParser, request_messages
-from promptpress._harnesses.aisbench.prompt_hash import get_prompt_hash
-from promptpress._harnesses.aisbench.prompt_list import PromptList, get_round_index, is_mm_prompt
-from promptpress._harnesses.aisbench.prompt_template import BasePromptTemplate, MultiTurnPromptTemplate, PromptTemplate
-from promptpress._harnesses.single import harness as _harness
-from promptpress._harnesses.single.text import safe_format
+from promptpress_harness.aisbench import exceptions as _exceptions
+from promptpress_harness.aisbench.bulk import backend, disable, enable
+from promptpress_harness.aisbench.mm_prompt_template import MMPromptTemplate
+from promptpress_harness.aisbench.parsers import APITemplateParser, LMTemplateParser, request_messages
+from promptpress_harness.aisbench.prompt_hash import get_prompt_hash
+from promptpress_harness.aisbench.prompt_list import PromptList, get_round_index, is_mm_prompt
+from promptpress_harness.aisbench.prompt_template import BasePromptTemplate, MultiTurnPromptTemplate, PromptTemplate
+from promptpress_harness.single import harness as _harness
+from promptpress_harness.single.text import safe_format
+
 from promptpress._utils.public_names import name_publicly as _name_publicly
 
 __all__ = [

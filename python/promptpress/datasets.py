@@ -1,6 +1,7 @@
 """Hugging Face datasets: prompts next to their rows, by `map` over Arrow batches."""
 
-from promptpress._adapters.dataset_maps import render
+from promptpress_workbench.adapters.dataset_maps import render
+
 from promptpress._utils.public_names import name_publicly as _name_publicly
 
 __all__ = ["render"]

@@ -1,8 +1,9 @@
 """lm-evaluation-harness: requests of a task without the harness or a model, and in bulk in a running harness."""
 
-from promptpress._harnesses.lm_eval.backend.versions import backend, disable, enable
-from promptpress._harnesses.lm_eval.requests import requests
-from promptpress._harnesses.lm_eval.tokens import tokenize
+from promptpress_harness.lm_eval.backend.versions import backend, disable, enable
+from promptpress_harness.lm_eval.requests import requests
+from promptpress_harness.lm_eval.tokens import tokenize
+
 from promptpress._utils.public_names import name_publicly as _name_publicly
 
 __all__ = ["backend", "disable", "enable", "requests", "tokenize"]

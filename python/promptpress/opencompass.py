@@ -12,17 +12,18 @@ Example:
     'Q: 1+1?'
 """
 
-from promptpress._harnesses.opencompass.bulk import backend, disable, enable
-from promptpress._harnesses.opencompass.chat_parsers import APITemplateParser as ChatAPITemplateParser
-from promptpress._harnesses.opencompass.chat_parsers import LMTemplateParser as ChatLMTemplateParser
-from promptpress._harnesses.opencompass.chat_parsers import promptlist_to_openai
-from promptpress._harnesses.opencompass.coverage import Coverage, coverage
-from promptpress._harnesses.opencompass.parsers import APITemplateParser, LMTemplateParser
-from promptpress._harnesses.opencompass.prompt_template import PromptList, PromptTemplate
-from promptpress._harnesses.opencompass.raw_prompt_template import RawPromptTemplate
-from promptpress._harnesses.single import harness as _harness
-from promptpress._harnesses.single.prompt_hash import get_prompt_hash
-from promptpress._harnesses.single.text import safe_format
+from promptpress_harness.opencompass.bulk import backend, disable, enable
+from promptpress_harness.opencompass.chat_parsers import APITemplateParser as ChatAPITemplateParser
+from promptpress_harness.opencompass.chat_parsers import LMTemplateParser as ChatLMTemplateParser
+from promptpress_harness.opencompass.chat_parsers import promptlist_to_openai
+from promptpress_harness.opencompass.coverage import Coverage, coverage
+from promptpress_harness.opencompass.parsers import APITemplateParser, LMTemplateParser
+from promptpress_harness.opencompass.prompt_template import PromptList, PromptTemplate
+from promptpress_harness.opencompass.raw_prompt_template import RawPromptTemplate
+from promptpress_harness.single import harness as _harness
+from promptpress_harness.single.prompt_hash import get_prompt_hash
+from promptpress_harness.single.text import safe_format
+
 from promptpress._utils.public_names import name_publicly as _name_publicly
 
 __all__ = [

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from promptpress._harnesses.registry import HARNESSES, STARTUP, VARIABLE
+from promptpress_harness.registry import HARNESSES, STARTUP, VARIABLE
 
 __all__ = ["main"]
 

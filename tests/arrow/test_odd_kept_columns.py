@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress._arrow.sizes import bytes_of
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 
 def hollow_union() -> pa.Array:

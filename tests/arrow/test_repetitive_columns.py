@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
-from promptpress._io.read.columnar_inputs import ParquetInput
-from promptpress._io.read.samples import Samples
+from promptpress_workbench.cli import main
+from promptpress_workbench.files.read.columnar_inputs import ParquetInput
+from promptpress_workbench.files.read.samples import Samples
 
 BATCH_ROWS = 1000
 ROWS = 5 * BATCH_ROWS + 7

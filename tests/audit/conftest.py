@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import promptpress._audit.collect as collect
+import promptpress_workbench.audit.collect as collect
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from promptpress._audit.codes import ALL_CODES
+from promptpress_workbench.audit.codes import ALL_CODES
 
 AUDIT = collect.audit
 

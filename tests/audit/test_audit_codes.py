@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from promptpress._audit.checks.values import KINDS
-from promptpress._audit.codes import CODES, NOTES, SEVERITIES
 from promptpress._core import ODD_KINDS
+from promptpress_workbench.audit.checks.values import KINDS
+from promptpress_workbench.audit.codes import CODES, NOTES, SEVERITIES
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / "docs" / "audit.md"

@@ -11,7 +11,7 @@ import pytest
 from marks import UNWARNED
 from parts.audit_parts import READER, findings_by_code, shots
 from parts.small_tokenizers import small_tokenizer
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 SAMPLES = pa.table(
     {

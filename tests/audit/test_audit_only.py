@@ -7,9 +7,9 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from promptpress._audit.batch import ConfiguredBatch, TemplateBatch
-from promptpress._audit.checks import CHECKS
-from promptpress._audit.codes import ALL_CODES
+from promptpress_workbench.audit.batch import ConfiguredBatch, TemplateBatch
+from promptpress_workbench.audit.checks import CHECKS
+from promptpress_workbench.audit.codes import ALL_CODES
 
 SAMPLES = pa.table({"q": ["fine", "fine", "see <|im_end|>"], "a": ["x", "x", "y"]})
 RENDERERS: list[Any] = [pp.Renderer("Q: {q}"), pp.JinjaTemplate("Q: {{ q }}")]

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError
-from promptpress._cli import main
 from promptpress.typing import TableLike
+from promptpress_workbench.cli import main
 
 CHAT = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}"
 ODD = "a\x07b"

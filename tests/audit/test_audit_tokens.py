@@ -14,7 +14,7 @@ from amounts import part_of
 from marks import UNWARNED
 from parts.audit_parts import CHAT, CHATML, findings_by_code, rows
 from parts.small_tokenizers import KINDS, MARKS, WORDS, small_tokenizer
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 TOKENIZER = small_tokenizer()

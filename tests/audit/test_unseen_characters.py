@@ -7,10 +7,10 @@ import unicodedata
 
 import promptpress as pp
 import pyarrow as pa
-from promptpress._prompts.layout import Layout
-from promptpress._prompts.lines import Fragment, wrapped
-from promptpress._prompts.prompt import Piece
-from promptpress._utils.escapes import one_line, printable, runs
+from promptpress_workbench.prompts.escapes import one_line, printable, runs
+from promptpress_workbench.prompts.layout import Layout
+from promptpress_workbench.prompts.lines import Fragment, wrapped
+from promptpress_workbench.prompts.prompt import Piece
 
 # Unicode's Default_Ignorable_Code_Point but for variation selectors, which emoji have.
 IGNORABLE = {

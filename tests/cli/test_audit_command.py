@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 SAMPLES = pa.table({"q": ["1+1=?", "see {a}\x1b[2J", None], "a": ["2", "gold", "x"]})
 CONFIG: dict[str, Any] = {"prompt_template": "Q: {q}", "substitution": "harness"}

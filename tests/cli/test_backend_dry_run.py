@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.verify.backend_dry_run import DryRun
+from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.verify.backend_dry_run import DryRun
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from parts.bad_input_parts import CONFIG, META, SAMPLES, SHOTS, TURNS, invalid_utf8
-from promptpress._cli import main
-from promptpress._io.read import json_rows
+from promptpress_workbench.cli import main
+from promptpress_workbench.files.read import json_rows
 
 Make = Callable[[Path], object]
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from marks import UNWARNED
 from parts.small_tokenizers import small_tokenizer
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 pytestmark = UNWARNED
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import test_docs
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 README = (test_docs.PROJECT / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("## The first minute")[2].partition("\n## ")[0]

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from faults import TRIED
 from marks import UNWARNED
-from promptpress._cli import main
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._io.read.samples import Samples
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.files.read.samples import Samples
 
 pytestmark = UNWARNED
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
-from promptpress._cli.shell.options import OptionList, add_configuration
-from promptpress._cli.sources.jinja_options import CONFIGURATION_OPTIONS
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.options import OptionList, add_configuration
+from promptpress_workbench.cli.sources.jinja_options import CONFIGURATION_OPTIONS
 
 jinja2 = pytest.importorskip("jinja2")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress import lm_eval
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 pytest.importorskip("jinja2")
 pytest.importorskip("yaml")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 TEMPLATE = "Q: {question} A:"
 

@@ -10,7 +10,7 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 DIALOGUE = {
     "round": [

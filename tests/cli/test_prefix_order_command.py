@@ -10,8 +10,8 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
-from promptpress._cli.shell.errors import ExitCode
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.errors import ExitCode
 
 ROWS = 60
 SAMPLES = pa.table(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 ROWS = [{"q": f"{i}+1?", "a": str(i + 1)} for i in range(10)]
 META = {"round": [{"role": "HUMAN", "begin": "<u>"}, {"role": "BOT", "begin": "<b>", "generate": True}]}

@@ -27,11 +27,11 @@ from parts.resume_parts import (
     render,
     stopped_after,
 )
-from promptpress._cli import main
-from promptpress._cli.render import resume
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._io.write import parts
-from promptpress._io.write.parts import Parts
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.render import resume
+from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.files.write import parts
+from promptpress_workbench.files.write.parts import Parts
 
 pytestmark = [UNWARNED, pytest.mark.usefixtures("here")]
 

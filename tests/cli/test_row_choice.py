@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
 from promptpress._errors.file_errors import DataError, UsageError
-from promptpress._io.read.chosen_rows import ChosenRows, RowChoice, sampled_rows
-from promptpress._io.read.row_filter import RowFilter
+from promptpress_workbench.cli import main
+from promptpress_workbench.files.read.chosen_rows import ChosenRows, RowChoice, sampled_rows
+from promptpress_workbench.files.read.row_filter import RowFilter
 
 ROWS = 300
 LEVELS = [None if n % 11 == 0 else n % 7 for n in range(ROWS)]
@@ -190,7 +190,7 @@ STEADY = (
 def test_conditions_on_times_are_the_same_in_each_time_zone(zone: str) -> None:
     """DuckDB reads the zone of the process once, so each zone has a process."""
     source = (
-        "import test_row_choice as tests; from promptpress._io.read.row_filter import RowFilter\n"
+        "import test_row_choice as tests; from promptpress_workbench.files.read.row_filter import RowFilter\n"
         "for name in ('ts', 'tz', 'ny', 'd'):\n"
         "    given = [text for text in tests.STEADY if name != 'd' or 'hour' not in text]\n"
         "    given = [f'({text})'.replace('COLUMN', name) for text in given]\n"

@@ -16,8 +16,8 @@ import pytest
 import warm
 from marks import UNWARNED
 from parts.pseudo_terminal import in_terminal
-from promptpress._cli import main
-from promptpress._utils.escapes import cells
+from promptpress_workbench.cli import main
+from promptpress_workbench.prompts.escapes import cells
 
 pytestmark = UNWARNED
 

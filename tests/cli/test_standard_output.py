@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import warm
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._io.write.streams import WholeWrites
+from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.files.write.streams import WholeWrites
 
 ROWS = 50_000
 ROW = {"prompt": "Q: " + "a" * 40}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 MODEL = {
     "meta_template": {

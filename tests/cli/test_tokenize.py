@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from json_columns import rows_of
 from parts.small_tokenizers import small_tokenizer
-from promptpress._cli import main
-from promptpress._cli.shell.errors import ExitCode
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.errors import ExitCode
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 META = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
@@ -54,7 +54,7 @@ def test_files_hold_what_python_gives(suffix: str, batch: str, capsys: pytest.Ca
 
 
 def table_of(path: str) -> list[dict[str, Any]]:
-    from promptpress._io.read.samples import Samples
+    from promptpress_workbench.files.read.samples import Samples
 
     with_close = Samples([path], None, 65536, None)
     try:
@@ -99,7 +99,7 @@ def test_an_interrupted_run_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
         return encoded(self, part, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr("promptpress._cli.render.resume.PART_BYTES", 1)
+        patch.setattr("promptpress_workbench.cli.render.resume.PART_BYTES", 1)
         patch.setattr(token_engine._TokenRun, "_encoded", ends)
         assert run(*options, "out.parquet", "--resume") == ExitCode.INTERRUPTED
     assert run(*options, "out.parquet", "--resume") == 0

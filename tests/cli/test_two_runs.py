@@ -11,9 +11,9 @@ import pytest
 from faults import TRIED
 from marks import UNWARNED
 from parts.resume_parts import BATCH, PLAIN, folder, here, interrupted, name, parts_of, render
-from promptpress._cli import main
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._io.write import parts
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.files.write import parts
 
 pytestmark = [UNWARNED, pytest.mark.usefixtures("here")]
 
@@ -25,7 +25,7 @@ def test_of_two_runs_the_second_is_refused(
 ) -> None:
     out = interrupted(name, monkeypatch, *PLAIN, "--batch-size", str(BATCH))
     holder = (
-        "import os, sys, time; from promptpress._io.write.output_file import try_lock;"
+        "import os, sys, time; from promptpress_workbench.files.write.output_file import try_lock;"
         "assert try_lock(os.open(sys.argv[1], os.O_RDONLY)); print('locked', flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", holder, parts.parts_folder(out)]
@@ -43,7 +43,7 @@ def test_of_two_runs_the_second_is_refused(
 def test_a_run_without_parts_is_not_disturbed_either(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = f"{name}.jsonl"
     holder = (
-        "import sys, time; from promptpress._io.write.output_file import PartialFile;"
+        "import sys, time; from promptpress_workbench.files.write.output_file import PartialFile;"
         "PartialFile(sys.argv[1]).open(); print('locked', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", holder, out], stdout=subprocess.PIPE) as other:
@@ -65,7 +65,7 @@ def test_names_with_one_beginning_are_different_files(tmp_path: Path) -> None:
         [
             sys.executable,
             "-c",
-            "import sys, time; from promptpress._io.write.output_file import PartialFile;"
+            "import sys, time; from promptpress_workbench.files.write.output_file import PartialFile;"
             "PartialFile(sys.argv[1]).open(); print('locked', flush=True); time.sleep(60)",
             str(tmp_path / ("a" * 60 + "1.jsonl")),
         ],

@@ -13,16 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from promptpress import Renderer
-from promptpress._cli import main
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._cli.verify.harness_pipeline import Harness
-from promptpress._cli.verify.outcome import Outcome, Refusal, first_difference
-from promptpress._cli.verify.refusals import same_fault
-from promptpress._cli.verify.verdict import Verdict, judge, worst
-from promptpress._cli.verify.verify import render_conversations, render_rows
-from promptpress._config.files.config_file import read_config
 from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.file_errors import ConfigError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.verify.harness_pipeline import Harness
+from promptpress_workbench.cli.verify.outcome import Outcome, Refusal, first_difference
+from promptpress_workbench.cli.verify.refusals import same_fault
+from promptpress_workbench.cli.verify.verdict import Verdict, judge, worst
+from promptpress_workbench.cli.verify.verify import render_conversations, render_rows
 
 DATASET: dict[str, Any] = {
     "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from generators.config_texts import write
-from promptpress._config.files.config_file import read_config
-from promptpress._config.python_subset import limits
 from promptpress._errors.file_errors import ConfigError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.python_subset import limits
 
 HEAD = "import copy, itertools\nfrom collections import OrderedDict\n"
 WITHIN = {

@@ -8,10 +8,10 @@ from textwrap import dedent
 
 import pytest
 from generators.config_texts import read, write
-from promptpress._config.files.config_file import read_config
-from promptpress._config.files.selection import choose_dataset
-from promptpress._config.python_subset import Symbol
 from promptpress._errors.file_errors import ConfigError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.configs.selection import choose_dataset
+from promptpress_harness.python_subset import Symbol
 
 CLASSES = """
 from opencompass.openicl.icl_prompt_template import PromptTemplate

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from generators.config_texts import write
-from promptpress._config.files.config_file import read_config
-from promptpress._config.files.selection import choose_dataset, choose_model
 from promptpress._errors.file_errors import ConfigError, FileError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.configs.selection import choose_dataset, choose_model
 
 
 class TestChoice:

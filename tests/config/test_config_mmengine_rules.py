@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from generators.config_texts import read, write
-from promptpress._config.python_subset import Opaque
 from promptpress._errors.file_errors import ConfigError
+from promptpress_harness.python_subset import Opaque
 
 BASE = "from mmengine.config import read_base\n"
 

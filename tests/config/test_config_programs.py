@@ -10,9 +10,9 @@ from fuzz import programs
 from fuzz.draw import Draw
 from fuzz.grammar import HEAD, RULES, Writer
 from generators.config_texts import read, write
-from promptpress._config.files.config_file import read_config
-from promptpress._config.python_subset import Opaque
 from promptpress._errors.file_errors import ConfigError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.python_subset import Opaque
 
 ALIKE = {
     "a loop over a list that its body shortens": "for x in a0:\n    if x == 3: a0.remove(x)\nq = [*a0]",

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 from marks import UNWARNED
 from parts.small_tokenizers import small_tokenizer
-from promptpress._cli import audit, main, view
-from promptpress._cli.arguments import parse
-from promptpress._cli.shell.option_words import in_options
+from promptpress_workbench.cli import audit, main, view
+from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.cli.shell.option_words import in_options
 
 pytestmark = [UNWARNED, pytest.mark.usefixtures("folder")]
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from amounts import part_of
 from models import format_model
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 pytest.importorskip("jinja2")
 

@@ -6,9 +6,9 @@ import promptpress as pp
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from promptpress._diff.alignment import aligned
-from promptpress._diff.changes import changes, windows
-from promptpress._prompts.prompt import Piece, PromptMessage
+from promptpress_workbench.diff.alignment import aligned
+from promptpress_workbench.diff.changes import changes, windows
+from promptpress_workbench.prompts.prompt import Piece, PromptMessage
 
 MESSAGES = st.lists(
     st.builds(

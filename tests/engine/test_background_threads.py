@@ -13,7 +13,7 @@ from pathlib import Path
 
 import promptpress
 import pytest
-from promptpress._utils.threads import Threads
+from promptpress_workbench.threads import Threads
 
 
 def test_calls_are_made_in_order_and_give_what_they_gave() -> None:
@@ -51,7 +51,7 @@ def test_a_closed_thread_makes_the_calls_it_had_accepted() -> None:
 
 BUSY = """
     import signal, sys
-    from promptpress._utils.threads import Threads
+    from promptpress_workbench.threads import Threads
     signal.signal(signal.SIGINT, signal.default_int_handler)
     print("ready", flush=True)
     try:
@@ -92,7 +92,7 @@ def test_nobody_uses_threads_that_an_interrupt_could_lock_up() -> None:
         for path in modules
         if "import concurrent" in (text := path.read_text("utf-8")) or "from concurrent" in text
     ]
-    assert not offenders, f"{offenders}: promptpress._utils.threads has threads without locks in Python"
+    assert not offenders, f"{offenders}: promptpress_workbench.threads has threads without locks in Python"
 
 
 class Slow:
@@ -125,7 +125,7 @@ def test_a_call_is_reported_when_its_thread_holds_nothing_of_it() -> None:
 def test_the_end_of_the_process_waits_a_moment(seconds: float, *, is_waited_for: bool) -> None:
     code = f"""
         import time
-        from promptpress._utils.threads import Threads
+        from promptpress_workbench.threads import Threads
         def call():
             print("begun", flush=True)
             time.sleep({seconds})
@@ -160,7 +160,7 @@ def test_a_process_that_ends_while_arrow_reads_ends_as_it_should() -> None:
     code = """
         import io, time
         import pyarrow.csv as pc
-        from promptpress._utils.threads import Threads
+        from promptpress_workbench.threads import Threads
         def read(until=time.monotonic() + 0.2):
             while time.monotonic() < until:
                 pc.read_csv(io.BytesIO(b"a,b\\n" + b"1,2\\n" * 2000))

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from marks import UNWARNED
 from promptpress import export
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 pytestmark = UNWARNED
 

@@ -15,12 +15,12 @@ import pytest
 from comparing import clean
 from generators.few_shots import texts
 from marks import UNWARNED
-from promptpress._cli import main
-from promptpress._cli.render.render import text_bytes
 from promptpress._engine.lines import rendered_lines
+from promptpress._engine.rendered_lines import RenderedLines
 from promptpress._engine.table_renderer import engine_of
-from promptpress._io.write.rendered_lines import RenderedLines
-from promptpress._io.write.writers import lines_of
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.render.render import text_bytes
+from promptpress_workbench.files.write.writers import lines_of
 from test_copied_json import CASES, ODD, READER, ROWS, samples
 from test_layouts import CONFIGS, TURNS, train
 

@@ -26,9 +26,9 @@ with warnings.catch_warnings():
     tokenizers = pytest.importorskip("tokenizers")
 
 import promptpress.transformers as drop_in_of_transformers
-from promptpress._harnesses.transformers import rendering
-from promptpress._harnesses.transformers.rendering import drop_in, replacement
 from promptpress._jinja.chat import conversation_texts
+from promptpress_harness.transformers import rendering
+from promptpress_harness.transformers.rendering import drop_in, replacement
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 ONE_IN = 40

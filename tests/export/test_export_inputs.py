@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 TALK = [{"role": "user", "content": " Hi. "}, {"role": "assistant", "content": "Yes?"}]
 SHAREGPT = [{"from": "human", "value": " Hi. "}, {"from": "gpt", "value": "Yes?"}]

@@ -14,10 +14,10 @@ import promptpress._core as _core
 import pyarrow as pa
 import pytest
 from promptpress import export
-from promptpress._export.custom_ids import CustomIds
-from promptpress._io.write.background_writer import background_writer
-from promptpress._io.write.output_file import output_file
-from promptpress._io.write.streams import EarlyWrites
+from promptpress_workbench.export.custom_ids import CustomIds
+from promptpress_workbench.files.write.background_writer import background_writer
+from promptpress_workbench.files.write.output_file import output_file
+from promptpress_workbench.files.write.streams import EarlyWrites
 
 ROLES = ["user", "assistant"]
 MESSAGE = {"role": "user", "content": "x"}
@@ -164,7 +164,7 @@ def test_a_file_that_may_not_grow_leaves_nothing(tmp_path: Path, command: str) -
     code = (
         "import resource, sys, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (9 << 20, 9 << 20));"
-        "from promptpress._cli.process import main; sys.exit(main(sys.argv[1:]))"
+        "from promptpress_workbench.cli.process import main; sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run([sys.executable, "-c", code, *line], capture_output=True, text=True, check=False)
     assert done.returncode

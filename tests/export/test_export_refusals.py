@@ -13,9 +13,9 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from promptpress import export
-from promptpress._cli.process import main
-from promptpress._export.chat_tables import chat_batches
-from promptpress._io.write import output_file
+from promptpress_workbench.cli.process import main
+from promptpress_workbench.export.chat_tables import chat_batches
+from promptpress_workbench.files.write import output_file
 
 TEXTS = pa.table({"prompt": ["a", "b"]})
 CHAT = pa.table({"prompt": [[{"role": "user", "content": "a"}], [{"role": "user", "content": "b"}]]})

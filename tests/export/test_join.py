@@ -18,8 +18,8 @@ from amounts import part_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
-from promptpress._cli.process import main
-from promptpress._export.results import read_results
+from promptpress_workbench.cli.process import main
+from promptpress_workbench.export.results import read_results
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

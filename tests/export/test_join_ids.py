@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from promptpress._cli.process import main
+from promptpress_workbench.cli.process import main
 
 GEN = {"prompt_template": "{q}", "mode": "gen"}
 PPL = {"prompt_template": {"A": "{q} A", "B": "{q} B"}, "mode": "ppl"}

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from parts.small_tokenizers import small_tokenizer
 from promptpress import export
-from promptpress._cli import main
-from promptpress._cli.shell.errors import ExitCode
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.errors import ExitCode
 
 TOKENS = pa.table(
     {

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
-from promptpress._cli.commands.export import COMMAND
-from promptpress._cli.process import main
-from promptpress._cli.shell.errors import ExitCode
-from promptpress._export.forms import EXPORTS
-from promptpress._export.line_files import RenderedStream
+from promptpress_workbench.cli.commands.export import COMMAND
+from promptpress_workbench.cli.process import main
+from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.export.forms import EXPORTS
+from promptpress_workbench.export.line_files import RenderedStream
 
 PROJECT = Path(__file__).resolve().parents[2]
 USER, SYSTEM = {"role": "user", "content": "1+1=?"}, {"role": "system", "content": "Be brief."}

@@ -17,7 +17,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 from promptpress import export
-from promptpress._cli.process import main
+from promptpress_workbench.cli.process import main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SAMPLES = pyarrow.json.read_json(EXAMPLES / "test.jsonl")

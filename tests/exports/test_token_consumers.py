@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 from parts.foreign_code import definitions
 from promptpress import export
-from promptpress._cli.process import main
+from promptpress_workbench.cli.process import main
 
 tokenizers = pytest.importorskip("tokenizers")
 from parts.small_tokenizers import small_tokenizer  # noqa: E402 - needs tokenizers

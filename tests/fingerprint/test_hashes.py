@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from marks import UNWARNED
-from promptpress._cli import main
-from promptpress._cli.shell.errors import ExitCode
 from promptpress._fingerprint.request_hash import RequestsHash
 from promptpress.opencompass import get_prompt_hash
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.errors import ExitCode
 from test_layouts import CONFIGS, ROWS, TRAIN
 
 SAMPLES = pa.table({name: [row[name] for row in ROWS] for name in ROWS[0]} | {"shots": [[0, 1]] * len(ROWS)})

@@ -16,7 +16,7 @@ from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 from . import broken, stages
 from .arrays import any_type, array_of

@@ -19,9 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import promptpress._config.python_subset.statements  # noqa: F401 - else the first file imports it
-from promptpress._config.files.config_file import read_config
+import promptpress_harness.python_subset.statements  # noqa: F401 - else the first file imports it
 from promptpress._errors.file_errors import ConfigError
+from promptpress_harness.configs.config_file import read_config
 
 from . import stages
 from .draw import Draw

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 import promptpress as pp
 import pyarrow as pa
-from promptpress._io.write.json_lines import LineWriter, Piece, object_pieces
+from promptpress_workbench.files.write.json_lines import LineWriter, Piece, object_pieces
 from pyarrow import types
 
 from .draw import Draw

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from promptpress._config.files.config_file import read_config
-from promptpress._config.python_subset import Opaque, Symbol, limits
 from promptpress._errors.file_errors import ConfigError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.python_subset import Opaque, Symbol, limits
 
 from . import stages
 from .draw import Draw

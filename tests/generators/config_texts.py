@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent
 
-from promptpress._config.files.config_file import read_config
+from promptpress_harness.configs.config_file import read_config
 
 
 def write(folder: Path, name: str, text: str | bytes) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from harness.installed import AISBENCH, OPENCOMPASS, OPENICL, Harness
-from promptpress._harnesses.bulk.call_renderer import CallRenderer
+from promptpress_harness.bulk.call_renderer import CallRenderer
 
 # Programs for other processes.
 collect_ignore_glob = ["command/*.py"]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from promptpress._config.files.config_file import read_config
-from promptpress._config.python_subset.values import Opaque, Symbol
 from promptpress._errors.file_errors import FileError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.python_subset.values import Opaque, Symbol
 
 ROWS = 7
 TEXTS = ("What is {0}?", "", "f{{{0}}} \\frac{{a}}{{b}}", "\u4e2d\u6587 and a longer text, of several words", "x")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.shipped import folder, plain
-from promptpress._config.files.config_file import read_config
-from promptpress._config.python_subset import RefusedError
 from promptpress._errors.file_errors import FileError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.python_subset import RefusedError
 
 PACKAGES = {"opencompass": "opencompass", "aisbench": "ais_bench.benchmark"}
 

@@ -17,8 +17,8 @@ from harness.shipped import labels_of
 from harness.shipped_columns import columns_of, shipped
 from harness.test_shipped_notes import META
 from marks import UNWARNED
-from promptpress._audit.codes import NOTES
-from promptpress._audit.subject import strings_within
+from promptpress_workbench.audit.codes import NOTES
+from promptpress_workbench.audit.subject import strings_within
 
 pytestmark = [UNWARNED, pytest.mark.full]
 

@@ -16,7 +16,7 @@ from harness.scripted_aisbench import MODELS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from promptpress import aisbench as backend
-from promptpress._harnesses.aisbench import bulk_call as _bulk_call
+from promptpress_harness.aisbench import bulk_call as _bulk_call
 
 pytestmark = pytest.mark.usefixtures("aisbench")
 

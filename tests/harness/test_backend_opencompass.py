@@ -14,9 +14,9 @@ from harness import scripted
 from harness.both import MODELS, answers, once
 from harness.scripted import plain
 from promptpress import opencompass as backend
-from promptpress._harnesses.bulk.expansions import ExpandingCallRenderer
-from promptpress._harnesses.bulk.prompts import Prompt, Prompts
-from promptpress._harnesses.opencompass.bulk_call import Counter
+from promptpress_harness.bulk.expansions import ExpandingCallRenderer
+from promptpress_harness.bulk.prompts import Prompt, Prompts
+from promptpress_harness.opencompass.bulk_call import Counter
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 

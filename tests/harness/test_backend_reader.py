@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from harness.both import MODELS, answers
 from harness.test_backend_opencompass import READER, RETRIEVERS, TEMPLATES, case, samples
-from promptpress._harnesses.bulk.dataset import Rows
+from promptpress_harness.bulk.dataset import Rows
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 

@@ -12,8 +12,8 @@ from harness import scripted
 from harness.both import MODELS, TEXT, answers
 from harness.test_backend_opencompass import LABELLED, READER, RETRIEVERS, TEMPLATES, case, samples
 from promptpress import opencompass as backend
-from promptpress._harnesses.bulk import report
 from promptpress.opencompass import coverage
+from promptpress_harness.bulk import report
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 
@@ -71,7 +71,7 @@ def test_the_report_reaches_a_console_that_a_harness_has_silenced(tmp_path):
         "import logging, sys\n"
         "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"
         "logging.getLogger().handlers[0].setLevel(logging.ERROR)\n"
-        "from promptpress._harnesses.bulk import report\n"
+        "from promptpress_harness.bulk import report\n"
         "report.listen(); report.start(has_children=False)\n"
         "with report.record_call('m', 'd', 3) as record: record.left('why')\n"
         "report.end()\n"

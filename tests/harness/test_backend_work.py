@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from harness import scripted
 from harness.both import MODELS, answers
-from promptpress._harnesses.bulk import objects
+from promptpress_harness.bulk import objects
 
 READER = {"input_columns": ["q"], "output_column": "a"}
 SAMPLES = pa.table({"q": [f"question {n}" for n in range(300)], "a": ["AB"[n % 2] for n in range(300)]})
@@ -63,7 +63,7 @@ def test_labels_of_examples_are_read_at_once(monkeypatch, logged):
     assert on == off
     assert logged == []
 
-    from promptpress._harnesses.opencompass.bulk_call import OpenCompassBulkCall
+    from promptpress_harness.opencompass.bulk_call import OpenCompassBulkCall
 
     data = scripted.dataset(SAMPLES, SAMPLES, READER)
     retriever = scripted.built(retriever, data)
@@ -77,14 +77,14 @@ def test_labels_of_examples_are_read_at_once(monkeypatch, logged):
         return original(self, key)
 
     monkeypatch.setattr(Dataset, "__getitem__", counted)
-    monkeypatch.setattr("promptpress._harnesses.bulk.dataset._READ_FUNCTIONS", {})
+    monkeypatch.setattr("promptpress_harness.bulk.dataset._READ_FUNCTIONS", {})
     OpenCompassBulkCall(retriever, shots, *made)
     assert read == []
 
 
 @pytest.mark.usefixtures("opencompass")
 def test_shortened_prompts_of_choices_come_from_blocks_too(monkeypatch, logged):
-    from promptpress._harnesses.opencompass.bulk_call import OpenCompassBulkCall
+    from promptpress_harness.opencompass.bulk_call import OpenCompassBulkCall
 
     built: list[Any] = []
     original = OpenCompassBulkCall.generation_prompt
@@ -133,7 +133,7 @@ def test_a_loop_over_more_labels_than_there_is_room_for_largest_blocks(tmp_path,
 @pytest.mark.parametrize("has_examples", [True, False])
 def test_each_label_has_a_renderer_of_the_template_of_the_label(monkeypatch, logged, has_examples):
     """All labels in the renderer of each would make a call as slow as their number squared."""
-    from promptpress._harnesses.bulk import call_renderer
+    from promptpress_harness.bulk import call_renderer
 
     sizes: list[tuple[int, int]] = []
     original = call_renderer.Renderer
@@ -167,9 +167,9 @@ def test_each_label_has_a_renderer_of_the_template_of_the_label(monkeypatch, log
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
 def test_samples_without_examples_among_others(logged, model):
     """No examples are a string, whatever the others' are; a batch is parsed as the harness does."""
-    from promptpress._harnesses.bulk.prompts import Shots
-    from promptpress._harnesses.bulk.retriever import Examples
-    from promptpress._harnesses.opencompass.bulk_call import OpenCompassBulkCall
+    from promptpress_harness.bulk.prompts import Shots
+    from promptpress_harness.bulk.retriever import Examples
+    from promptpress_harness.opencompass.bulk_call import OpenCompassBulkCall
 
     ice = {"type": "PromptTemplate", "template": {"round": TURNS}}
     prompt = {"type": "PromptTemplate", "template": {"begin": "</E>", "round": TURNS}, "ice_token": "</E>"}

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 from harness.shipped import table
 from harness.shipped_columns import shipped
-from promptpress._cli.verify.harness_pipeline import HARNESSES
 from promptpress._errors.file_errors import ConfigError, DataError
+from promptpress_workbench.cli.verify.harness_pipeline import HARNESSES
 
 sandbox = pytest.importorskip("jinja2.sandbox")
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fuzz.draw import Draw
 from harness.shipped import folder
-from promptpress._config.files.config_file import read_config
-from promptpress._config.python_subset import Opaque, Symbol
 from promptpress._errors.file_errors import ConfigError
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.python_subset import Opaque, Symbol
 
 BASE = (
     "d = dict(a=dict(b=[1, dict(c=2)]), n=1)", "e = [dict(x=1), [2], (3, dict(y=4))]", "f = e",

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from promptpress._config.files.dataset_files import ADDED_COLUMNS, files_of
-from promptpress._io.read.samples import Samples
+from promptpress_harness.configs.dataset_files import ADDED_COLUMNS, files_of
+from promptpress_workbench.files.read.samples import Samples
 
 ROWS = [{"q": f"{i}+1?", "a": f"0{i}", "n": i, "f": [i / 2, 1.0], "s": {"x": None, "y": "é"}} for i in range(12)]
 CUSTOM = {"type": "opencompass.datasets.CustomDataset"}

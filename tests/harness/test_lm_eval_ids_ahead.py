@@ -15,7 +15,7 @@ from parts.small_tokenizers import KINDS, small_tokenizer
 pytest.importorskip("tokenizers")
 pytest.importorskip("lm_eval.api.model")
 
-from promptpress._harnesses.lm_eval.backend import ids_ahead
+from promptpress_harness.lm_eval.backend import ids_ahead
 
 WORDS = ("The answer is", " 42", "Hello", "\n", " ", "  ", "naïve", "你好", "<s>", "</s>", "é" * 3, "a b c d e f g", "")
 

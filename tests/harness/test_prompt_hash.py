@@ -9,8 +9,8 @@ from typing import Any
 import promptpress as pp
 import pytest
 from harness.shipped import folder
-from promptpress._config.files.as_read import datasets_as_read
 from promptpress.opencompass import get_prompt_hash
+from promptpress_harness.configs.as_read import datasets_as_read
 
 EACH = 40
 """In the usual run each of so many files is read."""

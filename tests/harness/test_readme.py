@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import test_docs
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 PAGES = [test_docs.PROJECT / name for name in ("README.md", "README.zh-CN.md")]
 

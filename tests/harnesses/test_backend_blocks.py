@@ -4,8 +4,8 @@ from threading import RLock
 from types import SimpleNamespace
 
 import pytest
-from promptpress._harnesses.bulk.prompts import Prompt
-from promptpress._harnesses.bulk.rendering import Rendering
+from promptpress_harness.bulk.prompts import Prompt
+from promptpress_harness.bulk.rendering import Rendering
 
 LARGEST = 1024
 

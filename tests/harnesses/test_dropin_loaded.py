@@ -13,8 +13,8 @@ import promptpress.aisbench as ais
 import promptpress.opencompass as oc
 import pytest
 from parts.dropin_parts import ASKS, DIALOGUE, HARNESSES, META, SAMPLE, module
-from promptpress._harnesses.aisbench import exceptions
-from promptpress._harnesses.single import prompt_list
+from promptpress_harness.aisbench import exceptions
+from promptpress_harness.single import prompt_list
 
 
 class TheirList(list):

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from promptpress._harnesses.registry import HARNESSES, Harness
+from promptpress_harness.registry import HARNESSES, Harness
 
 PINNED = (Path(__file__).resolve().parents[2] / "requirements" / "harness.txt").read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import promptpress.lm_eval
 import pytest
-from promptpress._harnesses.lm_eval.backend import versions
+from promptpress_harness.lm_eval.backend import versions
 
 TASK = """
 class Task:

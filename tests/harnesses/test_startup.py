@@ -201,6 +201,7 @@ def test_few_examples_are_rendered_without_arrows_kernels(tmp_path: Path) -> Non
     }
     (tmp_path / "config.json").write_text(json.dumps(parts))
     given = ["render", "config.json", "--data", "table.parquet", "--examples", "table.parquet", "--out", "out.jsonl"]
-    code = f"import sys; from promptpress._cli import main; main({given}); print('pyarrow.compute' in sys.modules)"
+    run = f"import sys; from promptpress_workbench.cli import main; main({given})"
+    code = f"{run}; print('pyarrow.compute' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.strip() == "False", done.stderr

@@ -14,7 +14,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
-from promptpress._io.read.samples import Samples
+from promptpress_workbench.files.read.samples import Samples
 
 NEWEST = int(pd.__version__.split(".")[0]) >= 3
 """Older pandas rounds numbers of many digits otherwise."""

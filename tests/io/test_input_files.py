@@ -22,13 +22,13 @@ import pyarrow.parquet as pq
 import pytest
 import warm
 from json_columns import rows_of
-from promptpress._cli import main
-from promptpress._cli.shell import option_values
 from promptpress._errors.file_errors import DataError
-from promptpress._io.read import csv_input, json_rows, sources
-from promptpress._io.read.find_files import find_files, natural
-from promptpress._io.read.formats import DataFormat
-from promptpress._io.read.samples import Samples, reading
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell import option_values
+from promptpress_workbench.files.read import csv_input, json_rows, sources
+from promptpress_workbench.files.read.find_files import find_files, natural
+from promptpress_workbench.files.read.formats import DataFormat
+from promptpress_workbench.files.read.samples import Samples, reading
 
 ROWS = [
     {"question": 'He said "7, 8"\nand left', "answer": "007"},

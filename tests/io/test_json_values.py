@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 from amounts import part_of
 from json_columns import rows_of
-from promptpress._cli import main
 from promptpress._errors.file_errors import DataError
-from promptpress._io.read import json_rows
-from promptpress._io.read.samples import Samples
+from promptpress_workbench.cli import main
+from promptpress_workbench.files.read import json_rows
+from promptpress_workbench.files.read.samples import Samples
 
 pytestmark = pytest.mark.filterwarnings("ignore::promptpress.PromptWarning")
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress._errors.file_errors import DataError
-from promptpress._io.read import remote
-from promptpress._io.read.samples import Samples
+from promptpress_workbench.files.read import remote
+from promptpress_workbench.files.read.samples import Samples
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec isn't installed")
 
@@ -194,7 +194,7 @@ def test_fsspec_is_imported_for_addresses_only(tmp_path: Path, is_installed: boo
         import sys
         if sys.argv[1] == "False":
             sys.modules["fsspec"] = sys.modules["fsspec.core"] = None
-        from promptpress._io.read.samples import Samples
+        from promptpress_workbench.files.read.samples import Samples
         print(Samples(["a.csv.gz"]).table().to_pylist())
         print(sys.modules.get("fsspec"))
         try:

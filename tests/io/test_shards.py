@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from promptpress._errors.file_errors import OutputError
-from promptpress._io.write.shards import sharded_lines
+from promptpress_workbench.files.write.shards import sharded_lines
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks")
 

@@ -11,8 +11,8 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
-from promptpress._io.read import json_rows
+from promptpress_workbench.cli import main
+from promptpress_workbench.files.read import json_rows
 
 pytest.importorskip("jinja2")
 

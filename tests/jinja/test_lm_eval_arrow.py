@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._harnesses.lm_eval.python_values import from_json, to_json
 from promptpress.lm_eval import requests
+from promptpress_harness.lm_eval.python_values import from_json, to_json
 
 CONFIG = {"task": None, "test_split": "test", "doc_to_text": "q", "doc_to_target": "q"}
 DOCS = pa.table({"q": ["a", "b"]})

@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._harnesses.lm_eval import contexts as contexts_module
-from promptpress._harnesses.lm_eval.chat_contexts import ManyChats
 from promptpress._renderers.chat_template import ChatTemplate
 from promptpress.lm_eval import requests
+from promptpress_harness.lm_eval import contexts as contexts_module
+from promptpress_harness.lm_eval.chat_contexts import ManyChats
 
 PLAIN = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}</>{% endfor %}"

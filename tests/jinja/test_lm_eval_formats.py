@@ -7,8 +7,8 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from promptpress._harnesses.lm_eval.fewshot_sampling import Groups, draw, draw_once
 from promptpress.lm_eval import requests
+from promptpress_harness.lm_eval.fewshot_sampling import Groups, draw, draw_once
 
 pytest.importorskip("jinja2")
 

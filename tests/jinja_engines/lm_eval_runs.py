@@ -20,7 +20,7 @@ from lm_eval.api.model import LM  # noqa: E402 - skipped without it
 from lm_eval.api.task import ConfigurableTask  # noqa: E402
 from lm_eval.tasks import TaskManager  # noqa: E402
 from promptpress import lm_eval as promptpress_lm_eval  # noqa: E402
-from promptpress._harnesses.bulk.report import CallRecord  # noqa: E402
+from promptpress_harness.bulk.report import CallRecord  # noqa: E402
 
 Splits = dict[str, Any]
 RESULTS = ("results", "configs", "versions", "n-shot", "higher_is_better", "n-samples", "samples", "group_subtasks")

@@ -20,9 +20,9 @@ from lm_eval.api import task as task_module
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask, Task
 from promptpress import lm_eval as promptpress_lm_eval
-from promptpress._harnesses.lm_eval.backend import contexts, sampler
-from promptpress._harnesses.lm_eval.backend.comparison import difference
-from promptpress._harnesses.lm_eval.backend.pool import as_table
+from promptpress_harness.lm_eval.backend import contexts, sampler
+from promptpress_harness.lm_eval.backend.comparison import difference
+from promptpress_harness.lm_eval.backend.pool import as_table
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SHOTS = {**BASE, "num_fewshot": 3}

@@ -15,7 +15,7 @@ import jinja2
 from jinja_engines.lm_eval_runs import built, chatml, datasets, equal, reasons_of, task_of
 from jinja_engines.test_lm_eval_backend import BASE, GENERATE, KINDS
 from lm_eval import utils
-from promptpress._harnesses.lm_eval.backend import documents, texts
+from promptpress_harness.lm_eval.backend import documents, texts
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROWS = [{"q": f" {n}?", "a": str(n), "ch": [f"{n}", "no"], "g": n % 2, "n": n} for n in range(40)]
@@ -91,7 +91,7 @@ def test_a_template_is_rendered_once_for_all_documents(
 def test_blocks(size: int, rendered: list[Any], reasons: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (documents, texts):
         monkeypatch.setattr(module, "BLOCK", size)
-    monkeypatch.setattr("promptpress._harnesses.lm_eval.backend.building.BLOCK", size)
+    monkeypatch.setattr("promptpress_harness.lm_eval.backend.building.BLOCK", size)
     kinds = KINDS if size != 16 else dict(list(KINDS.items())[::4])
     for kind, config in kinds.items():
         rows = datasets.Dataset.from_list(

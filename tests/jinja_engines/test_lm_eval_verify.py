@@ -14,8 +14,8 @@ from jinja_engines.lm_eval_runs import Scripted, evaluator, no_tasks, quiet, rea
 from jinja_engines.test_lm_eval_backend import BASE, GENERATE, KINDS, SPLITS
 from lm_eval.loggers import EvaluationTracker
 from promptpress import lm_eval as promptpress_lm_eval
-from promptpress._cli import main
-from promptpress._cli.shell.errors import ExitCode
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.shell.errors import ExitCode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TASK = """\
@@ -61,7 +61,7 @@ def test_a_task_with_local_data(task: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_side_of_the_harness_is_unchanged(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("promptpress._harnesses.lm_eval.backend.contexts.ContextBuilder.parts", None)
+    monkeypatch.setattr("promptpress_harness.lm_eval.backend.contexts.ContextBuilder.parts", None)
     reasons = reasons_of(monkeypatch)
     promptpress_lm_eval.enable()
     assert verify(task) == ExitCode.OK

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from promptpress import to_pylist
-from promptpress._io.write.json_lines import json_text
+from promptpress_workbench.files.write.json_lines import json_text
 
 
 def json_lines(table: pa.Table) -> str:

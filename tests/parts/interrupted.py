@@ -16,9 +16,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from promptpress._cli.process import main
-from promptpress._cli.render import resume
-from promptpress._io.write.streams import EarlyWrites
+from promptpress_workbench.cli.process import main
+from promptpress_workbench.cli.render import resume
+from promptpress_workbench.files.write.streams import EarlyWrites
 
 _NEEDS_SPACE = ("open", "write", "fsync", "mkdir")
 

@@ -14,10 +14,10 @@ import pyarrow.csv as pc
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
-from promptpress._cli.render import resume
-from promptpress._io.write import parts
-from promptpress._io.write.parts import Parts
+from promptpress_workbench.cli import main
+from promptpress_workbench.cli.render import resume
+from promptpress_workbench.files.write import parts
+from promptpress_workbench.files.write.parts import Parts
 
 ROWS = 3000
 BATCH = 250

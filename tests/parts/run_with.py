@@ -13,5 +13,6 @@ def first_unknown(installed: str) -> str | None:
     return (
         f"transformers {installed} is the first release that the tests weren't run with ({', '.join(TRANSFORMERS)} "
         "were): read what has changed in apply_chat_template, run the recorded cases and `make test-jinja`, then name "
-        "it in tests/parts/run_with.py, in docs/fidelity.md, and in KNOWN_CODE of _harnesses/transformers/rendering.py"
+        "it in tests/parts/run_with.py, in docs/fidelity.md, and in KNOWN_CODE of "
+        "promptpress_harness/transformers/rendering.py"
     )

@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 import pytest
 import warm
 from marks import UNWARNED
-from promptpress._cli.arguments import parse
-from promptpress._cli.commands import COMMANDS
-from promptpress._harnesses.registry import HARNESSES
+from promptpress_harness.registry import HARNESSES
+from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.cli.commands import COMMANDS
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [PROJECT / name for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md")] + sorted(
@@ -202,7 +202,7 @@ def test_options_of_the_command() -> None:
 
 
 FILE = re.compile(r"`([\w./-]+\.(?:rs|py)|(?:src|python|tests|tools|benches)/[\w./-]*)`")
-ROOTS = ["", "src", "src/render", "python/promptpress", "tests", "src/plan", "src/python_text"]
+ROOTS = ["", "python", "src", "src/render", "python/promptpress", "tests", "src/plan", "src/python_text"]
 TYPE = re.compile(r"`([A-Z][A-Za-z]+)(?:::(\w+))?`")
 
 

@@ -15,9 +15,9 @@ from types import ModuleType
 
 import pytest
 import test_docs
-from promptpress._cli.arguments import parse
-from promptpress._cli.commands import COMMANDS
-from test_public_surface import PUBLIC
+from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.cli.commands import COMMANDS
+from test_public_surface import OF_TOOLS, PUBLIC
 
 SITE = test_docs.PROJECT / "tools" / "docs_site"
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -106,8 +106,8 @@ def test_links_stay_in_the_site_where_it_has_the_page(sources: Path) -> None:
 
 def test_a_page_of_the_interface_for_each_public_module(sources: Path) -> None:
     pages = {path.stem for path in (sources / "api").glob("*.rst")}
-    assert pages - {"index"} == PUBLIC.keys()
-    for module in PUBLIC:
+    assert pages - {"index"} == {*PUBLIC, *OF_TOOLS}
+    for module in (*PUBLIC, *OF_TOOLS):
         assert f".. automodule:: {module}\n" in (sources / "api" / f"{module}.rst").read_text(encoding="utf-8")
 
 

@@ -15,25 +15,36 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PACKAGE = Path(promptpress.__file__).parent
+PACKAGES = Path(promptpress.__file__).parent.parent
 PROJECT = Path(__file__).resolve().parents[2]
-_NAME = re.compile(r"promptpress((?:\.\w+)+)(?::\w+)?")
-_BEGINNING = re.compile(r"promptpress\.(\w+\.)*")
+_NAME = re.compile(r"(promptpress(?:_workbench|_harness)?(?:\.\w+)+)(?::\w+)?")
 _IMPORTERS = ("import_module", "__import__", "find_spec")
 
 MAY_NAME_ANY = {
-    "__init__.py": "the face of the package: public names are imported when they are first used",
-    "_config/model_classes.py": "names of classes in users' configurations; nothing is imported",
-    "_harnesses/registry.py": "what the start-up file, outside of the package, switches on",
+    "promptpress/__init__.py": "the face of the package: public names are imported when they are first used",
+    "promptpress/_config/model_classes.py": "names of classes in users' configurations; nothing is imported",
+    "promptpress_harness/registry.py": "what the start-up file, outside of the package, switches on",
 }
 """Files that may name modules of rooms above, with the reasons."""
 
+LAYERS = {
+    "promptpress": "rooms",
+    "promptpress_harness": "rooms-of-harnesses",
+    "promptpress_workbench": "rooms-of-tools",
+}
+"""The packages from the ground up, each with the contract that says the layers of its rooms."""
 
-def levels() -> dict[str, int]:
-    """Return the number of each room's layer, from the top."""
+
+def floors() -> dict[str, tuple[int, int]]:
+    """Return the floor of each room, a higher one later: that of its package, and that of its layer there."""
     contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    layers = next(contract["layers"] for contract in contracts["contracts"] if contract["id"] == "rooms")
-    return {room: number for number, layer in enumerate(layers) for room in layer.split(" | ")}
+    layers = {contract["id"]: contract["layers"][::-1] for contract in contracts["contracts"] if "layers" in contract}
+    return {
+        f"{package}.{room}": (number, floor)
+        for number, (package, contract) in enumerate(LAYERS.items())
+        for floor, layer in enumerate(layers[contract])
+        for room in layer.split(" | ")
+    }
 
 
 def named_modules(source: str) -> list[str]:
@@ -52,32 +63,35 @@ def named_modules(source: str) -> list[str]:
 
 
 def is_module(dotted: str) -> bool:
-    path = PACKAGE.joinpath(*dotted.strip(".").split("."))
+    path = PACKAGES.joinpath(*dotted.split("."))
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
+def room_of(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
 def test_no_module_names_one_of_a_room_above() -> None:
-    of_rooms = levels()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        relative = path.relative_to(PACKAGE).as_posix()
-        room = relative.partition("/")[0].removesuffix(".py")
-        if relative in MAY_NAME_ANY or room not in of_rooms:
+    floor_of = floors()
+    for path in (path for package in LAYERS for path in sorted((PACKAGES / package).rglob("*.py"))):
+        relative = path.relative_to(PACKAGES).as_posix()
+        room = room_of(relative.removesuffix(".py").replace("/", "."))
+        if relative in MAY_NAME_ANY or room not in floor_of:
             continue
         for text in named_modules(path.read_text(encoding="utf-8")):
-            begins = _BEGINNING.match(text)
-            target = text.split(".")[1].partition(":")[0] if begins is not None else ""
-            if target in of_rooms:
-                assert of_rooms[target] >= of_rooms[room], f"{relative} names {text!r}, which is above {room}"
+            target = room_of(text.partition(":")[0])
+            if target in floor_of:
+                assert floor_of[target] <= floor_of[room], f"{relative} names {text!r}, which is above {room}"
             else:
-                assert text.startswith("promptpress.") is False, f"{relative} imports {text!r}..., a name that is made"
+                assert not text.endswith("."), f"{relative} imports {text!r}..., a name that is made"
 
 
 @pytest.mark.parametrize(
     ("source", "names"),
     [
         ('HOME = {"a": "promptpress._renderers.renderer"}', ["promptpress._renderers.renderer"]),
-        ('run="promptpress._cli.verify.verify:verify"', ["promptpress._cli.verify.verify:verify"]),
-        ('importlib.import_module(f"promptpress._export.{name}")', ["promptpress._export."]),
+        ('run="promptpress_workbench.cli.verify.verify:verify"', ["promptpress_workbench.cli.verify.verify:verify"]),
+        ('importlib.import_module(f"promptpress_workbench.export.{name}")', ["promptpress_workbench.export."]),
         ('import_module(f"promptpress.{name}")', ["promptpress."]),
         ('"promptpress.hash", "promptpress.Renderer", "pyarrow.compute"', []),
     ],

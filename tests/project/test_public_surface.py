@@ -1,5 +1,6 @@
 """The public surface: modules, names, types and their descriptions; a change of it changes this file."""
 
+import ast
 import importlib
 import inspect
 import pickle
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import typing
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -20,6 +22,7 @@ import promptpress.typing as types_of
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from promptpress_harness.aisbench import exceptions
 
 TEMPLATES = ("APITemplateParser", "LMTemplateParser", "PromptList", "PromptTemplate", "safe_format")
 SWITCH = ("backend", "disable", "enable", "register")
@@ -87,6 +90,12 @@ ERRORS = (
 )
 """Names of `promptpress.aisbench` too, looked up when they are asked for: the harness may have classes for them."""
 
+OF_TOOLS = {
+    "promptpress.engine",
+    *(f"promptpress.engine.{name}" for name in ("configs", "core", "errors", "tables", "templates", "tokens")),
+}
+"""The interface for tools: classes and functions of the rooms, shown as they are."""
+
 SHARED = {"safe_format"}
 """Written once for two public modules, so that neither is where it is from."""
 
@@ -120,7 +129,29 @@ def described() -> Iterator[Any]:
 
 def test_whatever_else_is_a_module_begins_with_an_underscore() -> None:
     modules = {"promptpress", *(module.name for module in pkgutil.walk_packages(promptpress.__path__, "promptpress."))}
-    assert {name for name in modules if not any(part.startswith("_") for part in name.split("."))} == PUBLIC.keys()
+    public = {name for name in modules if not any(part.startswith("_") for part in name.split("."))}
+    assert public == {*PUBLIC, *OF_TOOLS}
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the modules that a file imports from, each with a name; a module that is imported itself has none."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("package", ["promptpress_harness", "promptpress_workbench"])
+def test_tools_import_public_names_only(package: str) -> None:
+    folder = Path(promptpress.__file__).parent.with_name(package)
+    lazy = {"ChatTemplate", "JinjaTemplate", *(name.rpartition(".")[2] for name in (*PUBLIC, *OF_TOOLS))}
+    for path in sorted(folder.rglob("*.py")):
+        for module, name in imports(path):
+            if module.partition(".")[0] == "promptpress":
+                assert module in (*PUBLIC, *OF_TOOLS), f"{path} imports from {module}, which isn't public"
+                public = {*importlib.import_module(module).__all__, *lazy}
+                assert name in ("", *public), f"{path} imports {name!r} from {module}, where it isn't public"
 
 
 @pytest.mark.parametrize("module", PUBLIC)
@@ -184,9 +215,9 @@ def test_pickles_name_no_module_that_may_move(value: Any, protocol: int) -> None
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_of_aisbench_are_public_by_name(name: str) -> None:
-    error_class = promptpress._harnesses.aisbench.exceptions.OWN_CLASSES[name]
+    error_class = exceptions.OWN_CLASSES[name]
     assert (error_class.__module__, error_class.__qualname__) == ("promptpress.aisbench", name)
-    assert {*promptpress._harnesses.aisbench.exceptions.NAMES} == {*ERRORS}
+    assert {*exceptions.NAMES} == {*ERRORS}
     assert getattr(promptpress.aisbench, name).__name__ == name
 
 
@@ -275,7 +306,7 @@ def test_what_promptpress_returns_has_a_type() -> None:
     ]
     functions += [function for name, function, _ in members(promptpress.Renderer) if name != "eos_token_id"]
     for function in functions:
-        hints = typing.get_type_hints(function)
+        hints = typing.get_type_hints(function, localns={"Preview": promptpress.Preview})
         assert hints["return"] not in (Any, None), function
         assert Any not in [hint for name, hint in hints.items() if name != "overrides"], function
 

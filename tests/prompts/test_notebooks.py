@@ -11,8 +11,8 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
-from promptpress._prompts import notebooks
-from promptpress._utils.escapes import printable
+from promptpress_workbench.prompts import notebooks
+from promptpress_workbench.prompts.escapes import printable
 from test_prompt_html import HOSTILE, read
 from test_show import CONTROLS
 

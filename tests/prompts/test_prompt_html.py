@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from promptpress._prompts.html import STYLESHEET, legend_html, pieces_html, prompt_html
-from promptpress._prompts.prompt import Piece, Prompt
-from promptpress._prompts.renderer_source import RendererSource
-from promptpress._prompts.sample_rows import TableRows
-from promptpress._utils.escapes import one_line
+from promptpress_workbench.prompts.escapes import one_line
+from promptpress_workbench.prompts.html import STYLESHEET, legend_html, pieces_html, prompt_html
+from promptpress_workbench.prompts.prompt import Piece, Prompt
+from promptpress_workbench.prompts.renderer_source import RendererSource
+from promptpress_workbench.prompts.sample_rows import TableRows
 
 HOSTILE = [
     "<script>alert(1)</script>",

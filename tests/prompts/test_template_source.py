@@ -7,9 +7,9 @@ from datetime import date
 import pyarrow as pa
 import pytest
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, diff
-from promptpress._prompts.origins import described, legend
-from promptpress._prompts.sample_rows import TableRows
-from promptpress._prompts.sources import source_of
+from promptpress_workbench.prompts.origins import described, legend
+from promptpress_workbench.prompts.sample_rows import TableRows
+from promptpress_workbench.prompts.sources import source_of
 
 SAMPLES = pa.table({"q": [" one ", "é", "{a}"], "a": ["1", "2", "3"]})
 TALKS = pa.table({"messages": [[{"role": "user", "content": " Hi. "}, {"role": "assistant", "content": "Yes?"}]] * 2})

@@ -13,8 +13,8 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
 from promptpress._engine.configured_engine import silent
+from promptpress_workbench.cli import main
 
 QUESTION = r"What is 6 times 7? Write it as \boxed{answer}."
 SAMPLES = pa.table({"question": ["1+1?", QUESTION, "2+2?"], "answer": ["2", "42", "4"]})

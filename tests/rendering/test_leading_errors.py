@@ -13,7 +13,7 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 SAMPLES = pa.table({"question": ["1+1?", "2+2?"], "answer": ["2", "4"]})
 READER = {"input_columns": ["question"], "output_column": "answer"}

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
 from models.media_model import END, TAGS, RefusedError, request
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=part_of(200), deadline=None, database=None, suppress_health_check=CHECKS)

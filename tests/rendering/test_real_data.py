@@ -16,7 +16,7 @@ import pytest
 from comparing import clean
 from marks import UNWARNED
 from models.plain_model import render as render_plain
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED", Path(__file__).parents[3] / "shared"))
 CHAT = {

@@ -9,7 +9,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from promptpress._cli import main
+from promptpress_workbench.cli import main
 
 GOOD = [
     [{"role": "user", "content": "Hi."}],

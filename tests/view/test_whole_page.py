@@ -186,7 +186,7 @@ def test_on_a_phone(serve: Callable[..., str], chromium: Browser) -> None:
 
 
 def test_a_rendered_file(files: Path, serve: Callable[..., str], chromium: Browser) -> None:
-    from promptpress._cli import main
+    from promptpress_workbench.cli import main
 
     out = str(files / "rendered.parquet")
     arguments = ["render", str(files / "labels.json"), "--data", str(files / "few.parquet"), "--out", out, "--quiet"]

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress import ChatTemplate, JinjaTemplate
-from promptpress._cli import view
-from promptpress._cli.arguments import parse
-from promptpress._viewer.catalogue import Catalogue, Choice
-from promptpress._viewer.sample_store import SampleStore
-from promptpress._viewer.sources import Sources
+from promptpress_workbench.cli import view
+from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.viewer.catalogue import Catalogue, Choice
+from promptpress_workbench.viewer.sample_store import SampleStore
+from promptpress_workbench.viewer.sources import Sources
 
 SAMPLES = pa.table({"q": ["1+1?", "2+2?"]})
 

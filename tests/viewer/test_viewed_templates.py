@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress import ChatTemplate, JinjaTemplate, RenderError
-from promptpress._cli import main
-from promptpress._io.read.samples import Samples
-from promptpress._viewer.catalogue import Catalogue, Choice
-from promptpress._viewer.sample_store import SampleStore
-from promptpress._viewer.sources import Sources
-from promptpress._viewer.view import View
+from promptpress_workbench.cli import main
+from promptpress_workbench.files.read.samples import Samples
+from promptpress_workbench.viewer.catalogue import Catalogue, Choice
+from promptpress_workbench.viewer.sample_store import SampleStore
+from promptpress_workbench.viewer.sources import Sources
+from promptpress_workbench.viewer.view import View
 
 CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 

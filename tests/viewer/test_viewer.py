@@ -14,20 +14,20 @@ import pyarrow.parquet as pq
 import pytest
 from parts.small_tokenizers import small_tokenizer
 from promptpress import Renderer
-from promptpress._cli import main
-from promptpress._io.read.samples import Samples
-from promptpress._prompts.pieces import prompt_of
-from promptpress._prompts.prompt import Piece, Prompt
-from promptpress._prompts.renderer_source import RendererSource
-from promptpress._prompts.sample_rows import TableRows
-from promptpress._viewer.catalogue import Catalogue, Choice
-from promptpress._viewer.columns_html import columns_html
-from promptpress._viewer.guard import Guard
-from promptpress._viewer.prompt_html import compared_html, cut
-from promptpress._viewer.sample_store import SampleStore
-from promptpress._viewer.search import DifferenceSearch, TextSearch
-from promptpress._viewer.sources import Sources, StoredPrompts, StoredRows
-from promptpress._viewer.view import View
+from promptpress_workbench.cli import main
+from promptpress_workbench.files.read.samples import Samples
+from promptpress_workbench.prompts.pieces import prompt_of
+from promptpress_workbench.prompts.prompt import Piece, Prompt
+from promptpress_workbench.prompts.renderer_source import RendererSource
+from promptpress_workbench.prompts.sample_rows import TableRows
+from promptpress_workbench.viewer.catalogue import Catalogue, Choice
+from promptpress_workbench.viewer.columns_html import columns_html
+from promptpress_workbench.viewer.guard import Guard
+from promptpress_workbench.viewer.prompt_html import compared_html, cut
+from promptpress_workbench.viewer.sample_store import SampleStore
+from promptpress_workbench.viewer.search import DifferenceSearch, TextSearch
+from promptpress_workbench.viewer.sources import Sources, StoredPrompts, StoredRows
+from promptpress_workbench.viewer.view import View
 
 ODD = pa.table(
     {

@@ -32,9 +32,9 @@ def main(address: str) -> None:
 
 
 def warm_up() -> None:
-    import promptpress._cli
+    import promptpress_workbench.cli
 
-    rooms = pkgutil.walk_packages(promptpress._cli.__path__, "promptpress._cli.")
+    rooms = pkgutil.walk_packages(promptpress_workbench.cli.__path__, "promptpress_workbench.cli.")
     for name in [*(room.name for room in rooms), *IMPORTED]:
         importlib.import_module(name)
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from unittest import mock
 
-from promptpress._cli.arguments import parse
-from promptpress._cli.commands import COMMANDS
+from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.cli.commands import COMMANDS
 
 WIDTH = 76
 OPTION = re.compile(r"--\w[\w-]*")

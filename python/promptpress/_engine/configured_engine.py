@@ -31,8 +31,8 @@ from promptpress._utils.encoded_requests import EncodedRequests
 
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
+    from promptpress._engine.rendered_lines import RenderedLines
     from promptpress._engine.shot_fit import ShotFit
-    from promptpress._io.write.rendered_lines import RenderedLines
 
 _MOST_SAMPLES = 2**31
 

@@ -10,7 +10,7 @@ import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
 from promptpress._arrow.sizes import bytes_of
 from promptpress._config.configuration import Configuration
-from promptpress._io.write.rendered_lines import RenderedLines
+from promptpress._engine.rendered_lines import RenderedLines
 
 _BLOCK_BYTES = 16 << 20
 """About so much is rendered at a time: the memory of lines that have been written is used again while it is near."""

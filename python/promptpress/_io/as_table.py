@@ -19,7 +19,7 @@ from promptpress._io.duckdb_json import is_relation, relation_reader
 from promptpress._io.row_stream import rows_reader
 
 if TYPE_CHECKING:
-    from promptpress._io.read.samples import Samples
+    from promptpress_workbench.files.read.samples import Samples
 
 _STREAM_ROWS = 8192
 """The number of rows of a batch of a lazy frame or a dataset that streams."""
@@ -232,8 +232,9 @@ def _with_schema(table: pa.Table, schema: pa.Schema, number: int) -> pa.Table:
 @contextmanager
 def _file(path: str | os.PathLike[str], reading: ValueReading) -> Iterator[Samples]:
     """Open a file of samples; its errors have the path."""
+    from promptpress_workbench.files.read.samples import Samples  # noqa: PLC0415
+
     from promptpress._errors.file_errors import DataError, located  # noqa: PLC0415 - for files only
-    from promptpress._io.read.samples import Samples  # noqa: PLC0415
 
     name = os.fspath(path)
     if not isinstance(name, str):

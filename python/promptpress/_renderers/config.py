@@ -110,8 +110,8 @@ def load_config(path: str | os.PathLike[str]) -> LoadedConfig:
 
     """
     # Reading Python's files as data takes long to import, and most processes read none.
-    from promptpress._config.files import selection  # noqa: PLC0415
-    from promptpress._config.files.config_file import read_config  # noqa: PLC0415
+    from promptpress_harness.configs import selection  # noqa: PLC0415
+    from promptpress_harness.configs.config_file import read_config  # noqa: PLC0415
 
     file = os.fspath(path)
     try:

@@ -144,7 +144,7 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         >>> folder.cleanup()
 
         """
-        from promptpress._config.files.arguments import jinja_source_of  # noqa: PLC0415 - for files only
+        from promptpress_harness.configs.arguments import jinja_source_of  # noqa: PLC0415 - for files only
 
         # Columns that aren't there are errors in this environment, as they are for `str.format`.
         return cls(jinja_source_of(config, examples), environment="lm_eval", **options)

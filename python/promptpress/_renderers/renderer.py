@@ -6,7 +6,7 @@ import operator
 import sys
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -20,7 +20,6 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
 from promptpress._errors.remedies import known_arguments
 from promptpress._io.as_table import as_table
-from promptpress._prompts.preview import Preview, preview_of
 from promptpress._renderers.prompt_renderer import PromptRenderer
 from promptpress._renderers.renderer_arguments import engine_of_arguments
 from promptpress.typing import (
@@ -46,6 +45,9 @@ from promptpress.typing import (
     Template,
     Tokens,
 )
+
+if TYPE_CHECKING:
+    from promptpress_workbench.prompts.preview import Preview
 
 
 class Renderer(PromptRenderer[ConfiguredEngine]):
@@ -250,7 +252,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         files = (str, PathLike, ConfigFile)
         if not (isinstance(dataset_cfg, files) or isinstance(model, files) or dataset or model_abbr):
             return cls(**renderer_arguments(dataset_cfg, model, **overrides))
-        from promptpress._config.files.arguments import arguments_of_files  # noqa: PLC0415 - for files only
+        from promptpress_harness.configs.arguments import arguments_of_files  # noqa: PLC0415 - for files only
 
         return cls(**arguments_of_files(dataset_cfg, model, dataset, model_abbr, overrides))
 
@@ -419,7 +421,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         turn = None if turn is None else operator.index(turn)
         spans = origin_spans(self._engine, table, row, label, turn)
         if "IPython" in sys.modules:
-            from promptpress._prompts.notebooks import show_spans  # noqa: PLC0415 - seldom needed
+            from promptpress_workbench.prompts.notebooks import show_spans  # noqa: PLC0415 - seldom needed
 
             show_spans(spans, self, table, row, label=label, turn=turn)
         return spans
@@ -456,6 +458,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         Q: 2+2=?
 
         """
+        from promptpress_workbench.prompts.preview import preview_of  # noqa: PLC0415 - most programs only render
+
         return preview_of(self, samples, n, rows=rows, label=label, turn=turn)
 
     def divergence(self, samples: TableLike) -> pa.Table:
@@ -527,7 +531,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         0
 
         """
-        from promptpress._audit.collect import audit  # noqa: PLC0415 - whoever only renders needn't have it
+        from promptpress_workbench.audit.collect import audit  # noqa: PLC0415 - whoever only renders needn't have it
 
         return audit(self, samples, tokenizer, limits, allow, only=only, mask=mask, errors=errors)
 

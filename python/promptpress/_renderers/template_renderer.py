@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
 from promptpress._engine.template_engine import TemplateEngine
 from promptpress._jinja.run import JinjaRun
-from promptpress._prompts.preview import Preview, preview_of
 from promptpress._renderers.prompt_renderer import PromptRenderer
 from promptpress.typing import Mask, StreamLike, TableLike
+
+if TYPE_CHECKING:
+    from promptpress_workbench.prompts.preview import Preview
 
 Engine = TypeVar("Engine", bound=TemplateEngine)
 
@@ -42,6 +44,8 @@ class TemplateRenderer(PromptRenderer[Engine]):
         Q: 2+2=?
 
         """
+        from promptpress_workbench.prompts.preview import preview_of  # noqa: PLC0415 - most programs only render
+
         return preview_of(self, samples, n, rows=rows)
 
     def audit(
@@ -87,7 +91,7 @@ class TemplateRenderer(PromptRenderer[Engine]):
         [('likely_special_token', [1], 'q')]
 
         """
-        from promptpress._audit.collect import audit  # noqa: PLC0415 - most programs only render
+        from promptpress_workbench.audit.collect import audit  # noqa: PLC0415 - most programs only render
 
         options: dict[str, Any] = {"only": only, "mask": mask, "errors": errors, "output_column": output_column}
         return audit(self, samples, tokenizer, limits, allow, **options)

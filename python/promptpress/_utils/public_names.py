@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+_PRIVATE = ("promptpress._", "promptpress_workbench.", "promptpress_harness.")
+"""How the names of modules begin that are no interface."""
+
 
 def name_publicly(module: str, public: Mapping[str, Any]) -> None:
     """Set `__module__` and `__qualname__` of classes and functions to their public names.
@@ -25,12 +28,11 @@ def name_publicly(module: str, public: Mapping[str, Any]) -> None:
     (<class 'promptpress.Shown'>, 'promptpress')
 
     """
-    private = module.partition(".")[0] + "._"
     for name, value in public.items():
         if not isinstance(value, (type, FunctionType, BuiltinFunctionType)):
             continue
         defined_in = value.__module__
-        if not defined_in.startswith(private):
+        if not defined_in.startswith(_PRIVATE):
             continue
         value.__module__ = module
         if value.__qualname__ != name:

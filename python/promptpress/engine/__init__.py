@@ -1,0 +1,62 @@
+"""The interface for tools that are built on promptpress: engines, what they render, and what is asked of them.
+
+Files, audits, comparisons, exports and the drop-in parts for harnesses are made of these names and of those of
+`promptpress` alone, and so can another tool be. A renderer's engine renders batches of samples:
+
+>>> import pyarrow as pa
+>>> import promptpress as pp
+>>> from promptpress.engine import RenderOptions, engine_of
+>>> engine = engine_of(pp.Renderer("Q: {question}"))
+>>> run = engine.run(RenderOptions())
+>>> [part.prompts.to_pylist() for part in run.parts(pa.table({"question": ["1+1?"]}))]
+[['Q: 1+1?']]
+"""
+
+from promptpress._engine.column_engine import PromptColumn
+from promptpress._engine.configured_engine import ConfiguredEngine, ConfiguredRenderer, silent
+from promptpress._engine.fitted_run import ExampleChoices
+from promptpress._engine.fitted_sample import fitted_sample
+from promptpress._engine.misspelt_columns import misspelt_columns
+from promptpress._engine.no_rows import warn_of_no_rows
+from promptpress._engine.notes import find_notes
+from promptpress._engine.options import INDEX, SHARED, RenderOptions
+from promptpress._engine.ordered_rendering import ordered_batches
+from promptpress._engine.rendered_lines import RenderedLines
+from promptpress._engine.run import Part, Run
+from promptpress._engine.sample_numbers import sample_numbers
+from promptpress._engine.table_engine import TableEngine
+from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._fingerprint.request_hash import FINGERPRINT, HASH, PREFIX_ORDER, VERSION, RequestsHash
+from promptpress._fingerprint.rules import RULES
+from promptpress._io.as_table import as_reader, as_table
+
+__all__ = [
+    "FINGERPRINT",
+    "HASH",
+    "INDEX",
+    "PREFIX_ORDER",
+    "RULES",
+    "SHARED",
+    "VERSION",
+    "ConfiguredEngine",
+    "ConfiguredRenderer",
+    "ExampleChoices",
+    "Part",
+    "PromptColumn",
+    "RenderOptions",
+    "RenderedLines",
+    "RequestsHash",
+    "Run",
+    "TableEngine",
+    "TableRenderer",
+    "as_reader",
+    "as_table",
+    "engine_of",
+    "find_notes",
+    "fitted_sample",
+    "misspelt_columns",
+    "ordered_batches",
+    "sample_numbers",
+    "silent",
+    "warn_of_no_rows",
+]

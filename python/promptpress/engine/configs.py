@@ -1,0 +1,37 @@
+"""Configuration dicts for tools: models and their classes, the short form, and paths of files."""
+
+from promptpress._config.configuration import Configuration
+from promptpress._config.from_harness import (
+    CHAT_INFERENCERS,
+    INFERENCER_MODES,
+    dialect_of,
+    inform_of_max_seq_len,
+    renderer_arguments,
+)
+from promptpress._config.label_values import label_or_text
+from promptpress._config.model_classes import find_model_class, last_part
+from promptpress._config.settings import follows_harness
+from promptpress._config.short_form import CHAT_ROLES, HARNESS_WORDS, SHORT_WORDS, short_form_of
+from promptpress._io.paths import CODECS, STDIN, is_remote, missing, split_codec
+
+__all__ = [
+    "CHAT_INFERENCERS",
+    "CHAT_ROLES",
+    "CODECS",
+    "HARNESS_WORDS",
+    "INFERENCER_MODES",
+    "SHORT_WORDS",
+    "STDIN",
+    "Configuration",
+    "dialect_of",
+    "find_model_class",
+    "follows_harness",
+    "inform_of_max_seq_len",
+    "is_remote",
+    "label_or_text",
+    "last_part",
+    "missing",
+    "renderer_arguments",
+    "short_form_of",
+    "split_codec",
+]

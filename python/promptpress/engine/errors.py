@@ -1,0 +1,37 @@
+"""Errors and warnings for tools: each names its place, what was found, and what would be right."""
+
+from promptpress._errors.errors import (
+    ABOUT_THE_TABLE,
+    FilledValuesWarning,
+    NothingRenderedWarning,
+    of_row,
+    render_error,
+    template_error,
+)
+from promptpress._errors.file_errors import Choice, FileError, OutputError, ReaderGoneError, UsageError, located, reason
+from promptpress._errors.row_errors import RowError, RowErrors
+from promptpress._errors.suggestions import close_names, did_you_mean
+from promptpress._utils.callers import callers_level
+from promptpress._utils.counted import counted
+
+__all__ = [
+    "ABOUT_THE_TABLE",
+    "Choice",
+    "FileError",
+    "FilledValuesWarning",
+    "NothingRenderedWarning",
+    "OutputError",
+    "ReaderGoneError",
+    "RowError",
+    "RowErrors",
+    "UsageError",
+    "callers_level",
+    "close_names",
+    "counted",
+    "did_you_mean",
+    "located",
+    "of_row",
+    "reason",
+    "render_error",
+    "template_error",
+]

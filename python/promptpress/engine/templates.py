@@ -1,0 +1,27 @@
+"""Jinja and chat templates for tools; these need the package jinja2."""
+
+from promptpress._engine.chat_engine import ChatEngine
+from promptpress._engine.template_engine import TemplateEngine
+from promptpress._jinja.chat.chat_renderer import ChatRenderer
+from promptpress._jinja.chat.conversation_texts import ConversationTexts, TemplateCall
+from promptpress._jinja.chat.messages import REASONING
+from promptpress._jinja.chat.settings import ChatSettings
+from promptpress._jinja.reference import Reference
+from promptpress._jinja.run import JinjaRun, Runner
+from promptpress._renderers.template_renderer import TemplateRenderer
+from promptpress._renderers.templates import template_class
+
+__all__ = [
+    "REASONING",
+    "ChatEngine",
+    "ChatRenderer",
+    "ChatSettings",
+    "ConversationTexts",
+    "JinjaRun",
+    "Reference",
+    "Runner",
+    "TemplateCall",
+    "TemplateEngine",
+    "TemplateRenderer",
+    "template_class",
+]

@@ -1,0 +1,131 @@
+"""The switch of a bulk backend: what `enable`, `disable` and `backend` of a public module do."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from promptpress_harness.bulk import report
+from promptpress_harness.bulk.patches import Patches, within
+from promptpress_harness.registry import STARTUP, VARIABLE, Harness
+
+_enabled: set[Switch] = set()
+
+
+class Switch:
+    """The bulk backend of a harness, which can be on or off. Its methods are what users call.
+
+    Args:
+        harness: The harness.
+        patches: The methods to replace, or a function that returns them when the backend is switched on.
+
+    Example:
+        >>> import json
+        >>> shout = {"JSONEncoder.encode": lambda encode: lambda self, o: encode(self, o).upper()}
+        >>> with Switch(Harness("JSON", "json", "json", "json"), Patches({"json": shout})).backend():
+        ...     json.JSONEncoder().encode("a")
+        '"A"'
+    """
+
+    def __init__(self, harness: Harness, patches: Patches | Callable[[], Patches]) -> None:
+        self._harness = harness
+        self._given = patches
+        self._patches = Patches({})
+        self._is_on = self._is_added = False
+        self._lock = threading.Lock()
+
+    def enable(self) -> None:
+        """Have the harness's inferencers render their prompts in bulk from now on.
+
+        That is so in this process and in the processes that it starts, in which a harness runs its tasks: they inherit
+        the environment variable `PROMPTPRESS_BACKEND`. They need the file that a wheel puts next to the package.
+
+        What the model receives, what is written and what is raised stay as they are. What isn't covered is done by the
+        harness's own code. The log of `promptpress.backend` says for each call of an inferencer which way its prompts
+        go, and in the end how many went which way. The harness may be imported before or after.
+
+        Raises:
+            ImportError: If the harness isn't installed.
+        """
+        self._check_installed()
+        self._turn_on()
+
+    def disable(self) -> None:
+        """Have the harness make its prompts itself again; call it between runs, not within one."""
+        with self._lock:
+            if self._is_on:
+                self._patches.revert()
+                self._is_on = False
+                _enabled.discard(self)
+                self._tell_if_unreached()
+                if self._is_added:
+                    names = [name for name in _listed() if name != self._harness.backend]
+                    os.environ[VARIABLE] = ",".join(names)
+                    self._is_added = False
+                if not _enabled:
+                    report.end()
+                    report.forget()
+
+    def backend(self) -> AbstractContextManager[None]:
+        """Have the backend on within a `with` block; afterwards it is on or off as before.
+
+        Returns:
+            What to give to `with`.
+
+        Raises:
+            ImportError: If the harness isn't installed.
+        """
+        self._check_installed()
+        return within(self._turn_on, self.disable)
+
+    def _check_installed(self) -> None:
+        package = self._harness.package
+        if importlib.util.find_spec(package) is None:
+            raise ImportError(f"{self._harness.name} isn't installed", name=package)
+
+    def _turn_on(self) -> bool:
+        """Switch the backend on, and return true if it was off."""
+        with self._lock:
+            was_off = not self._is_on
+            if was_off:
+                report.listen()
+                self._reach_children()
+                # If the environment switches the backend on, it is on in all processes of the run.
+                has_children = self._harness.backend in _listed()
+                report.start(has_children=has_children, follows=not self._harness.has_screen)
+                self._patches = self._given if isinstance(self._given, Patches) else self._given()
+                self._patches.apply()
+                self._is_on = True
+                _enabled.add(self)
+            return was_off
+
+    def _reach_children(self) -> None:
+        """Have the backend on in the processes that this one starts, if they would look for it."""
+        if self._harness.backend in _listed():
+            return
+        if importlib.util.find_spec(STARTUP) is not None:
+            os.environ[VARIABLE] = ",".join([*_listed(), self._harness.backend])
+            self._is_added = True
+        elif self._harness.has_tasks:
+            atexit.register(self._tell_if_unreached)
+
+    def _tell_if_unreached(self) -> None:
+        """Say why no prompts were made in bulk, if tasks may have run in processes without the backend."""
+        atexit.unregister(self._tell_if_unreached)
+        is_reached = self._harness.backend in _listed() or not self._harness.has_tasks
+        if not is_reached and self._harness.package in sys.modules and not report.has_calls():
+            report.logger.info(
+                "promptpress saw no task in this process; those that %s runs in others aren't reached, because "
+                "promptpress isn't installed from a wheel, and its --debug runs them in this one",
+                self._harness.name,
+            )
+
+
+def _listed() -> list[str]:
+    """Return the names of the backends that processes switch on when they start."""
+    return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]

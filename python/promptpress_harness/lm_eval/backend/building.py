@@ -1,0 +1,302 @@
+"""The replacement of `build_all_requests`: the harness's own loop, over requests made in bulk."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
+from typing import Any
+
+from promptpress_harness.bulk.monkeypatches import NotCoveredError
+from promptpress_harness.lm_eval.backend.comparison import difference
+from promptpress_harness.lm_eval.backend.contexts import ContextBuilder, Parts
+from promptpress_harness.lm_eval.backend.coverage import TASK, check_task
+from promptpress_harness.lm_eval.backend.documents import BLOCK, Documents, documents_of
+from promptpress_harness.lm_eval.backend.record import TaskRecord, record_task
+from promptpress_harness.lm_eval.backend.templates import (
+    MODULE,
+    TextCache,
+    TextRequest,
+    is_default_environment,
+    text_cache,
+    text_requests,
+)
+from promptpress_harness.lm_eval.backend.texts import TextPrerenderer
+
+_CONTEXT_OPTIONS = {
+    *("num_fewshot", "system_instruction", "apply_chat_template"),
+    *("fewshot_as_multiturn", "chat_template", "gen_prefix"),
+}
+_REQUEST_OPTIONS = {"ctx", "metadata", "apply_chat_template", "chat_template"}
+_NEVER = 1 << 30
+
+
+class InstanceBuilder:
+    """Builds the requests of a document from its context, its choices and its target."""
+
+    def __init__(self, task: Any, *, apply_chat_template: bool) -> None:
+        module = vars(sys.modules[TASK])
+        self._instance = module["Instance"]
+        config = task.config
+        self._type = task.OUTPUT_TYPE
+        self._has_several_inputs = bool(task.multiple_input)
+        self._has_mutual_information = "acc_mutual_info" in vars(task)["_metric_fn_list"]
+        self._delimiter = config.target_delimiter
+        prefix = config.gen_prefix
+        if apply_chat_template and not (prefix and not module["ends_with_whitespace"](prefix)):
+            self._delimiter = ""
+        self._copy_settings = copier(config.generation_kwargs)
+
+    def build(self, doc: dict[str, Any], parts: Parts, metadata: tuple[Any, ...]) -> Any:
+        """Return a document's requests: a list if it has choices, else a single request."""
+        context, choices, target = parts
+        make = self._instance
+        if self._type != "multiple_choice":
+            arguments = (context, target) if self._type == "loglikelihood" else (target,)
+            if self._type == "generate_until":
+                arguments = (context, self._copy_settings())
+            return make(request_type=self._type, doc=doc, arguments=arguments, idx=0, metadata=metadata)
+        delimiter = self._delimiter
+        if self._has_several_inputs:
+            pairs = [(text, f"{delimiter}{target}") for text in context]
+        else:
+            pairs = [(context, f"{delimiter}{choice}") for choice in choices]
+        if self._has_mutual_information:
+            pairs += [("", f"{delimiter}{choice}") for choice in choices]
+        return [
+            make(request_type="loglikelihood", doc=doc, arguments=pair, idx=index, metadata=metadata)
+            for index, pair in enumerate(pairs)
+        ]
+
+
+def copier(value: Any) -> Callable[[], Any]:
+    """Return a function that makes deep copies of a setting, fast if its lists and dicts hold plain values.
+
+    >>> value = {"until": ["Q:"], "temperature": 0.0}
+    >>> copy = copier(value)
+    >>> copy() == value, copy()["until"] is copy()["until"]
+    (True, False)
+    """
+    seen: set[int] = set()
+
+    def is_plain(part: Any) -> bool:
+        if part is None or type(part) in {str, int, float, bool}:
+            return True
+        if type(part) not in {dict, list} or id(part) in seen:
+            return False
+        seen.add(id(part))
+        return all(map(is_plain, [*part, *part.values()] if type(part) is dict else part))
+
+    return (lambda: _copied(value)) if is_plain(value) else lambda: deepcopy(value)
+
+
+def _copied(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if type(value) is list else value
+
+
+def replaced_by(
+    check: Callable[[Any], None], methods_replaced: Callable[[Any, TaskRecord], AbstractContextManager[None]]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a function that makes a replacement of the harness's `build_all_requests`.
+
+    Args:
+        check: Raises NotCoveredError for a task whose requests the harness's own code has to build.
+        methods_replaced: Replaces what the harness's loop calls, within a `with` block.
+    """
+
+    def replacement(harness: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(harness)
+        def build_all_requests(self: Any, *arguments: Any, **options: Any) -> Any:
+            with record_task(self) as record:
+                try:
+                    check(self)
+                except NotCoveredError as reason:
+                    record.left(str(reason))
+                except Exception as error:
+                    record.left(f"its objects are not as expected ({error!r})")
+                else:
+                    with methods_replaced(self, record), without_full_collections():
+                        return harness(self, *arguments, **options)
+                return harness(self, *arguments, **options)
+
+        return build_all_requests
+
+    return replacement
+
+
+@contextmanager
+def without_full_collections() -> Iterator[None]:
+    """Keep the garbage collector from full collections, which visit all objects.
+
+    A full collection starts whenever the objects have grown by a quarter. With documents and requests, none of which
+    can go, this takes half of the time. New objects are still collected.
+    """
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+    try:
+        yield
+    finally:
+        if gc.get_threshold() == (young, middle, _NEVER):
+            gc.set_threshold(young, middle, old)
+
+
+class Building:
+    """One call of `build_all_requests` for a task that is covered.
+
+    The harness's loop asks for the documents, and for the prefix, the context and the requests of each, in that order.
+    The harness's own methods build those of the first document, and they are compared. Until then, and whenever
+    something isn't as expected, everything is left to the harness, and its generator of random numbers has the state
+    that it would have without the backend.
+    """
+
+    def __init__(self, task: Any, record: TaskRecord) -> None:
+        self._task = task
+        self._record = record
+        self._documents: Documents | None = None
+        self._contexts: ContextBuilder | None = None
+        self._instances: InstanceBuilder | None = None
+        self._first_parts: Any = None
+        self._text_requests: list[TextRequest] = []
+        self._cache = TextCache()
+        self._prerenderer: TextPrerenderer | None = None
+        self._index = self._bulk_count = 0
+        self._parts: Parts = (None, None, None)
+        self._methods = {
+            "doc_iterator": self._doc_iterator,
+            "doc_to_prefix": self._doc_to_prefix,
+            "fewshot_context": self._fewshot_context,
+            "construct_requests": self._construct_requests,
+        }
+
+    @contextmanager
+    def methods_replaced(self) -> Iterator[None]:
+        """Replace the methods that the task's loop calls."""
+        vars(self._task).update(self._methods)
+        token = text_cache.set(self._cache)
+        try:
+            yield
+        finally:
+            if self._contexts is not None:
+                self._contexts.close()
+            if self._bulk_count:
+                self._record.rendered(self._bulk_count)
+            text_cache.reset(token)
+            self._restore_methods()
+
+    def _restore_methods(self) -> None:
+        for name in self._methods:
+            vars(self._task).pop(name, None)
+
+    def _leave(self, reason: str) -> None:
+        """Leave the rest to the harness."""
+        self._record.left(reason)
+        self._contexts = None
+        self._restore_methods()
+
+    def _by_harness(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call the harness's own method for the first document, with all methods that it calls restored as well."""
+        self._restore_methods()
+        token = text_requests.set(self._text_requests)
+        try:
+            return getattr(self._task, method)(*arguments, **options)
+        finally:
+            text_requests.reset(token)
+            vars(self._task).update(self._methods)
+
+    def _doc_iterator(self, **options: Any) -> list[tuple[int, Any]]:
+        pairs, self._documents, reason = documents_of(self._task, options)
+        if self._documents is None:
+            self._leave(reason)
+        return pairs
+
+    def _doc_to_prefix(self, doc: dict[str, Any]) -> Any:
+        if self._instances is None:
+            return self._by_harness("doc_to_prefix", doc)
+        self._index += 1
+        if self._prerenderer is not None and self._index % BLOCK == 0:
+            self._prerenderer.render_block(self._index)
+        return type(self._task).doc_to_prefix(self._task, doc)
+
+    def _fewshot_context(self, doc: dict[str, Any], **options: Any) -> Any:
+        if self._contexts is not None:
+            self._parts = self._contexts.parts(doc, options["gen_prefix"])
+            return self._parts[0]
+        if unknown := sorted(options.keys() - _CONTEXT_OPTIONS):
+            self._leave(f"the arguments {', '.join(unknown)} of fewshot_context aren't known")
+            return self._task.fewshot_context(doc, **options)
+        generator = self._task.sampler.rnd if options.get("num_fewshot") else None
+        before = generator.getstate() if generator else None
+        context = self._by_harness("fewshot_context", doc, **options)
+        after = generator.getstate() if generator else None
+        if generator:
+            generator.setstate(before)
+        try:
+            assert self._documents is not None
+            count = len(self._documents.docs)
+            settings = {name: value for name, value in options.items() if name != "gen_prefix"}
+            self._contexts = ContextBuilder(self._task, count, **settings)
+            self._first_parts = self._contexts.parts(doc, options.get("gen_prefix"))
+            self._contexts.close()
+            reason = "" if not generator or generator.getstate() == after else "other examples are drawn"
+        except Exception as error:
+            reason = f"its objects are not as expected ({error!r})"
+        if reason:
+            self._leave(reason)
+        if generator:
+            generator.setstate(after)
+        return context
+
+    def _construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
+        if self._instances is not None:
+            requests = self._instances.build(doc, self._parts, options["metadata"])
+            self._count(requests, in_bulk=id(doc) not in self._cache.by_jinja2)
+            return requests
+        requests = self._by_harness("construct_requests", doc=doc, ctx=ctx, **options)
+        if unknown := sorted(options.keys() - _REQUEST_OPTIONS):
+            self._leave(f"the arguments {', '.join(unknown)} of construct_requests aren't known")
+            return requests
+        try:
+            instances = InstanceBuilder(self._task, apply_chat_template=options.get("apply_chat_template", False))
+            path = difference(requests, instances.build(doc, self._first_parts, options["metadata"]))
+            reason = f"the first document's requests differ{path}" if path else ""
+        except Exception as error:
+            reason = f"its objects are not as expected ({error!r})"
+        if reason:
+            self._leave(reason)
+            return requests
+        self._instances = instances
+        assert self._documents is not None
+        assert self._contexts is not None
+        contexts, templates = self._contexts, vars(sys.modules[MODULE])
+        self._prerenderer = TextPrerenderer(
+            self._cache,
+            self._text_requests,
+            self._documents,
+            self._record,
+            templates["apply_template"],
+            has_default_environment=is_default_environment(templates["env"]),
+        )
+        self._prerenderer.render_pool(
+            contexts.pool, contexts.shots, lambda table: contexts.prepare_examples(table, self._record)
+        )
+        self._prerenderer.render_block(0)
+        sources = [source for source, identity in self._text_requests if identity == id(doc)]
+        self._count(requests, in_bulk=all(self._cache.text(source, id(doc)) is not None for source in sources))
+        return requests
+
+    def _count(self, requests: Any, *, in_bulk: bool) -> None:
+        """Count a document's requests."""
+        number = len(requests) if isinstance(requests, list) else 1
+        if in_bulk:
+            self._bulk_count += number
+        else:
+            self._record.by_jinja2 += number
+
+
+bulk_requests = replaced_by(check_task, lambda task, record: Building(task, record).methods_replaced())
+"""Takes the harness's `build_all_requests` and returns a replacement that leaves the same requests in the task."""

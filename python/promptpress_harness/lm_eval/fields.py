@@ -1,0 +1,156 @@
+"""Evaluates the fields of a task's configuration for documents: text, target, choices and prefix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from promptpress.engine.tables import lazy_compute as pc
+
+from promptpress_harness.lm_eval.columns import Column, Constant, Texts, values
+from promptpress_harness.lm_eval.documents import Documents
+from promptpress_harness.lm_eval.literals import (
+    choice_number,
+    list_or_text,
+    listed_or_text,
+    literal,
+    number_list_or_text,
+    number_or_text,
+    target_of,
+)
+
+# Beginnings of texts that may be numbers or lists. Python knows more digits than the ASCII ones.
+_DIGITS = r"^[0-9]|^[^\x00-\x7F]"
+_LIST = r"^\["
+
+
+class FormatRules(NamedTuple):
+    """Rules of the harness's version 0.5, which tasks with a format have."""
+
+    choices: Any
+    """The task's `doc_to_choice` if targets are numbers of choices; None if they aren't."""
+    several_targets: bool
+    """True if a target in brackets is a list."""
+
+
+class Fields:
+    """Reads the fields of a task's configuration.
+
+    Args:
+        columns: Names of the evaluated table's columns. A field with such a name stands for the column's value, for
+            few-shot documents too.
+        has_choices: Whether the task has `doc_to_choice`. If so, texts and targets of digits are numbers.
+        rules: The rules of a task with a format; None for other tasks.
+    """
+
+    def __init__(self, columns: Collection[str], has_choices: bool, rules: FormatRules | None = None) -> None:
+        self._columns = columns
+        self._has_choices = has_choices and rules is None
+        self._rules = rules
+
+    def text(self, field: Any, documents: Documents) -> Column:
+        """Return the values of `doc_to_text`: texts, numbers of choices, or a column's values."""
+        parse, pattern = (number_or_text, _DIGITS) if self._has_choices else (None, "")
+        return self._column("doc_to_text", field, documents, constants=int, parse=parse, pattern=pattern)
+
+    def target(self, field: Any, documents: Documents) -> Column:
+        """Return the values of `doc_to_target`: texts, numbers of choices, lists, or a column's values."""
+        if self._rules is not None:
+            return self._target_by_rules(self._rules, field, documents)
+        parse, pattern = (number_list_or_text, f"{_DIGITS}|{_LIST}") if self._has_choices else (list_or_text, _LIST)
+        return self._column("doc_to_target", field, documents, constants=(int, list), parse=parse, pattern=pattern)
+
+    def choices(self, field: Any, documents: Documents) -> Column:
+        """Return the values of `doc_to_choice`, which usually are lists."""
+        if isinstance(field, str) and self._rules is not None:
+            listed = None if field in self._columns else documents.listed(field)
+            return self._choices_by_rules(self._rules, field, documents) if listed is None else listed
+        if isinstance(field, str):
+            if field in self._columns:
+                return documents.column(field)
+            listed = documents.listed(field)
+            return _mapped(literal, documents.render(field), documents) if listed is None else listed
+        if isinstance(field, list):
+            return Constant(field, len(documents))
+        if isinstance(field, dict):
+            return Constant(list(field.values()), len(documents))
+        raise _unsupported_type("doc_to_choice", field, documents)
+
+    def prefix(self, field: str | None, documents: Documents) -> Column:
+        """Return the values of `gen_prefix` for evaluated documents."""
+        if field is None:
+            return Constant(None, len(documents))
+        return documents.column(field) if field in self._columns else documents.render(field)
+
+    def _target_by_rules(self, rules: FormatRules, field: Any, documents: Documents) -> Column:
+        column = self._column("doc_to_target", field, documents, constants=int, parse=None, pattern="")
+        targets = documents.each(lambda value: target_of(value, rules.several_targets), values(column))
+        if rules.choices is not None:
+            return documents.each(choice_number, targets, values(self.choices(rules.choices, documents)))
+        # Of several targets, examples show the first.
+        firsts = [target[0] if isinstance(target, list) and target else target for target in targets]
+        return column if isinstance(column, Texts) and set(map(type, firsts)) <= {str} else firsts
+
+    def _choices_by_rules(self, rules: FormatRules, field: str, documents: Documents) -> Column:
+        """Return the choices; None for a document that has no list, or whose choices aren't texts."""
+        column = documents.column(field) if field in self._columns else documents.render(field)
+
+        def listed(value: Any) -> list[Any] | None:
+            choices = listed_or_text(value)
+            if not isinstance(choices, list):
+                return None
+            are_refused = rules.choices is not None and choices and not isinstance(choices[0], str)
+            return None if are_refused else choices
+
+        return documents.each(listed, values(column))
+
+    def _column(
+        self,
+        name: str,
+        field: Any,
+        documents: Documents,
+        *,
+        constants: type | tuple[type, ...],
+        parse: Callable[[str], Any] | None,
+        pattern: str,
+    ) -> Column:
+        """Return the values of a field.
+
+        Args:
+            name: The field's name, for messages.
+            field: The field as configured.
+            documents: The documents.
+            constants: Types of values that are the same for all documents.
+            parse: Reads a rendered text, if some texts stand for other values.
+            pattern: Matches the first character of all texts that `parse` may change.
+        """
+        if isinstance(field, constants):
+            return Constant(field, len(documents))
+        if not isinstance(field, str):
+            raise _unsupported_type(name, field, documents)
+        if field in self._columns:
+            return documents.column(field)
+        texts = documents.render(field)
+        if parse is None or (isinstance(texts, Texts) and not _any_match(texts, pattern)):
+            return texts
+        parsed = _mapped(parse, texts, documents)
+        return texts if isinstance(parsed, list) and set(map(type, parsed)) <= {str} else parsed
+
+
+def _unsupported_type(name: str, field: Any, documents: Documents) -> Exception:
+    return documents.raised_at(TypeError(f"{name} is a {type(field).__name__}"), 0)
+
+
+def _any_match(texts: Texts, pattern: str) -> bool:
+    """Return true if a text's first character matches; there are few different ones."""
+    first = pc.unique(pc.utf8_slice_codeunits(texts.array, 0, 1))
+    return any(re.match(pattern, character) for character in first.to_pylist())
+
+
+def _mapped(function: Callable[[str], Any], texts: Column, documents: Documents) -> Column:
+    if not isinstance(texts, Constant):
+        return documents.each(function, values(texts))
+    if not texts.length:
+        return texts
+    return Constant(documents.each(function, [texts.value])[0], texts.length)

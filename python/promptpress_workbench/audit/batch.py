@@ -1,0 +1,383 @@
+"""Some samples with their requests, and values of both that several checks share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from promptpress.engine import Run, sample_numbers
+from promptpress.engine import core as _core
+from promptpress.engine.core import RenderedRows, RenderError
+from promptpress.engine.tables import is_json, is_text, json_texts
+from promptpress.engine.tables import lazy_compute as pc
+from pyarrow import types
+
+from promptpress_workbench.audit.finding import sorted_unique
+from promptpress_workbench.audit.shared_property import shared_property
+from promptpress_workbench.audit.subject import ConfiguredSubject, Subject, TemplateSubject
+from promptpress_workbench.audit.texts import Texts, request_texts, texts_in_json, texts_within
+
+
+class Requests:
+    """Requests of some samples, with the number of each one's sample; they may be messages written as JSON."""
+
+    def __init__(self, prompts: pa.Array, samples: pa.Array, *, is_json: bool = False) -> None:
+        self.prompts = prompts
+        self.samples = samples
+        self._is_json = is_json
+
+    @shared_property
+    def texts(self) -> list[Texts]:
+        """The texts of `prompts`, whose rows are the numbers of the requests in this part."""
+        return request_texts(self.prompts, is_json=self._is_json)
+
+    @property
+    def message_texts(self) -> list[Texts]:
+        """The texts of the messages before a chat template, whose rows are the numbers of the requests."""
+        return self.texts
+
+
+class ConfiguredRequests(Requests):
+    """The requests of some samples, as a configuration renders them."""
+
+    def __init__(self, subject: ConfiguredSubject, part: RenderedRows) -> None:
+        self._subject = subject
+        self._is_json = subject.is_json
+        self.part = part
+
+    @shared_property
+    def prompts(self) -> pa.Array:
+        """The requests after a chat template."""
+        return self._subject.engine.prompts(self.part, self._subject.requests_per_sample)
+
+    @shared_property
+    def samples(self) -> pa.Array:
+        """The number of each request's sample among all samples."""
+        return sample_numbers(self.part, self._subject.requests_per_sample)
+
+    @property
+    def messages(self) -> pa.Array:
+        """The requests before a chat template."""
+        return self.part.prompts
+
+    @shared_property
+    def message_texts(self) -> list[Texts]:
+        """The texts of `messages`, whose rows are the numbers of the requests in this part."""
+        if self._subject.engine.chat is None:
+            return self.texts
+        return request_texts(self.messages, is_json=False)
+
+
+class Columns:
+    """Rows, and the texts within their columns; the base of samples and of the rows of examples."""
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self.samples = rows
+        self._texts: dict[str, list[Texts]] = {}
+        self._reading = Lock()
+
+    def column(self, name: str) -> pa.Array:
+        """Return the values of a column."""
+        return self.samples.column(self.samples.schema.get_field_index(name))
+
+    def texts(self, name: str) -> list[Texts]:
+        """Return the texts within a column, with the numbers of their rows in this batch."""
+        with self._reading:  # checks of other threads wait for the finished list
+            if name not in self._texts:
+                self._texts[name] = self._read_texts(name)
+            return self._texts[name]
+
+    def _read_texts(self, name: str) -> list[Texts]:
+        return list(texts_within(self.column(name)))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns whose values requests show."""
+        raise NotImplementedError
+
+    def visible_rows(self, name: str, rows: pa.Array) -> pa.Array:
+        """Keep the rows of this batch, ascending, in which a request shows the value of a column of `names`."""
+        raise NotImplementedError
+
+    def visible_texts(self, name: str, texts: Texts, numbers: pa.Array) -> pa.Array:
+        """Keep the texts within a column of `names`, given by number and ascending, that a request shows."""
+        rows = texts.rows(numbers)
+        unique = pc.unique(rows)
+        kept = self.visible_rows(name, unique)
+        return numbers if len(kept) == len(unique) else numbers.filter(pc.is_in(rows, value_set=kept))
+
+    def matches(self, name: str, find: Callable[[pa.Array], pa.RecordBatch]) -> Iterator[tuple[Texts, pa.RecordBatch]]:
+        """Yield the texts of a column with what a function finds in those that a request shows.
+
+        `find` returns a table whose first column has the numbers of the texts. Texts without any match are left out.
+        """
+        for texts in self.texts(name):
+            matches = find(texts.array)
+            if len(matches):
+                numbers = pc.unique(matches.column(0))
+                visible = self.visible_texts(name, texts, numbers)
+                if len(visible) < len(numbers):
+                    matches = matches.filter(pc.is_in(matches.column(0), value_set=visible))
+            if len(matches):
+                yield texts, matches
+
+    def is_flat(self, name: str) -> bool:
+        """Return true if a column's values are texts themselves, so that bytes of a text are bytes of the value."""
+        kind = self.samples.schema.field(name).type
+        return is_text(kind.value_type if types.is_dictionary(kind) else kind)
+
+    def row_numbers(self, rows: pa.Array) -> pa.Array:
+        """Return the numbers of rows of this batch as users count them, ascending and each once."""
+        return sorted_unique(rows)
+
+
+class RequestContent(NamedTuple):
+    """The columns, examples and literals that the requests of some samples show, as the renderer's plans say."""
+
+    columns: dict[str, pa.Array | None]
+    """The samples' columns in the schema's order, each with a mask of the rows that show it; None for all rows."""
+    examples: pa.Array | None
+    """A mask of the rows that show examples; None for all rows."""
+    literals: list[str]
+    """The literals of each plan outside examples, with a NUL where anything else stands between two of them."""
+    plans: pa.Array | None
+    """The number of each request's plan; None if each label has one plan."""
+
+
+class Batch(Columns):
+    """Some samples with their requests. `first` is the number of the first sample."""
+
+    def __init__(self, subject: Subject, samples: pa.RecordBatch, first: int) -> None:
+        super().__init__(samples)
+        self.subject = subject
+        self.first = first
+
+    @property
+    def requests(self) -> Sequence[Requests]:
+        """The requests of the samples, in parts; they are rendered when they are first read."""
+        raise NotImplementedError
+
+    @property
+    def unknown_rows(self) -> pa.Array:
+        """The numbers in this batch of the rows whose origins aren't known."""
+        return pa.array([], pa.int64())
+
+    @property
+    def content(self) -> RequestContent:
+        """The content of these samples' requests."""
+        raise NotImplementedError
+
+    @property
+    def spans(self) -> list[pa.Array]:
+        """The detailed spans of the requests of each part."""
+        raise NotImplementedError
+
+    def explained(self, row: int) -> list[dict[str, Any]]:
+        """Return the spans of a sample's first request before a chat template, as `Renderer.explain` does.
+
+        `row` is the sample's number among all. A row that can't be explained has no spans.
+        """
+        raise NotImplementedError
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.content.columns)
+
+    def _read_texts(self, name: str) -> list[Texts]:
+        """Read the texts of the rows whose requests show them, because those of other rows needn't be texts."""
+        mask = self.content.columns.get(name)
+        texts = super()._read_texts(name)
+        return texts if mask is None else [part.of_rows(mask) for part in texts]
+
+    def visible_rows(self, name: str, rows: pa.Array) -> pa.Array:
+        mask = self.content.columns[name]
+        return rows if mask is None or not len(rows) else rows.filter(mask.take(rows))
+
+    def visible_texts(self, name: str, texts: Texts, numbers: pa.Array) -> pa.Array:
+        numbers = super().visible_texts(name, texts, numbers)
+        if not len(numbers) or self.is_flat(name) or not self.subject.is_conversation:
+            return numbers
+        # Requests needn't show all turns of a conversation: the last answer, for example.
+        rows = texts.rows(numbers).to_pylist()
+        searched = pa.array(set(rows), pa.int64())
+        requests: dict[int, list[str]] = {row: [] for row in rows}
+        for part in self.requests:
+            samples = pc.subtract(part.samples, self.first)
+            for message_texts in part.message_texts:
+                parents = message_texts.spread(samples)
+                kept = pc.is_in(parents, value_set=searched)
+                pairs = zip(parents.filter(kept).to_pylist(), message_texts.array.filter(kept).to_pylist(), strict=True)
+                for row, text in pairs:
+                    requests[row].append(text or "")
+        # A chat template may trim a text.
+        values = pc.utf8_trim_whitespace(texts.array.take(numbers)).to_pylist()
+        is_shown = [
+            any(form in text for form in _written_forms(value) for text in requests[row])
+            for row, value in zip(rows, values, strict=True)
+        ]
+        return numbers.filter(pa.array(is_shown))
+
+    @shared_property
+    def answers(self) -> pa.Array:
+        """A hash of each sample's answer; null if there is no column of answers."""
+        name = self.subject.output_column
+        if name is None:
+            return pa.nulls(self.samples.num_rows, pa.binary())
+        return _core.content_hashes(pa.table({name: self.column(name)}), False).cast(pa.binary())
+
+    def row_numbers(self, rows: pa.Array) -> pa.Array:
+        return pc.add(super().row_numbers(rows), self.first)
+
+
+def _written_forms(value: str) -> set[str]:
+    r"""Return a text as it is, and as JSON and Python write it within quotes.
+
+    >>> sorted(_written_forms("a\n"))
+    ['a\n', 'a\\n']
+
+    """
+    return {value, *(text[1:-1] for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value)))}
+
+
+class ConfiguredBatch(Batch):
+    """Some samples with their requests, as a configuration renders them.
+
+    Args:
+        subject: The audited renderer.
+        samples: The samples.
+        first: The number of the first sample.
+        core_table: The samples as the core reads them.
+        python_text: The function that gives the core the texts of columns that it can't print.
+        position: The position of the first sample in the stream. It isn't changed.
+        rendered: The position after the last sample that was rendered, with the number of rows with filled values.
+
+    """
+
+    def __init__(
+        self,
+        subject: ConfiguredSubject,
+        samples: pa.RecordBatch,
+        first: int,
+        *,
+        core_table: pa.Table,
+        python_text: Callable[..., Any],
+        position: _core.StreamState,
+        rendered: _core.StreamState,
+    ) -> None:
+        super().__init__(subject, samples, first)
+        self.subject: ConfiguredSubject = subject
+        self.core_table, self.python_text, self._position = core_table, python_text, position
+        self._rendered = rendered
+        self._fills_values: bool | None = None
+
+    @property
+    def position(self) -> _core.StreamState:
+        """A copy of the position of the first sample in the stream."""
+        return self._position.copy()
+
+    @shared_property
+    def requests(self) -> Sequence[ConfiguredRequests]:
+        core, state = self.subject.core, self._rendered
+        core.skip(state, self.first - state.rows)
+        filled, *_ = state.filled
+        parts = core.render(self.core_table, self.subject.labels, state, False, self.python_text)
+        more, _, is_partial = state.filled
+        self._fills_values = more > filled or is_partial
+        return [ConfiguredRequests(self.subject, part) for part in parts]
+
+    @property
+    def may_fill_values(self) -> bool:
+        """True if braces in values may change requests: false is known once the requests are rendered."""
+        return self.subject.is_harness and self._fills_values is not False
+
+    @shared_property
+    def divergence(self) -> tuple[pa.Array, pa.Array]:
+        """The numbers in this batch of the rows whose prompt depends on braces in values, and the columns of each."""
+        rows = self.subject.core.divergence(self.core_table, self.subject.labels, self.python_text)
+        return rows.column(0), rows.column(1)
+
+    @shared_property
+    def content(self) -> RequestContent:
+        copies = not self.may_fill_values
+        columns, examples, literals, plans = _core.shown_columns(
+            self.subject.core, self.core_table, self.subject.labels, self.position, copies, self.python_text
+        )
+        masks = dict(columns)
+        in_order = {name: masks[name] for name in self.core_table.column_names if name in masks}
+        return RequestContent(in_order, examples, literals, plans)
+
+    @shared_property
+    def spans(self) -> list[pa.Array]:
+        core, labels = self.subject.core, self.subject.labels
+        parts = core.render(self.core_table, labels, self.position, False, self.python_text, True)
+        return [part.spans for part in parts]
+
+    def explained(self, row: int) -> list[dict[str, Any]]:
+        core, labels = self.subject.core, self.subject.labels
+        try:
+            spans = core.explain(self.core_table, row - self.first, labels, None, None, self.python_text, self.first)
+        except RenderError:
+            return []
+        return spans.to_pylist()  # type: ignore[no-any-return]
+
+
+class TemplateBatch(Batch):
+    """Some rows with the texts of a template; `run` gives their detailed spans where a check reads columns."""
+
+    def __init__(self, subject: TemplateSubject, samples: pa.RecordBatch, first: int, run: Run) -> None:
+        super().__init__(subject, samples, first)
+        self.subject: TemplateSubject = subject
+        self._run = run
+
+    @shared_property
+    def _part(self) -> Any:
+        (part,) = self._run.parts(pa.Table.from_batches([self.samples]), self.first, single=True)
+        return part
+
+    @shared_property
+    def requests(self) -> Sequence[Requests]:
+        prompts = self._part.prompts
+        return [Requests(prompts, _core.repeated_rows(self.first, len(prompts), 1))]
+
+    def _read_texts(self, name: str) -> list[Texts]:
+        column = self.column(name)
+        is_conversation = name == self.subject.engine.value_reading.column
+        if is_conversation and is_json(self.samples.schema.field(name)):
+            return [texts_in_json(json_texts(column))]
+        return [texts_in_json(column)] if is_conversation and is_text(column.type) else super()._read_texts(name)
+
+    @property
+    def spans(self) -> list[pa.Array]:
+        return [self._part.spans]
+
+    @shared_property
+    def unknown_rows(self) -> pa.Array:
+        """The numbers in this batch of the rows that Jinja2 rendered, whose origins aren't known."""
+        return self._rows_with("source", "jinja2")
+
+    @shared_property
+    def content(self) -> RequestContent:
+        """The columns that the texts show; if a text may show any column that the template reads, all of them."""
+        every = pa.concat_arrays([self.unknown_rows, self._rows_with("source", "computed")])
+        columns: dict[str, pa.Array | None] = {}
+        rows = pa.array(range(self.samples.num_rows), pa.int64())
+        for name in self.subject.template_columns:
+            matches = pa.concat_arrays([every, self._rows_with("column", name)])
+            columns[name] = pc.is_in(rows, value_set=pc.unique(matches))
+        return RequestContent(columns, None, [self.subject.engine.source], None)
+
+    def _rows_with(self, name: str, value: str) -> pa.Array:
+        """Return the rows with a span one of whose fields has a value, ascending, maybe repeated."""
+        (all_spans,) = self.spans
+        fields = pc.struct_field(all_spans.flatten(), name)
+        index = pc.index(fields.dictionary, pa.scalar(value, pa.string())).as_py()
+        matches = pc.indices_nonzero(pc.fill_null(pc.equal(fields.indices, index), False))
+        return pc.list_parent_indices(all_spans).cast(pa.int64()).take(matches)
+
+    def explained(self, row: int) -> list[dict[str, Any]]:
+        """Return the spans of a row's text. A row that Jinja2 rendered has none with a column."""
+        spans: list[dict[str, Any]] = self.spans[0][row - self.first].as_py()
+        return spans

@@ -1,0 +1,23 @@
+"""The checks, a file for each concern."""
+
+from promptpress_workbench.audit.checks.answers import Answers
+from promptpress_workbench.audit.checks.budgets import Budgets
+from promptpress_workbench.audit.checks.check import Check, ConfiguredCheck
+from promptpress_workbench.audit.checks.examples import OwnExamples
+from promptpress_workbench.audit.checks.growing_chats import GrowingChats
+from promptpress_workbench.audit.checks.notes import Notes, UnknownOrigins, UnusedColumns
+from promptpress_workbench.audit.checks.placeholders import Placeholders
+from promptpress_workbench.audit.checks.requests import EmptyPrompts, EqualLabels, EqualPrompts, Lengths
+from promptpress_workbench.audit.checks.roles import LastRole, Roles
+from promptpress_workbench.audit.checks.special_tokens import DoubleBos, SpecialTokens
+from promptpress_workbench.audit.checks.template_tokens import MediaTags, TemplateTokens
+from promptpress_workbench.audit.checks.tokens import TokenBorders, TrainedTokens
+from promptpress_workbench.audit.checks.values import Nulls, OddCharacters
+
+CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (
+    *(OwnExamples, Answers, Placeholders, TemplateTokens, MediaTags, SpecialTokens),
+    *(EmptyPrompts, EqualPrompts, EqualLabels, Lengths, Budgets, DoubleBos, LastRole, Roles),
+    *(TrainedTokens, GrowingChats, TokenBorders),
+    *(Nulls, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
+)
+"""Every check, in the order in which findings of equal severity are listed."""

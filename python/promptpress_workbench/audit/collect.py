@@ -1,0 +1,233 @@
+"""`audit` of the renderers: renders the samples batch by batch, and gives each batch to the checks."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, get_args
+
+import pyarrow as pa
+from promptpress.engine import (
+    ConfiguredEngine,
+    RenderOptions,
+    TableEngine,
+    TableRenderer,
+    as_reader,
+    as_table,
+    engine_of,
+    sample_numbers,
+)
+from promptpress.engine import core as _core
+from promptpress.engine.errors import did_you_mean, render_error
+from promptpress.engine.tables import for_core
+from promptpress.engine.tokens import load_tokenizer
+from promptpress.typing import Mask
+
+from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, TemplateBatch
+from promptpress_workbench.audit.checks import CHECKS
+from promptpress_workbench.audit.checks.check import Check
+from promptpress_workbench.audit.checks.tokens import TokenBorders, TrainedTokens
+from promptpress_workbench.audit.codes import ALL_CODES, LIMITS, known_codes, with_superseding
+from promptpress_workbench.audit.finding import Finding, Rows, finding_of, table_of
+from promptpress_workbench.audit.report import findings_html
+from promptpress_workbench.audit.subject import ConfiguredSubject, Subject, TemplateSubject
+from promptpress_workbench.audit.token_batches import token_batches
+from promptpress_workbench.prompts.notebooks import show_table
+from promptpress_workbench.statistics.collect import sliced
+from promptpress_workbench.threads import Threads
+
+_MAX_THREADS = 4
+"""More threads would have nothing to do, because the core has threads too."""
+
+
+def audit(
+    renderer: TableRenderer[Any],
+    samples: Any,
+    tokenizer: Any,
+    limits: Mapping[str, int] | None,
+    allow: Any,
+    *,
+    only: Any = None,
+    mask: Mask | None = None,
+    errors: str = "raise",
+    output_column: str | None = None,
+    row_number: Callable[[int], int] = int,
+) -> pa.Table:
+    """Return the table of findings; the arguments are those of `audit` of the renderers.
+
+    `row_number` returns the number of a row in the findings, for its number among the samples.
+    """
+    listed = (ALL_CODES if only is None else known_codes(only, "only")) - known_codes(allow)
+    codes = with_superseding(listed)
+    kinds = [kind for kind in CHECKS if not codes.isdisjoint(kind.codes)]
+    engine = engine_of(renderer)
+    counter = engine.tokenizer if tokenizer is None else load_tokenizer(tokenizer)
+    limits = _validate_limits(limits, has_tokenizer=counter is not None)
+    _check_mask(mask, has_tokenizer=counter is not None)
+    token_counter = None if codes.isdisjoint([*TrainedTokens.codes, *TokenBorders.codes]) else counter
+    if errors not in ("raise", "skip"):
+        raise ValueError(f"errors: {errors!r} is not one of 'raise', 'skip'")
+    engine.check_table()
+    left_out = _LeftOut() if errors == "skip" else None
+    subject: Subject
+    batches: Iterator[Batch]
+    if isinstance(engine, ConfiguredEngine):
+        table = as_table(samples, engine.value_reading) if engine.core.label_column is not None else None
+        reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
+        engine.output_schema(reader.schema, RenderOptions())  # raises for duplicate columns and similar mistakes
+        labels = engine.core.labels if table is None else engine.labels_of_table(table)
+        subject = ConfiguredSubject(reader.schema, labels, limits, counter, mask=mask, codes=codes, engine=engine)
+        subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, labels, mask)
+        checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
+        batches = _configured_batches(subject, _good_batches(engine, labels, reader, left_out))
+    else:
+        reader = as_reader(samples, engine.value_reading)
+        engine.output_schema(reader.schema, RenderOptions())
+        _check_column(output_column, reader.schema)
+        subject = TemplateSubject(
+            reader.schema, None, limits, counter, output_column, mask=mask, codes=codes, engine=engine
+        )
+        subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, None, mask)
+        checks = [kind(subject) for kind in kinds if issubclass(kind, Check) and kind.applies_to(subject)]
+        options = RenderOptions(spans="detailed" if any(check.reads_columns for check in checks) else False)
+        run = engine.begin(options, None)
+        good = _good_batches(engine, None, reader, left_out)
+        batches = (TemplateBatch(subject, samples, first, run) for first, samples in good)
+    if any(check.reads_requests for check in checks):
+        batches = _with_requests(batches)
+    subject.row_number = row_number
+    # Checks share no state, and most of their time is spent outside of Python.
+    with Threads(min(_core.threads(), _MAX_THREADS)) as threads:
+        for batch in _rendered_ahead(batches, threads):
+            for done in [threads.submit(check.add, batch) for check in checks]:
+                done.result()
+    findings = [] if left_out is None else list(left_out.findings())
+    findings += [finding for check in checks for finding in check.findings()]
+    if any(finding.code == "answer_in_prompt" for finding in findings):
+        listed -= {"unmasked_output_column"}  # this note says the same about the template
+    examples = [(item.rows, item.first_rows) for item in findings if item.code.startswith("own_example")]
+    if any(item.code == "answer_in_example" and (item.rows, item.first_rows) in examples for item in findings):
+        listed -= {"answer_in_example"}  # which follows if samples are their own examples
+    kept = (finding for finding in findings if finding.code in listed)
+    table = table_of(
+        finding
+        if finding.first_rows is None
+        else replace(finding, first_rows=list(map(row_number, finding.first_rows)))
+        for finding in kept
+    )
+    show_table(table, findings_html)
+    return table
+
+
+class _LeftOut:
+    """The rows that can't be rendered, and so are left out of all other checks."""
+
+    def __init__(self) -> None:
+        self._rows = Rows()
+        self._message = ""
+
+    def add(self, row: int, message: str) -> None:
+        if not self._rows:
+            self._message = message.partition(": ")[2]
+        self._rows.add([row])
+
+    def findings(self) -> Iterator[Finding]:
+        if self._rows:
+            message = f"the row can't be rendered, and is left out of all other checks: {self._message}"
+            yield finding_of("unrenderable_row", message, self._rows)
+
+
+def _bad_rows(run: Any, batch: pa.RecordBatch, first: int) -> Iterator[tuple[int, str]]:
+    """Yield the rows of the next batch that can't be rendered, by their numbers in it, with their errors."""
+    last = None
+    for part in run.parts(pa.Table.from_batches([batch]), first):
+        if part.errors is None or part.errors.null_count == len(part.errors):
+            continue
+        rows = sample_numbers(part, run.times).filter(part.errors.is_valid()).to_pylist()
+        for row, message in zip(rows, part.errors.drop_null().to_pylist(), strict=True):
+            if row != last:
+                yield row - first, message
+            last = row
+
+
+def _good_batches(
+    engine: TableEngine, labels: list[Any] | None, reader: Iterable[pa.RecordBatch], left_out: _LeftOut | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield batches with the numbers of their first rows; on request without rows that can't be rendered.
+
+    Batches are cut where such rows are left out, so that rows keep their numbers.
+    """
+    first = 0
+    run = None if left_out is None else copy.copy(engine).begin(RenderOptions(errors="column"), labels)
+    for batch in sliced(reader):
+        start = 0
+        if left_out is not None:
+            for bad, message in _bad_rows(run, batch, first):
+                left_out.add(first + bad, message)
+                if bad > start:
+                    yield first + start, batch.slice(start, bad - start)
+                start = bad + 1
+        if start < batch.num_rows:
+            yield first + start, batch.slice(start)
+        first += batch.num_rows
+
+
+def _check_column(name: str | None, schema: pa.Schema) -> None:
+    """Refuse a column of answers that the samples lack."""
+    if name is not None and name not in schema.names:
+        hint = did_you_mean(name, schema.names) or f"; there are {', '.join(map(repr, schema.names))}"
+        raise render_error("missing_column", f"output_column: the samples have no such column{hint}", column=name)
+
+
+def _configured_batches(subject: ConfiguredSubject, batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[Batch]:
+    position, rendered = _core.StreamState(), _core.StreamState(counts=subject.is_harness)
+    for first, samples in batches:
+        core_table, python_text = for_core(pa.Table.from_batches([samples]), first)
+        subject.core.skip(position, first - position.rows)
+        tables = {"core_table": core_table, "python_text": python_text}
+        yield ConfiguredBatch(subject, samples, first, **tables, position=position.copy(), rendered=rendered)
+
+
+def _with_requests(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield batches with their requests, which are rendered in the thread that asks for the next batch."""
+    for batch in batches:
+        batch.requests  # noqa: B018 - reading renders them
+        yield batch
+
+
+def _rendered_ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batch]:
+    """Yield batches, each read and rendered while the one before is checked."""
+    following = threads.submit(next, batches, None)
+    while (batch := following.result()) is not None:
+        following = threads.submit(next, batches, None)
+        yield batch
+
+
+def _check_mask(mask: Mask | None, *, has_tokenizer: bool) -> None:
+    if mask is None:
+        return
+    if mask not in get_args(Mask):
+        raise ValueError(f"mask: {mask!r} is not one of {', '.join(map(repr, get_args(Mask)))}")
+    if not has_tokenizer:
+        raise ValueError("mask: what is trained are tokens; give tokenizer=")
+
+
+def _validate_limits(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -> dict[str, int]:
+    out = {}
+    for name, limit in (limits or {}).items():
+        if name not in LIMITS:
+            hint = did_you_mean(name, LIMITS) or f"; there are {' and '.join(map(repr, LIMITS))}"
+            raise ValueError(f"limits: there is no limit of {name!r}{hint}")
+        try:
+            out[name] = operator.index(limit)
+        except TypeError:
+            raise TypeError(f"limits: {name!r} is a whole number, found a {type(limit).__name__}") from None
+        if out[name] < 0:
+            raise ValueError(f"limits: {name!r} is a number from 0 on, found {limit}")
+        if out[name] >= 2**63:
+            raise ValueError(f"limits: {name!r} is a number below 2**63, which no prompt reaches")
+    if not has_tokenizer and any(LIMITS[name].needs_tokenizer for name in out):
+        raise ValueError("limits: tokens are counted by a tokenizer; give tokenizer=")
+    return out

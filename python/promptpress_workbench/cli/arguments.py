@@ -1,0 +1,90 @@
+"""The parser of the command line, built from the table of commands."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import sys
+from typing import Any, NoReturn
+
+from promptpress.engine.errors import UsageError, close_names
+
+from promptpress_workbench.cli.commands import COMMANDS
+from promptpress_workbench.cli.shell.misplaced import alternative, refuse_misplaced
+
+_NUMBER = re.compile(r"-\d+(\.\d*)?$")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors look like those of the whole program, and suggest what the user probably wanted."""
+
+    max_operands: int | None = 1
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Check the names of all options first.
+
+        If a required option is misspelt, argparse would report that it is missing instead of the wrong name.
+        """
+        given = sys.argv[1:] if args is None else list(args)
+        leading = list(itertools.takewhile(lambda text: text[:1] != "-", given))
+        most = self.max_operands
+        if self._subparsers is None and most is not None and len(leading) > most:
+            what = "one CONFIG comes" if most == 1 else f"{most} operands come"
+            self.error(f"{leading[most]}: {what} first; samples come with --data, examples with --examples")
+        for text in given:
+            if text == "--" or (self._subparsers is not None and text[:1] != "-"):
+                break  # the rest are operands, or options of a command
+            self._check_option(text)
+        return super().parse_known_args(given, namespace)
+
+    def _check_option(self, text: str) -> None:
+        name = text.partition("=")[0]
+        if name[:1] != "-" or name == "-" or " " in text or _NUMBER.match(text) or name in self._option_string_actions:
+            return
+        long_name = f"--{name.lstrip('-')}"
+        options = [long_name] if long_name in self._option_string_actions else list(self._option_string_actions)
+        close = close_names(long_name, options, 2, 0.75)
+        hint = alternative(self.prog.rpartition(" ")[2], long_name) or (close and f"did you mean {' or '.join(close)}?")
+        self.error(f"{name}: no such option" + (f"; {hint}" if hint else ""))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            choices = list(map(str, action.choices or ()))
+            close = [choice for choice in choices if choice.startswith(f"{value}-")] or close_names(str(value), choices)
+            if close:
+                error.message += f"; did you mean {close[0]!r}?"
+            elif action.dest == "command" and "." in str(value):
+                error.message += f"; did you mean: promptpress render {value} ...?"
+            elif action.dest == "command" and value == "help":
+                error.message += "; promptpress COMMAND --help says what a command does"
+            raise
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line; None is the command line of the process."""
+    parser = _Parser(prog="promptpress", description="Bulk prompt rendering for LLM evaluation.")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for command in COMMANDS.values():
+        subparser = commands.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.description,
+            epilog=command.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        subparser.max_operands = command.max_operands
+        command.add_options(subparser)
+    arguments = parser.parse_args(argv)
+    if arguments.command is None and not arguments.version:
+        *others, last = COMMANDS
+        parser.error(f"a command is needed: {', '.join(others)} or {last}")
+    refuse_misplaced(arguments)
+    return arguments

@@ -1,0 +1,177 @@
+"""`promptpress audit`: reports the findings over all rows as a table, or as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from argparse import Namespace
+from datetime import datetime
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+from promptpress.engine.errors import UsageError
+from promptpress_harness.configs.config_file import Config, read_config
+
+from promptpress_workbench.audit.allowed import allowed_findings
+from promptpress_workbench.audit.codes import LIMITS, SEVERITIES, known_codes
+from promptpress_workbench.audit.collect import audit as audit_table
+from promptpress_workbench.audit.report import report_lines, summary
+from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.cli.render.prompt_stream import reading_errors, row_remedies
+from promptpress_workbench.cli.shell.errors import ExitCode, report_no_rows, say
+from promptpress_workbench.cli.shell.option_words import in_options
+from promptpress_workbench.cli.shell.options import option_name
+from promptpress_workbench.cli.shell.progress import Progress
+from promptpress_workbench.cli.shell.terminal import ColorChoice, Terminal
+from promptpress_workbench.cli.sources.configured_renderer import open_samples, renderer_and_selection, token_counter
+from promptpress_workbench.cli.sources.jinja_runs import RendererOrTemplate, RunCounts
+from promptpress_workbench.cli.sources.jinja_sources import template_of
+from promptpress_workbench.files.write.output_file import output_file, standard_output
+
+_NOT_SHOWN = ("command", "sample", "seed", "threads", "color", "quiet", "traceback")
+"""Arguments that `promptpress show` has too, and that make no difference to the prompt of a row."""
+
+_REMEDY = "--errors skip makes a finding of such rows, and leaves them out of all other checks"
+"""The remedy for a row that can't be rendered."""
+
+
+def audit(arguments: Namespace) -> ExitCode:
+    """Audit the prompts and report the findings; the exit code depends on `--fail-on`."""
+    limits = {name: limit for name in LIMITS if (limit := getattr(arguments, f"max_{name}")) is not None}
+    for name in limits:
+        if LIMITS[name].needs_tokenizer and arguments.tokenizer is None:
+            raise UsageError(f"{option_name(f'max_{name}')}: --tokenizer FILE says what counts them")
+    if arguments.mask is not None and arguments.tokenizer is None:
+        raise UsageError("--mask: what is trained are tokens; --tokenizer FILE says whose")
+    counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
+    allow, only = list(arguments.allow or ()), arguments.only
+    try:
+        known_codes(allow)
+        known_codes(only or (), "only")
+    except ValueError as error:
+        raise UsageError(f"--{error}") from None
+    template = template_of(arguments, ("output_column",))
+    renderer, allowed_by_file = _configured(arguments) if template is None else (template, [])
+    allow += allowed_by_file
+    samples = open_samples(arguments, arguments.data, renderer)
+    rows = 0
+
+    def count(more: int) -> None:
+        nonlocal rows
+        rows += more
+        progress.advance(more)
+
+    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
+        reader, column = samples.reader(count), None if template is None else arguments.output_column
+        number = int if samples.chosen is None else samples.chosen.number
+        options = {"only": only, "mask": arguments.mask, "errors": arguments.errors or "raise", "output_column": column}
+        findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
+    samples.close()
+    findings = _in_options(findings)
+    if template is not None and not arguments.quiet:
+        RunCounts(template).report()
+    report_no_rows(arguments, rows)
+    _write_report(arguments, findings)
+    severities = findings["severity"].to_pylist()
+    if not arguments.quiet:
+        say(summary(severities, rows) + ("" if arguments.out is None else f": {arguments.out}"))
+    if arguments.fail_on == "never":
+        return ExitCode.OK
+    serious = SEVERITIES[: SEVERITIES.index(arguments.fail_on) + 1]
+    return ExitCode.FINDINGS if any(severity in serious for severity in severities) else ExitCode.OK
+
+
+def _configured(arguments: Namespace) -> tuple[RendererOrTemplate, list[str]]:
+    """Make the renderer of a configuration, and return the codes of findings that its file allows."""
+    path, configs = arguments.config, []
+
+    def read(read_path: str) -> Config:
+        config = read_config(read_path)
+        if read_path == path:
+            configs.append(config)
+        return config
+
+    renderer, selection = renderer_and_selection(arguments, read)
+    return renderer, allowed_findings(configs[0], selection) if configs else []
+
+
+def _in_options(findings: pa.Table) -> pa.Table:
+    """Return the findings with options in the place of Python arguments."""
+    for name in ("message", "remedy"):
+        texts = pa.array(map(in_options, findings[name].to_pylist()), pa.string())
+        findings = findings.set_column(findings.schema.get_field_index(name), findings.schema.field(name), texts)
+    return findings
+
+
+def _write_report(arguments: Namespace, findings: pa.Table) -> None:
+    """Write the findings to `--out` or standard output, in the format of `--format` or of the suffix."""
+    suffix = Path(arguments.out or "").suffix.lower().lstrip(".")
+    kind = arguments.format or (suffix if suffix in ("json", "jsonl") else "table")
+
+    def write(stream: TextIO, color: ColorChoice, *, is_terminal: bool) -> None:
+        if kind == "table":
+            lines = report_lines(findings, partial(show_command, arguments))
+            Terminal(stream, color, is_terminal=is_terminal).write(lines)
+        elif kind == "jsonl":
+            stream.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in findings.to_pylist()))
+        else:
+            stream.write(json.dumps(findings.to_pylist(), ensure_ascii=False, indent=2) + "\n")
+
+    if arguments.out is None:
+        with standard_output() as stdout:
+            write(stdout, arguments.color, is_terminal=sys.stdout.isatty())
+        return
+    with output_file(arguments.out) as file:
+        text = StringIO()
+        write(text, "never", is_terminal=False)
+        file.write(text.getvalue().encode("utf-8"))
+
+
+def show_command(arguments: Namespace, row: int) -> str:
+    """Return the command line of `promptpress show` for the prompt of a row, with all options that it has too."""
+    words = ["promptpress", "show"]
+    if arguments.config is not None and arguments.template is None:
+        words.append(arguments.config)
+    unset = vars(parse(["show"]))
+    for name, value in vars(arguments).items():
+        if name == "config" or name in _NOT_SHOWN or name not in unset or value == unset[name]:
+            continue
+        if name == "output_column" and arguments.template is None:
+            continue  # of an audit of templates, which show has not
+        words += [option_name(name), *_values(name, value)]
+    return " ".join(map(_quoted, [*words, "--row", str(row)]))
+
+
+def _values(name: str, value: Any) -> list[str]:
+    """Return the words of an option's value, as a command line has them."""
+    if value is True:
+        return []
+    if isinstance(value, dict) or name == "labels":
+        return [json.dumps(value, ensure_ascii=False)]
+    if isinstance(value, datetime):
+        return [value.isoformat()]
+    if isinstance(value, list):
+        return [f"{item[0]}={item[1]}" if isinstance(item, tuple) else str(item) for item in value]
+    return [str(value)]
+
+
+def _quoted(word: str) -> str:
+    r"""Quote a word for a shell; a line feed and the like are written as escapes, which people can copy.
+
+    >>> print(_quoted("Q: {q}"), _quoted("Q: {q}\nA:"))
+    'Q: {q}' $'Q: {q}\nA:'
+
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = "".join(
+        {"\\": "\\\\", "'": "\\'"}.get(letter, letter)
+        if letter.isprintable()
+        else letter.encode("unicode_escape").decode()
+        for letter in word
+    )
+    return f"$'{escaped}'"

@@ -1,0 +1,373 @@
+"""`promptpress export`: renders samples into requests, in the format of another program."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import promptpress
+import pyarrow as pa
+from promptpress import ConfigError
+from promptpress.engine import PromptColumn, RenderedLines, RenderOptions, engine_of
+from promptpress.engine.core import LineLayout
+from promptpress.engine.errors import OutputError, UsageError, counted, did_you_mean, reason, render_error
+from promptpress.engine.tables import PROMPT_COLUMN
+
+from promptpress_workbench.cli.render.prompt_stream import has_only_prompts, rendered, rendered_as_lines
+from promptpress_workbench.cli.render.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
+from promptpress_workbench.cli.shell.done import Done
+from promptpress_workbench.cli.shell.errors import ExitCode, report_no_rows, say
+from promptpress_workbench.cli.shell.misplaced import alternative
+from promptpress_workbench.cli.shell.options import first_given, option_name
+from promptpress_workbench.cli.shell.progress import Progress
+from promptpress_workbench.cli.shell.token_options import token_settings
+from promptpress_workbench.cli.sources.configured_renderer import make_renderer, open_samples, token_counter
+from promptpress_workbench.cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate, RunCounts
+from promptpress_workbench.cli.sources.jinja_sources import template_of
+from promptpress_workbench.cli.sources.notes import held_warnings, report_notes
+from promptpress_workbench.cli.sources.prompt_sources import (
+    is_rendered,
+    prompt_column_of,
+    refuse_prompts,
+    refuse_rendering,
+)
+from promptpress_workbench.cli.sources.template_option import TEMPLATE, in_options_of_template
+from promptpress_workbench.export.chat_messages import Form
+from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
+from promptpress_workbench.export.forms import EXPORTS, TOKEN_OPTIONS
+from promptpress_workbench.export.line_files import RenderedStream
+from promptpress_workbench.export.misspelt import refuse_misspelt_columns
+from promptpress_workbench.export.streams import CACHE_KEY, schema_with_cache_keys, with_cache_keys
+from promptpress_workbench.files.read.samples import Samples
+from promptpress_workbench.files.write.formats import FileFormat, out_format
+from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
+from promptpress_workbench.prompts.pieces import as_request
+
+_OPTIONS = {
+    option: tuple(name for name, export in EXPORTS.items() if option in export.options)
+    for option in dict.fromkeys(option for export in EXPORTS.values() for option in export.options)
+}
+"""The options that only some exports have, each with those exports."""
+
+_KEYWORDS = {"model_name": "model"}
+"""The keywords of export functions whose names differ from the option's."""
+
+_CHATS = "/v1/chat/completions"
+"""The URL of chats, which have keys of caches."""
+
+_COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
+"""Options that name a column."""
+
+_ARGUMENTS = {
+    *("chosen", "rejected", "chosen_label", "custom_id", "body", "body_columns", "url", "keep", "roles"),
+    *("sampling_params", "sampling_columns"),
+}
+"""Arguments of export functions that are options."""
+
+
+def export(arguments: Namespace) -> ExitCode:
+    """Render the samples and write the requests."""
+    _check(arguments)
+    refuse_overwriting(arguments)
+    with held_warnings(arguments) as held:
+        texts = _prompts(arguments)
+    renderer = _writer_of(arguments, texts)
+    start = time.perf_counter()
+    paths = [arguments.config] if isinstance(renderer, PromptColumn) else arguments.data
+    samples = open_samples(arguments, paths, renderer)
+    if isinstance(renderer, PromptColumn):
+        prompt_column_of(arguments, samples.schema)
+    kept = keep_columns(arguments.keep, samples.schema)
+    outputs = renderer.output_schema(samples.schema)
+    if arguments.kind in _OPTIONS["custom_id"] and arguments.custom_id is None:
+        arguments.custom_id = default_custom_id(outputs)
+    # Options other than --keep can name columns of the data, too.
+    others = set(samples.schema.names) - {*outputs.names, *kept}
+    # The rows of a rendered file have labels, and maybe numbers of samples, of their own.
+    has_label_rows = arguments.chosen_label is not None and isinstance(renderer, PromptColumn)
+    columns = [*columns_of(arguments.custom_id or ""), *_columns_of_options(arguments)]
+    named = dict.fromkeys([*columns, "label", SAMPLE] if has_label_rows else columns)
+    keep = [*kept, *(name for name in named if name in others)]
+    refuse_clash(renderer, samples.schema, keep, arguments.config)
+    form = _form(arguments, renderer, samples, _prompt_field(renderer, outputs).type)
+    has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
+    _refuse_order(arguments, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
+    counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(arguments, outputs)
+    index = None if has_sample or has_label_rows or counts_rows or not _needs_numbers(arguments.kind) else SAMPLE
+    options = RenderOptions.of(
+        keep, index, errors=arguments.errors or "raise", order=arguments.order, shared=arguments.cache_control
+    )
+    schema = _schema_of_requests(arguments, renderer, samples, options)
+    _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
+    try:
+        refuse_misspelt_columns(schema, arguments.unknown or "refuse")
+    except promptpress.TemplateError as error:
+        raise (in_options_of_template(error) if arguments.config == TEMPLATE else None) or error from None
+    if not isinstance(texts, PromptColumn):
+        report_notes(texts, samples.schema, arguments, held)
+    with Progress(arguments, samples.num_rows) as progress:
+
+        def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
+            if frame is not None and not options.collects_errors and has_only_prompts(renderer, schema):
+                return rendered_as_lines(renderer, samples, progress.advance, frame)
+            return _requests(arguments, renderer, rendered(renderer, samples, progress.advance, options))
+
+        try:
+            done = _write(arguments, RenderedStream(schema, batches), _prompt_field(renderer, outputs).name, form, kept)
+        except promptpress.TemplateError as error:
+            if error.path not in _ARGUMENTS:
+                raise
+            raise UsageError(f"{option_name(error.path)}: {error.message}") from error
+        faults = _faults(arguments, renderer, progress.rows)
+    samples.close()
+    if not arguments.quiet:
+        _report(arguments, texts, faults)
+        say(f"{done} in {time.perf_counter() - start:.3f} s")
+    return faults.exit_code
+
+
+def _report(arguments: Namespace, texts: RendererOrTemplate | PromptColumn, faults: Done) -> None:
+    """Report what went which way, and the rows that were left out."""
+    if not isinstance(texts, PromptColumn):
+        RunCounts(texts).report()
+    faults.report_faults()
+    report_no_rows(arguments, faults.samples)
+
+
+def _writer_of(arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> AnyRenderer:
+    """Return the renderer of what is exported: of prompts, or of their token ids."""
+    if EXPORTS[arguments.kind].writes != "tokens":
+        if arguments.tokenizer is not None and not engine_of(renderer).shot_fields:
+            raise UsageError("--tokenizer: counts the tokens of a budget, and there is none; --max-seq-len N gives one")
+        return renderer
+    from promptpress.engine.tokens import TokenRenderer, token_engine  # noqa: PLC0415 - most forms have texts
+
+    if isinstance(renderer, PromptColumn):
+        raise UsageError(
+            f"{arguments.config}: {arguments.kind} encodes what it renders: give a configuration, --template, --jinja"
+            " or --chat-template, and the samples by --data"
+        )
+    settings = token_settings(arguments, **({} if arguments.mask is None else {"labels": True}))
+    tokens = {"tokenizer": token_counter(arguments.tokenizer), **settings}
+    return TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
+
+
+def _refuse_order(arguments: Namespace, *, has_sample: bool, is_unknown: bool) -> None:
+    """Refuse an order of requests whose parts nobody knows, or for whose index there is no name."""
+    if arguments.order is None:
+        return
+    if is_unknown:
+        raise UsageError("--order: what the texts of a file are made of isn't known; give --order to render instead")
+    if has_sample:
+        raise UsageError(f"--order: the number of each sample is called {SAMPLE!r}; rename that column of the data")
+
+
+def _requests(
+    arguments: Namespace, renderer: AnyRenderer, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Return rendered batches, with keys of caches if the command line asks for them."""
+    return with_cache_keys(batches, engine_of(renderer).fingerprint()) if arguments.cache_control else batches
+
+
+def _schema_of_requests(
+    arguments: Namespace, renderer: AnyRenderer, samples: Samples, options: RenderOptions
+) -> pa.Schema:
+    """Return the schema of `_requests`; let the requests have their keys of caches."""
+    schema = engine_of(renderer).output_schema(samples.schema, options)
+    if isinstance(renderer, PromptColumn):
+        schema = schema.with_metadata(samples.metadata)
+    if not arguments.cache_control:
+        return schema
+    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.body or {}), **(arguments.body_columns or {})}:
+        raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
+    arguments.body_columns = {**(arguments.body_columns or {}), CACHE_KEY: CACHE_KEY}
+    return schema_with_cache_keys(schema)
+
+
+def _faults(arguments: Namespace, renderer: AnyRenderer, samples: int) -> Done:
+    """Return the counts of the rows that were left out."""
+    faults = Done(samples=samples, leaves_out=True, is_strict=arguments.strict)
+    run = engine_of(renderer).last_run
+    if arguments.errors == "skip" and run is not None:
+        faults.errors, faults.first_errors = run.errors.rows, run.errors.first
+    return faults
+
+
+def _needs_numbers(kind: str) -> bool:
+    """Return false for tokens that stay in order: trainers and engines need no number, but Ray may reorder rows."""
+    return EXPORTS[kind].writes != "tokens" or kind == "ray-tokens"
+
+
+def _has_numbers_as_ids(arguments: Namespace, outputs: pa.Schema) -> bool:
+    """Return true if a request's id is its number in the output, which is its sample's: each sample has one request."""
+    if arguments.order is not None or arguments.errors == "skip":
+        return False
+    if arguments.kind not in _OPTIONS["custom_id"] or len(outputs) != 1 or arguments.body_columns:
+        return False
+    return set(columns_of(arguments.custom_id)) == {SAMPLE}
+
+
+def _check(arguments: Namespace) -> None:
+    arguments.url = arguments.url or None
+    if arguments.out in STDOUT_DEVICES:
+        arguments.out = STDOUT
+    for name, kinds in _OPTIONS.items():
+        if getattr(arguments, name) is not None and arguments.kind not in kinds:
+            hint = alternative("export", option_name(name)) if arguments.kind in _OPTIONS["body"] else None
+            hint = hint or f"it is for {', '.join(kinds)}"
+            raise UsageError(f"{option_name(name)}: not of {arguments.kind}; {hint}")
+    has_name = arguments.model_name is not None or "model" in (arguments.body_columns or {})
+    if arguments.kind in _OPTIONS["model_name"] and not has_name:
+        raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
+    if arguments.cache_control:
+        if arguments.kind != "openai-batch" or (arguments.url or _CHATS) != _CHATS:
+            raise UsageError(f"--cache-control: is for openai-batch, and requests to {_CHATS}")
+        if arguments.order is None:
+            raise UsageError("--cache-control: keys are those of prompts in prefix order; add --order prefix")
+    if EXPORTS[arguments.kind].writes == "tokens":
+        _check_tokens(arguments)
+    limit = first_given(arguments, ("max_requests", "max_bytes"))
+    if arguments.out == STDOUT and limit is not None:
+        raise UsageError(f"{limit}: standard output can't be cut into files; name one by --out")
+    writes = EXPORTS[arguments.kind].writes
+    if arguments.out == STDOUT and writes in ("folder", "table"):
+        what = "folder" if writes == "folder" else "file"
+        raise UsageError(f"--out -: {arguments.kind} isn't JSON lines; name a {what}")
+
+
+def _check_tokens(arguments: Namespace) -> None:
+    """Refuse an export of token ids without what it needs, or with what isn't known of tokens."""
+    if arguments.tokenizer is None:
+        raise UsageError(f"--tokenizer: {arguments.kind} has token ids; FILE says whose")
+    if "mask" in EXPORTS[arguments.kind].options and arguments.mask is None:
+        raise UsageError(f"--mask: {arguments.kind} is for training; --mask assistant+end trains what assistants say")
+    if arguments.order is not None:
+        raise UsageError(f"--order: not of {arguments.kind}; render and the forms of requests have it")
+
+
+def _columns_of_options(arguments: Namespace) -> list[str]:
+    """Return the columns that options name, without those of `--keep` and `--custom-id`."""
+    columns = [*(arguments.body_columns or {}).values(), *(arguments.sampling_columns or {}).values()]
+    named = [getattr(arguments, name) for name in _COLUMN_OPTIONS]
+    return [*columns, *(name for name in named if name is not None)]
+
+
+def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[str]) -> None:
+    """Refuse columns that neither the data nor the rendered table have; the message lists all columns of the data."""
+    columns = list(dict.fromkeys([*data, *table]))
+    for name in columns_of(arguments.custom_id or ""):
+        if name not in (*columns, SAMPLE):
+            remedy = did_you_mean(name, columns) or f"; there are {', '.join(map(repr, columns))}"
+            raise UsageError(f"--custom-id: neither the data nor the prompts have a column {name!r}{remedy}")
+    for name in _columns_of_options(arguments):
+        if name not in columns:
+            remedy = did_you_mean(name, columns) or f"; they have {', '.join(map(repr, data))}"
+            raise render_error("missing_column", f"the data have no such column{remedy}", column=name)
+
+
+def default_custom_id(schema: pa.Schema) -> str:
+    """Return the pattern of ids that are unique in a rendered table, such as `{sample}-{label}`."""
+    return "-".join(f"{{{name}}}" for name in (SAMPLE, "label", "turn") if name == SAMPLE or name in schema.names)
+
+
+def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
+    """Return what gives the prompts: a renderer, a template, or the column of a file."""
+    is_of_tokens = EXPORTS[arguments.kind].writes == "tokens"
+    is_text_request = (arguments.url or "").endswith("/completions") and not arguments.url.endswith("/chat/completions")
+    if arguments.config is not None and is_rendered(arguments.config):
+        refuse_rendering(arguments)
+        return PromptColumn(PROMPT_COLUMN if arguments.prompt_column is None else arguments.prompt_column)
+    refuse_prompts(arguments)
+    template = template_of(arguments)
+    if template is None:
+        if arguments.output is None:
+            arguments.output = "text" if is_text_request or is_of_tokens else "openai"
+        return _make_renderer(arguments)
+    if arguments.chat_template is not None and not is_text_request and not is_of_tokens:
+        raise UsageError(
+            f"--chat-template: {arguments.kind} sends messages, to which the server applies its own chat template; "
+            "leave --chat-template out and name the column of messages: export FORM FILE --prompt-column messages; "
+            "or send its texts: --url /v1/completions"
+        )
+    return template
+
+
+def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:
+    """Return the field of the prompts, before the columns of a budget."""
+    return outputs.field(len(outputs) - 1 - len(engine_of(renderer).shot_fields))
+
+
+def _form(arguments: Namespace, renderer: AnyRenderer, samples: Samples, data_type: pa.DataType) -> Form | None:
+    """Return the form of the prompts; None: that of the column's type."""
+    if arguments.output == "messages_json":
+        return "messages_json"
+    if pa.types.is_nested(data_type):
+        return None
+    # The first prompt of a file decides; the export refuses a later one that isn't JSON.
+    is_json = isinstance(renderer, PromptColumn) and (
+        renderer.is_json(samples.schema) or _begins_with_messages(renderer, samples)
+    )
+    return "messages_json" if is_json else "text"
+
+
+def _begins_with_messages(renderer: PromptColumn, samples: Samples) -> bool:
+    (column,) = engine_of(renderer).required_columns
+    for batch in samples.reader():
+        if batch.num_rows:
+            first = batch.column(batch.schema.get_field_index(column))[0].as_py()
+            return isinstance(as_request(first, is_json=None), list)
+    return False
+
+
+def _make_renderer(arguments: Namespace) -> promptpress.Renderer:
+    """Make the renderer; if a meta template for texts has no roles for a chat API, the error says what to do."""
+    try:
+        return make_renderer(arguments)
+    except promptpress.TemplateError as error:
+        if error.code != "missing_api_role" or arguments.output != "openai":
+            raise
+        raise ConfigError(
+            f"{error}; this meta template is for texts: leave the model out, for a chat API has its own template,"
+            " or say --output text to send its text as one message"
+        ) from error
+
+
+def _write(arguments: Namespace, stream: RenderedStream, prompt: str, form: Form | None, kept: list[str]) -> str:
+    """Call the function of the export, which writes the rendered batches, and return a summary."""
+    export, path = EXPORTS[arguments.kind], arguments.out
+    options: dict[str, Any] = {} if export.writes == "tokens" else {"prompt": prompt, "form": form}
+    names = [name for name in (*export.options, "unknown") if name not in TOKEN_OPTIONS]
+    options |= {_KEYWORDS.get(name, name): getattr(arguments, name) for name in names}
+    # The function has defaults for all options but the model, which `body_columns` may name instead.
+    options = {name: value for name, value in options.items() if value is not None or name == "model"}
+    function = export.load()
+    if export.writes in ("folder", "table", "tokens"):
+        reader = pa.RecordBatchReader.from_batches(stream.schema, stream.batches(None))
+        if export.writes == "folder":
+            return f"{counted(len(_write_folder(function, reader, path, options)), 'row')} in {path}"
+        out = FileFormat("jsonl", None) if path == STDOUT or is_null_device(path) else out_format(path, None)
+        if export.writes == "table" and out.format not in ("parquet", "arrow"):
+            raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
+        if out.format == "csv":
+            raise UsageError(f"--out {path}: token ids are lists, which .parquet, .arrow and .jsonl files hold")
+        rows = function(reader, **options)
+        return f"{counted(write_prompts(path, out, rows.schema, rows, None).rows, 'row')} in {path}"
+    if export.writes == "conversations":
+        options["keep"] = kept
+    done = function(stream, path, **options)
+    files = done.paths[0] if len(done.paths) == 1 else f"{len(done.paths)} files, {done.paths[0]} to {done.paths[-1]},"
+    size = f"{done.bytes / 1e6:,.1f} MB" if done.bytes >= 1e6 else f"{done.bytes / 1e3:,.1f} kB"
+    unit = export.writes.removesuffix("s") if done.requests == 1 else export.writes
+    return f"{done.requests:,} {unit}, {size}, in {files}"
+
+
+def _write_folder(
+    function: Callable[..., Any], reader: pa.RecordBatchReader, path: str, options: dict[str, Any]
+) -> Any:
+    try:
+        return function(reader, path, **options)
+    except (ImportError, OSError) as error:
+        is_complete = isinstance(error, ImportError) or not error.errno  # the message is from promptpress itself
+        raise OutputError(str(error) if is_complete else f"{path}: {reason(error)}") from error

@@ -1,0 +1,119 @@
+"""The entry point of the command: it handles signals, prints warnings and errors, and sets the exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import signal
+import sys
+import traceback
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
+
+import promptpress
+import pyarrow as pa
+from promptpress.engine import core as _core
+from promptpress.engine.errors import FilledValuesWarning, NothingRenderedWarning, UsageError, reason
+
+from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.cli.commands import COMMANDS
+from promptpress_workbench.cli.shell.errors import ExitCode, Terminated, code_and_text, print_error_line, say
+from promptpress_workbench.cli.shell.option_words import in_options
+from promptpress_workbench.cli.shell.options import refuse_clobber
+from promptpress_workbench.files.write.output_file import handled_signals
+
+_NUMBER = re.compile(r"\+?[0-9]{1,9}")
+_MAX_THREADS = 1024
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    arguments = Namespace(traceback=False)
+    _open_standard_error()
+    try:
+        arguments = parse(argv)
+        if arguments.version:
+            print(f"promptpress {promptpress.__version__}")
+            return int(ExitCode.OK)
+        refuse_clobber(arguments)
+        with (
+            _unwound_by_signals(),
+            _warnings_as_notes(quiet=arguments.quiet, strict=getattr(arguments, "strict", False)),
+        ):
+            if hasattr(arguments, "threads"):
+                _set_threads(arguments.threads)
+            name = arguments.command
+            module, _, function = (COMMANDS[name].run or f"promptpress_workbench.cli.{name}:{name}").partition(":")
+            code: ExitCode | None = getattr(importlib.import_module(module), function)(arguments)
+            return int(ExitCode.OK if code is None else code)
+    except (KeyboardInterrupt, Exception, Terminated) as error:
+        if arguments.traceback:
+            for line in traceback.format_exc().rstrip("\n").split("\n"):
+                print_error_line(line)
+        error_code, text = code_and_text(error, getattr(arguments, "out", None))
+        if error_code != ExitCode.READER_GONE:  # as other programs in a pipe, it ends without a word
+            say(f"error: {text}")
+        return int(error_code)
+
+
+def _open_standard_error() -> None:
+    """Discard all messages if standard error is closed, because `print` would write them to standard output."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+
+
+def _unwound_by_signals() -> AbstractContextManager[None]:
+    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that no partial file remains."""
+
+    def terminate(_: int, __: FrameType | None) -> None:
+        raise Terminated
+
+    numbers = [signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup ignores it
+        numbers.append(signal.SIGHUP)
+    return handled_signals(numbers, terminate)
+
+
+def _set_threads(threads: int | None) -> None:
+    """Set the number of threads of the core and of Arrow; None leaves it to `PROMPTPRESS_THREADS`, which is checked."""
+    if threads is not None:
+        try:
+            promptpress.set_threads(threads)
+        except ValueError as error:
+            raise UsageError(f"--threads: {reason(error)}") from error
+        pa.set_cpu_count(threads)
+        return
+    given = os.environ.get("PROMPTPRESS_THREADS", "").strip()
+    number = int(given) if _NUMBER.fullmatch(given) else 0
+    if given and not 1 <= number <= _MAX_THREADS:
+        used = f"{_core.threads()} may be used"
+        text = f"PROMPTPRESS_THREADS={given}: not a whole number from 1 to {_MAX_THREADS}; {used}"
+        warnings.warn(text, UserWarning, stacklevel=2)
+
+
+@contextmanager
+def _warnings_as_notes(*, quiet: bool, strict: bool) -> Iterator[None]:
+    """Print each warning as a note of one line, and none twice; with `quiet`, hide warnings that are for users.
+
+    With `strict`, changed data is an error; other notes are made errors where they are found.
+    """
+    printed: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        # Changed data and an empty output are a warning, and everything else is a note.
+        is_warning = isinstance(message, (FilledValuesWarning, NothingRenderedWarning))
+        line = f"{'warning' if is_warning else 'note'}: {in_options(str(message))}"
+        if line not in printed:
+            printed.add(line)
+            say(line)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if quiet else "default", UserWarning)
+        if strict:
+            warnings.simplefilter("error", FilledValuesWarning)
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,93 @@
+"""`promptpress stats`: measures the lengths, origins and duplicates of prompts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from argparse import Namespace
+from dataclasses import replace
+from typing import Any
+
+import promptpress
+import pyarrow as pa
+from promptpress.engine.errors import UsageError
+
+from promptpress_workbench.cli.render.prompt_stream import reading_errors, row_remedies
+from promptpress_workbench.cli.shell.done import Done
+from promptpress_workbench.cli.shell.errors import can_encode, report_no_rows
+from promptpress_workbench.cli.shell.progress import Progress
+from promptpress_workbench.cli.sources.configured_renderer import make_renderer, open_samples, token_counter
+from promptpress_workbench.cli.sources.jinja_runs import RendererOrTemplate, RunCounts
+from promptpress_workbench.cli.sources.jinja_sources import template_of
+from promptpress_workbench.cli.sources.notes import report_notes
+from promptpress_workbench.cli.sources.prompt_sources import (
+    is_rendered,
+    prompt_column_of,
+    refuse_prompts,
+    refuse_rendering,
+)
+from promptpress_workbench.files.read.chosen_rows import ChosenRows
+from promptpress_workbench.files.write.output_file import standard_output
+from promptpress_workbench.prompts.escapes import encodable
+from promptpress_workbench.statistics.collect import collected
+from promptpress_workbench.statistics.prefix_cache import CACHE_BLOCK
+from promptpress_workbench.statistics.report import BLOCKS, text_report
+
+
+def stats(arguments: Namespace) -> None:
+    """Measure the prompts, rendered now or before, and print the statistics."""
+    caches = _caches(arguments)
+    counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
+    renderer: RendererOrTemplate | None = None
+    if arguments.config is not None and is_rendered(arguments.config):
+        refuse_rendering(arguments)
+    else:
+        refuse_prompts(arguments)
+        renderer = template_of(arguments) or make_renderer(arguments)
+    paths = [arguments.config] if renderer is None else arguments.data
+    samples = open_samples(arguments, paths, renderer)
+    column = prompt_column_of(arguments, samples.schema) if renderer is None else None
+    if renderer is not None:
+        report_notes(renderer, samples.schema, arguments)
+    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies():
+        reader = samples.reader(progress.advance)
+        options = {"tokenizer": counter, "errors": arguments.errors or "raise", **caches}
+        sources = (reader, None) if renderer is None else (renderer, reader)
+        statistics, left_out = collected(*sources, column=column, **options)
+    if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
+        RunCounts(renderer).report()
+    samples.close()
+    if not arguments.quiet:
+        first = left_out.first if samples.chosen is None else left_out.renumbered(samples.chosen.number).first
+        Done(samples=progress.rows, errors=left_out.rows, first_errors=first, leaves_out=True).report_faults()
+    report_no_rows(arguments, progress.rows)
+    if samples.chosen is not None:
+        tables = {name: getattr(statistics, name) for name in ("longest", "shortest")}
+        numbered = {name: _with_row_numbers(table, samples.chosen) for name, table in tables.items()}
+        statistics = replace(statistics, **numbered)
+    with standard_output() as stream:
+        if arguments.json:
+            print(json.dumps(statistics.to_dict()), file=stream)
+            return
+        encoding, width = stream.encoding or "utf-8", shutil.get_terminal_size().columns
+        text = text_report(statistics.to_dict(), width, is_ascii=not can_encode(BLOCKS, encoding))
+        print(encodable(text, encoding), file=stream)
+
+
+def _caches(arguments: Namespace) -> dict[str, Any]:
+    """Return the arguments of the simulated prefix cache."""
+    if arguments.cache is None:
+        if arguments.cache_block is not None:
+            raise UsageError("--cache-block: goes with --cache N, which simulates a cache")
+        return {}
+    block = CACHE_BLOCK if arguments.cache_block is None else arguments.cache_block
+    if block > arguments.cache:
+        raise UsageError(f"--cache {arguments.cache}: holds no block of {block} bytes; --cache-block has their size")
+    return {"cache_bytes": arguments.cache, "cache_block": block}
+
+
+def _with_row_numbers(requests: pa.Table, chosen: ChosenRows) -> pa.Table:
+    """Return a table of requests with the numbers that their samples have in the data."""
+    index = requests.schema.get_field_index("sample")
+    samples = requests.column(index).combine_chunks()
+    return requests.set_column(index, requests.schema.field(index), chosen.numbers(samples))

@@ -1,0 +1,211 @@
+"""Differences laid out in lines: side by side, or one below the other if the lines are narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from promptpress.engine.errors import counted
+
+from promptpress_workbench.diff.changes import Window, windows
+from promptpress_workbench.diff.comparison import Comparison, Difference
+from promptpress_workbench.diff.first_difference import Location
+from promptpress_workbench.diff.text_pairs import PairedText, text_pairs
+from promptpress_workbench.prompts.escapes import cells
+from promptpress_workbench.prompts.layout import Layout, Line
+from promptpress_workbench.prompts.lines import Fragment, fragments, plain, wrapped
+from promptpress_workbench.prompts.origins import described
+from promptpress_workbench.prompts.prompt import Prompt
+
+_MIN_WIDE = 80
+"""The fewest cells of a line for two texts side by side."""
+
+_MAX_SHOWN = 3
+"""The number of differences on a page of text."""
+
+_MAX_LINES = 13
+"""The number of displayed lines of each of two prompts that have nothing in common, with the heading."""
+
+_CHANGES = {
+    "role": "another role",
+    "fields": "other fields",
+    "parts": "another number of parts",
+    "form": "a text on one side, messages on the other",
+    "null": "no prompt on one side",
+    "only_a": "only in A",
+    "only_b": "only in B",
+}
+_BRACKETS = {"removed": ("[-", "-]"), "added": ("{+", "+}")}
+
+
+def summary(comparison: Comparison) -> str:
+    """Return the result of a comparison in one line.
+
+    >>> summary(Comparison(compared=3, different=1, only_b=2))
+    '3 requests compared, 1 differs; 2 only in B'
+
+    """
+    compared, different = comparison.compared, comparison.different
+    differs = "none differs" if not different else f"{different:,} differ{'s' * (different == 1)}"
+    out = f"{compared:,} request{'s' * (compared != 1)} compared, {differs}"
+    for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
+        out += f"; {count:,} only in {side}" if count else ""
+    return out
+
+
+def request_name(difference: Difference, separator: str) -> str:
+    """Return the row of a request, and its label and turn if it has them."""
+    names = [f"row {difference.sample}"]
+    names += [] if difference.label is None else [f"label {difference.label}"]
+    names += [] if difference.turn is None else [f"turn {difference.turn}"]
+    return separator.join(names)
+
+
+def location_text(location: Location, a: Prompt | None) -> str:
+    """Describe the first difference of two prompts, with the message's role if the first side's prompt is given."""
+    out = []
+    if location.message is not None:
+        messages = () if a is None or location.only_in == "B" else a.messages or ()
+        role = messages[location.message].role if location.message < len(messages) else None
+        out.append(f"message {location.message}" + ("" if role is None else f" ({role})"))
+    if location.part is not None:
+        out.append(f"part {location.part}")
+    if location.change == "messages":
+        return ", ".join([*out, f"only in {location.only_in}"])
+    if location.change != "text":
+        return ", ".join([*out, _CHANGES[location.change]])
+    out.append(f"byte {location.start:,}, character {location.character:,}")
+    pieces = {"A": location.a, "B": location.b}
+    origins = ""
+    if any(piece is not None and piece.source is not None for piece in pieces.values()):
+        texts = (f"{side}: {'its end' if piece is None else described(piece)}" for side, piece in pieces.items())
+        origins = f" - {'; '.join(texts)}"
+    return ", ".join(out) + origins
+
+
+def text_of(comparison: Comparison) -> str:
+    """Return the result of a comparison, and the differences whose prompts were kept, as a page of text."""
+    layout = DiffLayout(Layout())
+    kept = [item for item in comparison.first if item.a is not None or item.location.change in ("only_a", "only_b")]
+    lines = [plain(line) for item in kept[:_MAX_SHOWN] for line in layout.difference(item)]
+    return "\n".join([summary(comparison), *lines])
+
+
+@dataclass(frozen=True)
+class DiffLayout:
+    """Settings for laying out differences.
+
+    Args:
+        layout: The settings for texts.
+        brackets: Put differences into brackets, `[-removed-]` and `{+added+}`, because there are no colours.
+
+    """
+
+    layout: Layout
+    brackets: bool = True
+
+    @property
+    def is_wide(self) -> bool:
+        """True if two texts fit side by side."""
+        return self.layout.width is not None and self.layout.width >= _MIN_WIDE
+
+    def difference(self, difference: Difference) -> Iterator[Line]:
+        """Yield the lines of one difference: the request, the location, and the texts that differ."""
+        glyphs = self.layout.glyphs
+        name = request_name(difference, f" {glyphs.middle} ")
+        yield from self.layout.caption(f"{glyphs.line * 2} {name}", "head")
+        yield from self.layout.caption(location_text(difference.location, difference.a), "role")
+        if difference.a is None or difference.b is None:
+            return
+        if difference.location.change in ("form", "null"):
+            yield from self._whole_prompts(difference.a, difference.b)
+            return
+        if self.is_wide:
+            yield from self._sides([[Fragment("A", "head")]], [[Fragment("B", "head")]])
+        yield from self._texts(difference.a, difference.b)
+
+    def _whole_prompts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
+        """Yield two prompts that have nothing in common: one is a text, the other is messages or null."""
+        layout = replace(self.layout, width=self._width)
+        nothing = [[Fragment("(no prompt)", "head")]]
+        mine, yours = (
+            nothing if prompt.request is None else list(layout.prompt(prompt))[1:_MAX_LINES] for prompt in (a, b)
+        )
+        yield from self._sides(mine, yours)
+
+    def _texts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
+        equal = 0
+        for mine, yours in text_pairs(a, b):
+            if mine is not None and yours is not None and mine.content == yours.content:
+                equal += 1
+                continue
+            yield from self._equal(equal)
+            equal = 0
+            yield from self._block(mine, yours)
+        yield from self._equal(equal)
+
+    def _equal(self, count: int) -> Iterator[Line]:
+        if count:
+            texts = "text that is" if count == 1 else "texts that are"
+            yield from self.layout.caption(f"({count} {texts} equal)", "text")
+
+    def _block(self, mine: PairedText | None, yours: PairedText | None) -> Iterator[Line]:
+        layout = replace(self.layout, width=self._width)
+        blocks = (mine, yours)
+        heads = [
+            list(layout.message_head(block.message, block.part)) if block is not None and block.message else []
+            for block in blocks
+        ]
+        if any(heads):
+            yield from self._sides(*heads)
+        for stretches in windows(*(() if block is None else block.pieces for block in blocks)):
+            texts = [
+                [] if block is None else self._window(window) for window, block in zip(stretches, blocks, strict=True)
+            ]
+            yield from self._sides(*texts)
+
+    def _window(self, window: Window) -> list[Line]:
+        layout = self.layout
+        ellipsis = layout.glyphs.ellipsis
+        before = [Fragment(f"{ellipsis}({counted(window.before, 'character')}) ", "text")] if window.before else []
+        after = [Fragment(f" {ellipsis}({counted(window.after, 'character')})", "text")] if window.after else []
+        glyphs = layout.glyphs if layout.whitespace else None
+        text = list(fragments(window.pieces, whitespace=glyphs, marks=window.marks))
+        if self.brackets:
+            text = _bracketed(text)
+        return list(wrapped([*before, *text, *after], self._width))
+
+    @property
+    def _width(self) -> int | None:
+        width = self.layout.width
+        if width is None:
+            return None
+        return (width - 3) // 2 if self.is_wide else width - 2
+
+    def _sides(self, mine: list[Line], yours: list[Line]) -> Iterator[Line]:
+        if not self.is_wide:
+            for sign, lines in (("-", mine), ("+", yours)):
+                for line in lines:
+                    yield [Fragment(f"{sign} ", "head"), *line]
+            return
+        width = self._width or 0
+        for left, right in zip_longest(mine, yours, fillvalue=list[Fragment]()):
+            used = sum(cells(fragment.text) for fragment in left)
+            yield [*left, Fragment(" " * (width - used), "text"), Fragment(" | ", "text"), *right]
+
+
+def _bracketed(text: list[Fragment]) -> list[Fragment]:
+    """Put brackets around marked stretches, which may cross pieces."""
+    out: list[Fragment] = []
+    open_mark: str | None = None
+    for fragment in [*text, Fragment("", "text")]:
+        mark = next((mark for mark in _BRACKETS if mark in fragment.marks), None)
+        if mark != open_mark:
+            if open_mark is not None:
+                out.append(Fragment(_BRACKETS[open_mark][1], "text"))
+            if mark is not None:
+                out.append(Fragment(_BRACKETS[mark][0], "text"))
+            open_mark = mark
+        out.append(fragment)
+    return out

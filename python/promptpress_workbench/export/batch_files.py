@@ -1,0 +1,211 @@
+"""Input files of batch services: `openai_batch`, `vllm_batch` and `litellm_batch`, and the services' limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from promptpress.engine.errors import template_error
+from promptpress.typing import StreamLike
+
+from promptpress_workbench.export.batch_requests import CHAT, BatchRequests, RequestSettings
+from promptpress_workbench.export.chat_messages import Form
+from promptpress_workbench.export.line_files import Path, RenderedStream, Written, write_lines
+from promptpress_workbench.export.misspelt import Unknown
+
+_MAX_REQUESTS = 50_000
+_MAX_BYTES = 200_000_000
+"""OpenAI's limits of a file, which other services have too."""
+
+_OPENAI_ID_LENGTH = 512
+"""OpenAI documents no limit of ids; an id longer than this is a mistake."""
+
+_LITELLM_ID_LENGTH = 64
+"""The limit of Anthropic and others that LiteLLM passes batches on to."""
+
+
+def openai_batch(
+    table: StreamLike,
+    path: Path,
+    *,
+    model: str | None,
+    body: Mapping[str, Any] | None = None,
+    body_columns: Mapping[str, str] | None = None,
+    custom_id: str = "{sample}",
+    url: str = CHAT,
+    prompt: str = "prompt",
+    form: Form | None = None,
+    max_requests: int | None = _MAX_REQUESTS,
+    max_bytes: int | None = _MAX_BYTES,
+    custom_id_length: int | None = _OPENAI_ID_LENGTH,
+    unknown: Unknown = "refuse",
+) -> Written:
+    """Write a rendered table as the input files of OpenAI's Batch API.
+
+    Either all files are written completely, or none is there. If one file would pass the limits, there are several with
+    names such as `name-00000.jsonl`; ids are unique over all of them, so that `join` brings all results back.
+
+    Args:
+        table: The result of `render` or `stream`, best with `output="openai"`: a table, or a reader, of which one batch
+            at a time is in memory.
+        path: The file.
+        model: The model's name for the API. None: `body_columns` has a column for `"model"`.
+        body: Parameters of all requests, such as `{"temperature": 0, "max_tokens": 512}`.
+        body_columns: Parameters with a value for each row, and their columns, such as
+            `{"max_tokens": "answer_length"}`. If a row's value is null, its request lacks the parameter.
+        custom_id: A pattern over the table's columns; `{{` is a brace. `{sample}` is the column of that name
+            (`index="sample"`), else the row's number where there is one row a sample. Several rows a sample need
+            `{label}` or `{turn}` too.
+        url: `"/v1/chat/completions"`, or `"/v1/completions"` for texts.
+        prompt: The column of prompts.
+        form: `"text"`, `"messages"` or `"messages_json"`. None: texts are texts, each the one message of a user.
+        max_requests: Requests of a file. None: no limit.
+        max_bytes: Bytes of a file. None: no limit.
+        custom_id_length: Characters of a `custom_id`. None: no limit.
+        unknown: `"refuse"`, or `"keep"` for tables that were rendered from a template with a misspelt column, such as
+            `{questoin}`, which stands in every prompt as it is.
+
+    Returns:
+        The files, the number of requests and of bytes.
+
+    Raises:
+        TemplateError: If an argument makes no sense, or the template names a misspelt column.
+        RenderError: If two rows would have one id, a request is larger than a file, or a row has no prompt that the API
+            takes; nothing is written then.
+        OSError: If a file can't be written.
+
+    >>> import tempfile, pyarrow as pa
+    >>> from promptpress import Renderer, export
+    >>> table = Renderer("{q}").render(pa.table({"q": ["1+1=?", "2+2=?"], "id": ["a", "b"]}), keep=["id"])
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> export.openai_batch(table, f"{folder.name}/in.jsonl", model="m", custom_id="math-{id}").requests
+    2
+    >>> folder.cleanup()
+
+    """
+    settings = RequestSettings(model, body, body_columns, custom_id, custom_id_length, url, prompt, form)
+    return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
+
+
+def vllm_batch(
+    table: StreamLike,
+    path: Path,
+    *,
+    model: str | None,
+    body: Mapping[str, Any] | None = None,
+    body_columns: Mapping[str, str] | None = None,
+    custom_id: str = "{sample}",
+    prompt: str = "prompt",
+    form: Form | None = None,
+    max_requests: int | None = None,
+    unknown: Unknown = "refuse",
+) -> Written:
+    """Write a rendered table as an input file of `vllm run-batch`, which takes chats in one file of any size.
+
+    Args:
+        table: The rendered table or stream, as for `openai_batch`.
+        path: The file.
+        model: The model that vLLM serves.
+        body: Parameters of all requests, vLLM's own (`top_k`, `guided_choice`, ...) among them.
+        body_columns: Parameters with a value for each row, and their columns.
+        custom_id: A pattern over the table's columns, as for `openai_batch`.
+        prompt: The column of prompts.
+        form: The form of the prompts, as for `openai_batch`.
+        max_requests: Requests of a file, for several workers. None: no limit.
+        unknown: As for `openai_batch`.
+
+    Returns:
+        The files, the number of requests and of bytes.
+
+    Raises:
+        TemplateError: As for `openai_batch`.
+        RenderError: As for `openai_batch`.
+        OSError: If a file can't be written.
+
+    >>> import tempfile, pyarrow as pa
+    >>> from promptpress import export
+    >>> table = pa.table({"prompt": ["1+1=?", "2+2=?"]})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> export.vllm_batch(table, f"{folder.name}/in.jsonl", model="m", body={"top_k": 1}).requests
+    2
+    >>> folder.cleanup()
+
+    """
+    settings = RequestSettings(model, body, body_columns, custom_id, None, CHAT, prompt, form)
+    return _write_requests(table, path, settings, max_requests, None, unknown=unknown)
+
+
+def litellm_batch(
+    table: StreamLike,
+    path: Path,
+    *,
+    model: str | None,
+    body: Mapping[str, Any] | None = None,
+    body_columns: Mapping[str, str] | None = None,
+    custom_id: str = "{sample}",
+    url: str = CHAT,
+    prompt: str = "prompt",
+    form: Form | None = None,
+    max_requests: int | None = _MAX_REQUESTS,
+    max_bytes: int | None = _MAX_BYTES,
+    custom_id_length: int | None = _LITELLM_ID_LENGTH,
+    unknown: Unknown = "refuse",
+) -> Written:
+    """Write a rendered table as the input files of LiteLLM's batches, which pass requests on to many services.
+
+    Args:
+        table: The rendered table or stream, as for `openai_batch`.
+        path: The file.
+        model: The model as LiteLLM's configuration names it, such as `"gpt-4o-batch"` or `"azure/gpt-4o"`.
+        body: Parameters of all requests.
+        body_columns: Parameters with a value for each row, and their columns.
+        custom_id: A pattern over the table's columns, as for `openai_batch`.
+        url: As for `openai_batch`.
+        prompt: The column of prompts.
+        form: The form of the prompts, as for `openai_batch`.
+        max_requests: Requests of a file; OpenAI's limit, which others have too.
+        max_bytes: Bytes of a file; OpenAI's limit, too.
+        custom_id_length: Characters of a `custom_id`; Anthropic and others take 64.
+        unknown: As for `openai_batch`.
+
+    Returns:
+        The files, the number of requests and of bytes.
+
+    Raises:
+        TemplateError: As for `openai_batch`.
+        RenderError: As for `openai_batch`.
+        OSError: If a file can't be written.
+
+    >>> import tempfile, pyarrow as pa
+    >>> from promptpress import export
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> export.litellm_batch(pa.table({"prompt": ["1+1=?"]}), f"{folder.name}/in.jsonl", model="azure/m").requests
+    1
+    >>> folder.cleanup()
+
+    """
+    settings = RequestSettings(model, body, body_columns, custom_id, custom_id_length, url, prompt, form)
+    return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
+
+
+def _write_requests(
+    table: StreamLike | RenderedStream,
+    path: Path,
+    settings: RequestSettings,
+    max_requests: int | None,
+    max_bytes: int | None,
+    *,
+    unknown: Unknown,
+) -> Written:
+    """Write the lines of `BatchRequests` into files of a service.
+
+    Raises:
+        TemplateError: With the code `wrong_type`, if a limit isn't a whole number from 1 on.
+    """
+    lengths = ("custom_id_length", settings.custom_id_length)
+    for name, limit in (("max_requests", max_requests), ("max_bytes", max_bytes), lengths):
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise template_error("wrong_type", name, f"expected a whole number from 1 on, or None, found {limit!r}")
+    source_of = partial(BatchRequests, settings=settings)
+    return write_lines(table, path, source_of, max_requests, max_bytes, unknown=unknown)

@@ -1,0 +1,176 @@
+"""The table of exports: the list of forms in `promptpress export`, with the options and the function of each.
+
+A new export is a file of this folder with a function, and an entry of `EXPORTS`, which makes the form in the command,
+its line in the help, its row in docs/export.md and the forms that its options are for; `promptpress.export` shows the
+function to Python. Functions are imported when they are needed, because every command reads the table.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+MaskColumn = Literal["assistant_masks", "completion_mask"]
+"""The names of the mask of what is trained, in TRL."""
+
+
+class Export(NamedTuple):
+    """An export, as the command has it.
+
+    Args:
+        function: The module in this folder, and its function. It takes a table or stream, the path of the output unless
+            it makes a table, and the options as keywords.
+        writes: The kind of output: lines of requests, lines of conversations, a folder, a table for the command to
+            write, or such a table of token ids. Conversations take `keep`, the names of columns, too.
+        options: The options of the command that not all exports have.
+        content: What is written, for the help and the page of exports.
+        readers: The programs that read it.
+
+    """
+
+    function: str
+    writes: Literal["requests", "conversations", "folder", "table", "tokens"]
+    options: tuple[str, ...]
+    content: str
+    readers: str
+
+    @property
+    def help(self) -> str:
+        """The line of the command's help."""
+        return f"{self.content}; for {self.readers}".replace("`", "")
+
+    def row(self, name: str) -> str:
+        """Return the row of the table in docs/export.md."""
+        return f"| `{name}` | {self.content} | {self.readers} |"
+
+    def load(self) -> Callable[..., Any]:
+        """Import the function.
+
+        >>> EXPORTS["ray"].load().__name__
+        'ray_batches'
+
+        """
+        module, name = self.function.split(".")
+        function: Callable[..., Any] = getattr(importlib.import_module(f"promptpress_workbench.export.{module}"), name)
+        return function
+
+
+_REQUESTS = ("model_name", "body", "body_columns", "custom_id", "max_requests")
+_LIMITED = (*_REQUESTS, "url", "max_bytes")
+_PAIRS = ("chosen", "rejected", "chosen_label")
+_SAMPLING = ("sampling_params", "sampling_columns")
+_IDS = ("control_tokens", "special_tokens", "max_tokens", "truncation")
+_MASKS = ("mask", "reasoning", "last_turn")
+
+TOKEN_OPTIONS = (*_IDS, *_MASKS)
+"""The options of exports of token ids that say how prompts are encoded; functions get a table that is encoded."""
+
+EXPORTS = {
+    "openai-batch": Export(
+        "batch_files.openai_batch",
+        "requests",
+        _LIMITED,
+        "one request a line, in files of at most 50,000 requests and 200 MB",
+        "OpenAI's Batch API, and others that take its files",
+    ),
+    "vllm-batch": Export(
+        "batch_files.vllm_batch",
+        "requests",
+        _REQUESTS,
+        "the same lines in one file; chats only",
+        "`vllm run-batch -i in.jsonl -o out.jsonl --model ...`",
+    ),
+    "litellm-batch": Export(
+        "batch_files.litellm_batch",
+        "requests",
+        _LIMITED,
+        "the same, ids of at most 64 characters, which all of its services take",
+        "LiteLLM's `/v1/batches` and `litellm.create_batch`",
+    ),
+    "sharegpt": Export(
+        "conversations.sharegpt",
+        "conversations",
+        ("answer",),
+        '`{"conversations": [{"from": "human", "value": ...}, ...]}` a line',
+        "LLaMA-Factory, Axolotl, FastChat",
+    ),
+    "messages-json": Export(
+        "conversations.messages_json",
+        "conversations",
+        ("answer",),
+        '`{"messages": [{"role": "user", "content": ...}, ...]}` a line',
+        "OpenAI's fine-tuning, TRL and other trainers",
+    ),
+    "prompt-completion": Export(
+        "trl_files.prompt_completion",
+        "conversations",
+        ("answer",),
+        '`{"prompt": ..., "completion": ...}` a line, as texts or as messages',
+        "TRL: fine-tuning on completions",
+    ),
+    "preference": Export(
+        "trl_files.preference",
+        "conversations",
+        _PAIRS,
+        '`{"prompt": ..., "chosen": ..., "rejected": ...}` a line, as texts or as messages',
+        "TRL: DPO and the like",
+    ),
+    "alpaca": Export(
+        "alpaca.alpaca",
+        "conversations",
+        ("answer", "input_column"),
+        '`{"instruction": ..., "input": ..., "output": ...}` a line, with `system` and `history` of messages',
+        "LLaMA-Factory, Axolotl",
+    ),
+    "datasets": Export(
+        "chat_tables.datasets",
+        "folder",
+        ("answer",),
+        "a folder for `datasets.load_from_disk`, with a column `messages`",
+        "Hugging Face",
+    ),
+    "ray": Export(
+        "chat_tables.ray_batches",
+        "table",
+        _SAMPLING,
+        "Parquet or Arrow with `messages` and `sampling_params`",
+        "a processor of `ray.data.llm`",
+    ),
+    "vllm-tokens": Export(
+        "token_tables.vllm_tokens_batches",
+        "tokens",
+        _IDS,
+        '`{"prompt_token_ids": [...]}` a row',
+        "`LLM(...).generate` of vLLM",
+    ),
+    "sglang-tokens": Export(
+        "token_tables.sglang_tokens_batches",
+        "tokens",
+        (*_IDS, *_SAMPLING),
+        '`{"input_ids": [...], "sampling_params": {...}}` a row',
+        "SGLang's `/generate` and `Engine.generate`",
+    ),
+    "ray-tokens": Export(
+        "token_tables.ray_tokens_batches",
+        "tokens",
+        (*_IDS, *_SAMPLING),
+        "rows with `tokenized_prompt` and `sampling_params`",
+        "a processor of `ray.data.llm` without the stages of chat templates and tokenizers",
+    ),
+    "trl-tokens": Export(
+        "token_tables.trl_tokens_batches",
+        "tokens",
+        (*_IDS, *_MASKS, "mask_column"),
+        "`input_ids`, `labels` and `assistant_masks` a row",
+        "TRL's `SFTTrainer`",
+    ),
+    "axolotl-tokens": Export(
+        "token_tables.axolotl_tokens_batches",
+        "tokens",
+        (*_IDS, *_MASKS),
+        "`input_ids`, `attention_mask` and `labels` a row",
+        "Axolotl",
+    ),
+}
+"""The exports by name, in the order in which help and errors list them."""

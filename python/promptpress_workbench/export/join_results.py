@@ -1,0 +1,211 @@
+"""Results of batches, joined to the rows of the exported table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+from promptpress import PromptWarning
+from promptpress.engine import PREFIX_ORDER, as_table
+from promptpress.engine.errors import OutputError, callers_level, render_error, template_error
+from promptpress.engine.tables import lazy_compute as pc
+from promptpress.engine.tables import rows_in_any_order
+from promptpress.typing import TableLike
+
+from promptpress_workbench.export.custom_ids import CustomIds
+from promptpress_workbench.export.line_files import Path
+from promptpress_workbench.export.results import Result, read_results
+from promptpress_workbench.export.retry import write_retry
+
+_EXAMPLES = 3
+"""The largest number of ids that a message lists."""
+
+_COLUMNS = {
+    "response": pa.large_string(),
+    "finish_reason": pa.string(),
+    "status": pa.string(),
+    "error": pa.string(),
+    "prompt_tokens": pa.int64(),
+    "completion_tokens": pa.int64(),
+}
+
+
+def join(
+    results: Path | TableLike | Iterable[Any],
+    table: TableLike,
+    *,
+    custom_id: str = "{sample}",
+    choices: bool = False,
+    raw: bool = False,
+    prefix: str = "",
+    requests: Path | Iterable[Path] | None = None,
+    retry: Path | None = None,
+) -> pa.Table:
+    """Join the results of batches to the rows of the exported table, in the rows' order.
+
+    Rows that were rendered in prefix order come in the order of their samples again, if the table has the metadata that
+    `render` gives it, as files of Parquet and Arrow keep it.
+
+    Results may come in any order, from any number of files, and some may be missing. The output and error files
+    of OpenAI's Batch API, of vLLM's `run-batch` and of LiteLLM are read. If a request has several results, a success
+    counts more than an error, and a later result more than an earlier one, so files of a second try are simply added.
+
+    Args:
+        results: A path of JSON lines (`out.jsonl.gz` and `"out-*.jsonl"` too), a table or dicts of such lines, or a
+            list of these.
+        table: The exported table.
+        custom_id: The pattern that it was exported with.
+        choices: Make `response` and `finish_reason` lists with one item for each choice (`n` in the body). Otherwise
+            they are the first choice's.
+        raw: Add the column `result`, each result as it came, as JSON.
+        prefix: The beginning of the new columns' names.
+        requests: The batch files that were sent, for `retry`: a path, a pattern, a folder, or a list of these.
+        retry: A file for the requests that failed or have no result, line by line as they were sent. Its results are
+            joined together with the first ones: `join([first, second], table)`. If nothing failed, it is empty.
+
+    Returns:
+        The table with `response`, `finish_reason`, `status` (`"ok"`, `"error"`, `"refused"` where the response is a
+        refusal to answer, or `"missing"` where there is no result), `error`, `prompt_tokens` and `completion_tokens`.
+
+    Raises:
+        TemplateError: If the pattern names no column of the table, or `retry` is given without `requests`.
+        RenderError: If a line is no result, no result is of a row of the table, the table has a new column's name, or
+            none of the failed requests is in the files that were sent.
+        OSError: If a file can't be read, or the retry can't be written.
+
+    Warns:
+        PromptWarning: For results that belong to no row, rows with several results, choices that are left out, failed
+            requests that aren't in the files that were sent, and answers with half a character, which is replaced by
+            U+FFFD.
+
+    >>> import pyarrow as pa
+    >>> from promptpress import export
+    >>> body = {"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}
+    >>> results = [{"custom_id": "1", "response": {"status_code": 200, "body": body}, "error": None}]
+    >>> export.join(results, pa.table({"prompt": ["1+1=?", "2+2=?"]})).select(["response", "status"]).to_pylist()
+    [{'response': None, 'status': 'missing'}, {'response': '4', 'status': 'ok'}]
+
+    """
+    if (requests is None) != (retry is None):
+        message = "requests= names the files that were sent, and retry= the file for those that failed; give both"
+        raise template_error("missing_key", "requests" if requests is None else "retry", message)
+    out, failed = joined(results, table, custom_id=custom_id, choices=choices, raw=raw, prefix=prefix)
+    if requests is not None and retry is not None:
+        try:
+            write_retry(requests, retry, failed)
+        except OutputError as error:
+            raise OSError(str(error)) from error
+    return out
+
+
+def joined(
+    results: Path | TableLike | Iterable[Any],
+    table: TableLike,
+    *,
+    custom_id: str,
+    choices: bool,
+    raw: bool,
+    prefix: str,
+) -> tuple[pa.Table, list[str]]:
+    """Join results to the rows of the exported table, as `join`; return the ids of the rows without an answer, too."""
+    exported = _in_order_of_samples(as_table(table))
+    names = [f"{prefix}{name}" for name in (*_COLUMNS, *(["result"] if raw else []))]
+    clashes = [name for name in names if name in exported.column_names]
+    if clashes:
+        message = (
+            'the table has a column of this name already; prefix="answer_", or the like, gives the new ones others'
+        )
+        raise render_error("duplicate_output_column", message, column=clashes[0])
+    ids = CustomIds(custom_id, exported.schema)
+    arrays = chain.from_iterable(map(ids.checked, exported.to_batches()))
+    rows = {text.decode(): row for row, text in enumerate(chain.from_iterable(map(pa.Array.to_pylist, arrays)))}
+    by_row = _by_row(read_results(results, raw=raw), rows, custom_id)
+    if not choices:
+        several = sum(len(result.texts) > 1 for result in by_row if result is not None)
+        if several:
+            have = _counted(several, "result has", "results have")
+            _warn(f"{have} more than one choice, and the first is taken; choices=True gives all")
+    columns = [_column(name, by_row, choices) for name in _COLUMNS]
+    if raw:
+        columns.append(pa.array([None if r is None else r.raw for r in by_row], pa.large_string()))
+    for name, column in zip(names, columns, strict=True):
+        exported = exported.append_column(name, column)
+    return exported, [text for text, row in rows.items() if (result := by_row[row]) is None or not result.succeeded]
+
+
+def _in_order_of_samples(table: pa.Table) -> pa.Table:
+    """Return a table with its rows in the order of their samples, if it was rendered in another one."""
+    metadata = table.schema.metadata or {}
+    index = metadata.get(PREFIX_ORDER.encode(), b"").decode()
+    if index not in table.schema.names or not len(table):
+        return table
+    rows = pc.sort_indices(table.column(index)).cast(pa.int64())
+    columns = [rows_in_any_order(column, rows) for column in table.columns]
+    metadata = {key: value for key, value in metadata.items() if key != PREFIX_ORDER.encode()}
+    return pa.Table.from_arrays(columns, schema=table.schema.with_metadata(metadata))
+
+
+def _by_row(results: Iterable[Result], rows: dict[str, int], pattern: str) -> list[Result | None]:
+    """Return each row's result; warn of the others."""
+    out: list[Result | None] = [None] * len(rows)
+    unknown: list[str] = []
+    repeated: dict[str, None] = {}
+    number_unknown = count = 0
+    for result in results:
+        count += 1
+        row = rows.get(result.custom_id)
+        if row is None:
+            number_unknown += 1
+            if len(unknown) < _EXAMPLES:
+                unknown.append(result.custom_id)
+            continue
+        before = out[row]
+        if before is not None and before.succeeded == result.succeeded:
+            repeated[result.custom_id] = None
+        if before is None or result.succeeded or not before.succeeded:
+            out[row] = result
+    if number_unknown:
+        listed = _listed(unknown, number_unknown)
+        what = f"custom_id={pattern!r} the pattern that it was exported with, and the table the same?"
+        if number_unknown == count:
+            example = next(iter(rows), None)
+            has = "the table has no rows" if example is None else f"the table's first row has {example!r}"
+            message = (
+                f"none of the {count:,} results is of a row of the table: they are of {listed}, and {has}; is {what}"
+            )
+            raise render_error("invalid_result", message)
+        results_are = _counted(number_unknown, "result is", "results are")
+        _warn(f"{results_are} of no row of the table, and left out: {listed}; is {what}")
+    if repeated:
+        rows_have = _counted(len(repeated), "row has", "rows have")
+        _warn(
+            f"{rows_have} more than one result, and the last of them is taken: {_listed(list(repeated), len(repeated))}"
+        )
+    return out
+
+
+def _listed(ids: list[str], count: int) -> str:
+    return ", ".join(map(repr, ids[:_EXAMPLES])) + (", ..." if count > _EXAMPLES else "")
+
+
+def _column(name: str, results: list[Result | None], choices: bool) -> pa.Array:
+    kind = _COLUMNS[name]
+    if name in ("response", "finish_reason"):
+        lists = [None if r is None else (r.texts if name == "response" else r.finish_reasons) for r in results]
+        if choices:
+            return pa.array(lists, pa.list_(kind))
+        return pa.array([values[0] if values else None for values in lists], kind)
+    if name == "status":
+        return pa.array(["missing" if r is None else r.status for r in results], kind)
+    return pa.array([None if r is None else getattr(r, name) for r in results], kind)
+
+
+def _counted(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PromptWarning, stacklevel=callers_level())

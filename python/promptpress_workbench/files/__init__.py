@@ -1,0 +1,1 @@
+"""Files of samples, read, and files of prompts, written."""

@@ -1,0 +1,134 @@
+"""The files that a path means: a pattern, a folder, or a Hugging Face dataset that was saved to disk."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from promptpress import DataError
+from promptpress.engine.configs import STDIN, is_remote, split_codec
+from promptpress.engine.errors import Choice, close_names, reason
+
+from promptpress_workbench.files.read.formats import SUFFIXES
+from promptpress_workbench.files.read.remote import matching
+
+_DIGITS = re.compile(r"(\d+)")
+_SPLITS = "dataset_dict.json"
+_STATE = "state.json"
+
+
+def find_files(path: str, data_format: str | None = None) -> list[tuple[str, str | None]]:
+    """List the files that a path, a pattern, a folder or a saved dataset means.
+
+    Args:
+        path: The path as the user wrote it. If a file has this name, it is that file, even if it looks like a pattern.
+        data_format: The format if the user gives it; a folder's files of other formats are left out then.
+
+    Returns:
+        Files in natural order (`part-2` before `part-10`), each with its format if that isn't the suffix's.
+
+    Raises:
+        DataError: If there is no file, or the path is ambiguous.
+
+    Example:
+        >>> find_files("a.parquet")
+        [('a.parquet', None)]
+
+    """
+    if path == STDIN or os.path.isfile(path):
+        return [(path, None)]
+    if is_remote(path):
+        return _matched(path, matching(path)) if "*" in path else [(path, None)]
+    if os.path.isdir(path):
+        return _of_folder(path, data_format)
+    folder, colon, split = path.rpartition(":")
+    if colon and os.path.isfile(os.path.join(folder, _SPLITS)):
+        return _of_split(folder, split)
+    if any(character in path for character in "*?[") and not os.path.lexists(path):
+        return _matched(path, [match for match in glob.glob(path, recursive=True) if not os.path.isdir(match)])
+    return [(path, None)]
+
+
+def natural(paths: Iterable[str]) -> list[str]:
+    """Sort names as people do, by the numbers in them.
+
+    Example:
+        >>> natural(["part-10", "part-9", "part-1"])
+        ['part-1', 'part-9', 'part-10']
+
+    """
+    # 1 and 01 are sorted by the name itself.
+    return sorted(paths, key=lambda path: ([int(p) if p.isdecimal() else p for p in _DIGITS.split(path)], path))
+
+
+def _matched(pattern: str, paths: list[str]) -> list[tuple[str, str | None]]:
+    if not paths:
+        raise DataError(f"{pattern}: no file matches the pattern")
+    return [(path, None) for path in natural(paths)]
+
+
+def _of_folder(folder: str, data_format: str | None) -> list[tuple[str, str | None]]:
+    if os.path.isfile(os.path.join(folder, _SPLITS)):
+        splits = _splits_of(folder)
+        choices = ", ".join(f"{folder}:{split}" for split in splits) or "it has none"
+        raise DataError(f"{folder}: a dataset of several splits; choose one: {choices}", is_choice=True)
+    if os.path.isfile(os.path.join(folder, _STATE)):
+        return _of_saved(folder)
+    names = [entry.name for entry in os.scandir(folder) if entry.is_file() and entry.name[0] not in "._"]
+    kinds: dict[str, list[str]] = {}
+    for name in natural(names):
+        kind = SUFFIXES.get(os.path.splitext(split_codec(name)[0])[1].lower())
+        if kind is not None and data_format in (None, kind):
+            kinds.setdefault(kind, []).append(os.path.join(folder, name))
+    if len(kinds) > 1:
+        counts = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items())
+        raise DataError(
+            f"{folder}: a folder with files of several formats ({counts})", Choice("data_format", "says which")
+        )
+    if not kinds:
+        what = "file of samples" if data_format is None else f"{data_format} file"
+        within = natural(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name[0] not in "._")
+        hint = f"; it has the folder{'s' if len(within) > 1 else ''} {', '.join(within[:8])}" if within else ""
+        raise DataError(f"{folder}: a folder without any {what}{hint}")
+    return [(path, None) for paths in kinds.values() for path in paths]
+
+
+def _splits_of(folder: str) -> list[str]:
+    """List the splits of a `datasets.DatasetDict` that was saved to disk."""
+    return [str(split) for split in _member(folder, _SPLITS, "splits")]
+
+
+def _of_split(folder: str, split: str) -> list[tuple[str, str | None]]:
+    splits = _splits_of(folder)
+    if split not in splits:
+        close = close_names(split, splits)
+        hint = f"did you mean {folder}:{close[0]}?" if close else f"it has {', '.join(splits) or 'none'}"
+        raise DataError(f"{folder}:{split}: the dataset has no split {split!r}; {hint}", is_choice=True)
+    return _of_saved(os.path.join(folder, split))
+
+
+def _of_saved(folder: str) -> list[tuple[str, str | None]]:
+    """List the files of a `datasets.Dataset` in the dataset's order; they are Arrow streams."""
+    files = _member(folder, _STATE, "_data_files")
+    try:
+        return [(os.path.join(folder, str(file["filename"])), "arrow") for file in files]
+    except (TypeError, KeyError):
+        raise DataError(f"{folder}: {_STATE} names no files; was it saved by save_to_disk?") from None
+
+
+def _member(folder: str, name: str, key: str) -> list[Any]:
+    path = os.path.join(folder, name)
+    try:
+        with open(path, "rb") as file:
+            value = json.loads(file.read(1 << 26))[key]
+    except OSError as error:
+        raise DataError(f"{path}: {reason(error)}") from error
+    except (ValueError, KeyError, TypeError, RecursionError):
+        value = None
+    if not isinstance(value, list):
+        raise DataError(f"{path}: damaged: it has no list {key!r}, as save_to_disk writes it")
+    return value

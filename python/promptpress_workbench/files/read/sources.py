@@ -1,0 +1,171 @@
+"""The bytes of a file of samples: from the disk, standard input or an address, compressed or not."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import lzma
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from contextlib import ExitStack
+from typing import IO, Any, BinaryIO, cast
+
+import pyarrow as pa
+from promptpress import DataError
+from promptpress.engine.configs import STDIN, is_remote, split_codec
+
+from promptpress_workbench.files.read.remote import copy_remote, open_remote
+
+_COPY_BYTES = 1 << 20
+
+
+class Source:
+    """One file that can be read from the start several times.
+
+    A pipe or a file at an address is copied to a temporary file first, because types are known only when all rows have
+    been read, and memory may not hold them. Columnar files at an address are read there if the server sends any part.
+
+    Args:
+        path: The file, its address, or `-`.
+        stack: Closes files that stay open until the samples are closed.
+        encoding: The encoding of a text file, as Python names it; None: UTF-8.
+
+    """
+
+    def __init__(self, path: str, stack: ExitStack, encoding: str | None = None) -> None:
+        self.path = path
+        self._encoding = encoding
+        self._codec = split_codec(path)[1]
+        self.stack = stack
+        self._copy: IO[bytes] | None = None
+
+    def open(self) -> BinaryIO:
+        """Open the decompressed bytes for a text format, in UTF-8; only one reader may be open at a time."""
+        if self._is_read_once() or is_remote(self.path):
+            copy = self._rewound_copy()
+            raw = cast("BinaryIO", open(copy.fileno(), "rb", closefd=False))  # noqa: SIM115 - the caller closes it
+        else:
+            raw = open(self.path, "rb")  # noqa: SIM115 - the caller closes it
+        file = raw if self._codec is None else _decompressed(raw, self._codec, self.path)
+        if self._encoding is None:
+            return file
+        return cast("BinaryIO", io.BufferedReader(_Recoded(file, self._encoding, self.path), _COPY_BYTES))
+
+    def open_anywhere(self) -> Any:
+        """Open the decompressed bytes for random access, for a columnar format: a path, or a file of pyarrow's."""
+        if self._codec is not None:
+            copy = self.stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+            with self.open() as file:
+                shutil.copyfileobj(file, copy, _COPY_BYTES)
+            copy.seek(0)
+            return self.stack.enter_context(pa.PythonFile(copy, mode="r"))
+        if self._is_read_once():
+            return self.stack.enter_context(pa.PythonFile(self._rewound_copy(), mode="r"))
+        if not is_remote(self.path):
+            if self.path.isascii():
+                return self.path
+            # pyarrow takes the bytes of a name, which needn't be UTF-8.
+            return self.stack.enter_context(pa.OSFile(os.fsencode(self.path), "rb"))
+        remote = self.stack.enter_context(open_remote(self.path) or self._new_copy())
+        remote.seek(0)
+        return self.stack.enter_context(pa.PythonFile(remote, mode="r"))
+
+    def _is_read_once(self) -> bool:
+        """Return true for a pipe: standard input, a named pipe, or a shell's `<(...)`."""
+        if self.path == STDIN:
+            return True
+        try:
+            return not is_remote(self.path) and stat.S_ISFIFO(os.stat(self.path).st_mode)
+        except (OSError, ValueError):
+            return False  # opening the file raises the error
+
+    def _rewound_copy(self) -> IO[bytes]:
+        if self._copy is None:
+            self._copy = self._new_copy()
+        self._copy.seek(0)
+        return self._copy
+
+    def _new_copy(self) -> IO[bytes]:
+        if is_remote(self.path):
+            return self.stack.enter_context(copy_remote(self.path))
+        copy = self.stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+        if self.path != STDIN:
+            with open(self.path, "rb") as pipe:
+                shutil.copyfileobj(pipe, copy, _COPY_BYTES)
+            return copy
+        if sys.stdin is None or sys.stdin.closed:
+            raise DataError("standard input is closed; samples are piped into it, as by `cat FILE |`")
+        if sys.stdin.isatty():
+            raise DataError("standard input is a terminal; samples are piped into it, as by `cat FILE |`")
+        shutil.copyfileobj(sys.stdin.buffer, copy, _COPY_BYTES)
+        return copy
+
+
+def _decompressed(raw: BinaryIO, codec: str, path: str) -> BinaryIO:
+    if not raw.peek(1):  # type: ignore[attr-defined]  # a buffered reader
+        raw.close()
+        raise DataError(f"{path}: empty: no {codec} data, not even of no bytes")
+    if codec == "xz":
+        return cast("BinaryIO", _Closing(lzma.LZMAFile(raw), raw))
+    return cast("BinaryIO", _Closing(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec), raw))
+
+
+class _Recoded(io.RawIOBase):
+    """The bytes of a text file of another encoding, in UTF-8."""
+
+    def __init__(self, file: BinaryIO, encoding: str, path: str) -> None:
+        self._file = file
+        self._name = encoding
+        self._path = path
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._line = 1
+        self._waiting = b""
+        self._is_read = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._waiting and not self._is_read:
+            data = self._file.read(_COPY_BYTES)
+            self._is_read = not data
+            self._waiting = self._recoded(data)
+            self._line += self._waiting.count(b"\n")
+        count = min(len(buffer), len(self._waiting))
+        buffer[:count], self._waiting = self._waiting[:count], self._waiting[count:]
+        return count
+
+    def _recoded(self, data: bytes) -> bytes:
+        state = self._decoder.getstate()
+        try:
+            return self._decoder.decode(data, self._is_read).encode()
+        except UnicodeError as error:
+            line = self._line
+            start = error.start if isinstance(error, (UnicodeDecodeError, UnicodeEncodeError)) else 0
+            if isinstance(error, UnicodeDecodeError):
+                self._decoder.setstate(state)
+                # What comes before the fault may end within a character only for the fault itself.
+                line += self._decoder.decode(error.object[len(state[0]) : start]).count("\n")
+                reason = f"byte 0x{error.object[start]:02x}"
+            else:
+                reason = "half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else str(error)
+            raise DataError(f"{self._path}:{line}: not {self._name} ({reason}); --encoding names another") from None
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
+
+
+class _Closing(io.BufferedReader):
+    """A buffered reader that closes the compressed file, too."""
+
+    def __init__(self, stream: Any, compressed: BinaryIO) -> None:
+        super().__init__(stream, _COPY_BYTES)
+        self._compressed = compressed
+
+    def close(self) -> None:
+        super().close()
+        self._compressed.close()

@@ -1,0 +1,133 @@
+"""Building a prompt from a request and the spans of `explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from promptpress_workbench.prompts.prompt import ContentPart, Piece, Prompt, PromptMessage
+
+_CONTENT_KEYS = ("prompt", "content", "parts", "prompt_mm", "text")
+"""Keys that may hold a message's content; the first one that is there does."""
+
+_PAYLOAD_KEYS = ("text", "content", "url", "data")
+"""Keys of a part's payload, which go before others: a part also has a type and may have options."""
+
+Spans = Mapping[tuple[int, int | None], list[dict[str, Any]]]
+"""Spans by the numbers of message and part."""
+
+
+def as_request(value: Any, *, is_json: bool | None) -> Any:
+    """Turn a value of a prompt column into a request: a text, or a list of messages.
+
+    If `is_json` is None, a text counts as messages if it is JSON that holds nothing but objects with a role.
+
+    >>> as_request('[{"role": "user", "content": "Hi."}]', is_json=None)
+    [{'role': 'user', 'content': 'Hi.'}]
+    >>> as_request("[1, 2]", is_json=None)
+    '[1, 2]'
+
+    """
+    if not isinstance(value, str) or is_json is False or (is_json is None and not value.startswith("[{")):
+        return value
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    if is_json or all(isinstance(item, dict) and isinstance(item.get("role"), str) for item in parsed):
+        return parsed
+    return value
+
+
+def prompt_of(
+    request: Any, sample: int, spans: Iterable[Mapping[str, Any]] = (), *, label: Any = None, turn: int | None = None
+) -> Prompt:
+    """Build a prompt from a request and its spans, which are rows of `Renderer.explain`.
+
+    A text that its spans don't cover to the byte becomes one piece without an origin.
+
+    >>> span = {"message": 0, "part": None, "start": 0, "end": 2, "source": "field", "column": "q"}
+    >>> prompt_of("é", 0, [span]).pieces
+    (Piece(text='é', source='field', column='q', example=None, role=None, path=None),)
+
+    """
+    by_text: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
+    for span in spans:
+        by_text.setdefault((span["message"], span["part"]), []).append(dict(span))
+    if not isinstance(request, list):
+        text = "" if request is None else _text(request)
+        return Prompt(sample, request, _pieces(text, by_text.get((0, None), [])), label=label, turn=turn)
+    messages = tuple(_message(number, item, by_text) for number, item in enumerate(request))
+    return Prompt(sample, request, messages=messages, label=label, turn=turn)
+
+
+def _message(number: int, item: Any, spans: Spans) -> PromptMessage:
+    text_spans = spans.get((number, None), [])
+    if not isinstance(item, dict):
+        return PromptMessage(None, _pieces(_text(item), text_spans if isinstance(item, str) else []))
+    role = item.get("role")
+    key = next((key for key in _CONTENT_KEYS if isinstance(item.get(key), (str, list))), None)
+    if role is None and "type" in item:  # the parts themselves are the messages
+        return PromptMessage(None, parts=(_part(item, text_spans),))
+    fields = tuple((name, value) for name, value in item.items() if name not in ("role", key))
+    if not isinstance(role, (str, type(None))):
+        fields, role = (("role", item["role"]), *fields), None
+    content = None if key is None else item[key]
+    if isinstance(content, list):
+        parts = tuple(_part(part, spans.get((number, index), [])) for index, part in enumerate(content))
+        return PromptMessage(role, parts=parts, fields=fields, key=key)
+    return PromptMessage(role, _pieces(content or "", text_spans), fields=fields, key=key)
+
+
+def _part(part: Any, spans: list[dict[str, Any]]) -> ContentPart:
+    if not isinstance(part, dict):
+        return ContentPart("", _pieces(_text(part), spans))
+    kind = part.get("type")
+    leaves = list(_leaves({key: value for key, value in part.items() if key != "type"}, ()))
+    texts = [(path, value) for path, value in leaves if isinstance(value, str)]
+    length = spans[-1]["end"] if spans else None
+    fitting = [leaf for leaf in texts if length is None or len(leaf[1].encode()) == length] or texts
+    fitting.sort(key=lambda leaf: leaf[0][-1] not in _PAYLOAD_KEYS)
+    payload_path, payload = fitting[0] if fitting else ((), "")
+    fields = [(".".join(map(str, path)), value) for path, value in leaves if path != payload_path]
+    if kind is not None and not isinstance(kind, str):
+        fields.insert(0, ("type", kind))
+    return ContentPart(kind if isinstance(kind, str) else "", _pieces(payload, spans), tuple(fields))
+
+
+def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the values that nested dicts hold, each after the path of its keys."""
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield path, value
+
+
+def _pieces(text: str, spans: list[dict[str, Any]]) -> tuple[Piece, ...]:
+    """Cut a text at its spans, which count bytes."""
+    if not text and not spans:
+        return ()
+    data = text.encode("utf-8", "surrogatepass")
+    cuts = [0, *(span["end"] for span in spans)]
+    if cuts[:-1] != [span["start"] for span in spans] or cuts[-1] != len(data):
+        return (Piece(text),) if text else ()
+    if len(data) == len(text):
+        texts = [text[start:end] for start, end in pairwise(cuts)]
+    else:
+        try:
+            texts = [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(cuts)]
+        except UnicodeDecodeError:  # a span that ends within a character belongs to another text
+            return (Piece(text),)
+    return tuple(_piece(part, span) for part, span in zip(texts, spans, strict=True))
+
+
+def _piece(text: str, span: Mapping[str, Any]) -> Piece:
+    source, column, example, role, path = map(span.get, ("source", "column", "example", "role", "path"))
+    return Piece(text, source, column, example, role, path)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

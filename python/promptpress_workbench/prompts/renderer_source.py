@@ -1,0 +1,279 @@
+"""Prompts that a renderer makes from samples, with their origins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from promptpress import to_pylist
+from promptpress.engine import (
+    ConfiguredEngine,
+    ConfiguredRenderer,
+    RenderOptions,
+    engine_of,
+    fitted_sample,
+    sample_numbers,
+)
+from promptpress.engine import core as _core
+from promptpress.engine.configs import label_or_text
+from promptpress.engine.core import RenderError, StreamState
+from promptpress.engine.errors import of_row, render_error
+from promptpress.engine.tables import for_core
+from promptpress.engine.tables import lazy_compute as pc
+
+from promptpress_workbench.prompts.masks import marking_engine, with_masked_spans
+from promptpress_workbench.prompts.pieces import as_request, prompt_of
+from promptpress_workbench.prompts.prompt import Prompt
+from promptpress_workbench.prompts.prompt_source import RequestBatch
+from promptpress_workbench.prompts.sample_rows import SampleRows
+
+_JOINTS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
+
+
+class RendererSource:
+    """The prompts of a renderer and samples, with their origins.
+
+    One sample is rendered without the others: labels that are the values of a column are collected once, and the
+    examples that a retriever chooses by position are passed along. If later turns of a conversation hold the model's
+    own replies, there is only the first turn.
+
+    >>> from promptpress import Renderer
+    >>> from promptpress_workbench.prompts.sample_rows import TableRows
+    >>> source = RendererSource(Renderer("Q: {q}"), TableRows(pa.table({"q": ["1+1", "2+2"]})))
+    >>> [piece.text for piece in source.prompts(1)[0].pieces]
+    ['Q: ', '2+2']
+
+    """
+
+    has_origins = True
+    """True if the pieces of prompts have origins."""
+
+    def __init__(self, renderer: ConfiguredRenderer, rows: SampleRows) -> None:
+        self.renderer = renderer
+        self.engine = engine_of(renderer)
+        self.rows = rows
+        self._chosen: Any = ()
+        self._shots = "promptpress.shots"
+        while self._shots in rows.schema.names:
+            self._shots += "_"
+
+    @property
+    def num_samples(self) -> int:
+        """The number of samples."""
+        return self.rows.num_rows
+
+    @cached_property
+    def labels(self) -> list[Any] | None:
+        """The labels of ppl; None for gen."""
+        name = self.engine.core.label_column
+        if name is None:
+            return self.engine.core.labels
+        schema = pa.schema([field for field in self.rows.schema if field.name == name])
+        batches = [batch.select(schema.names) for batch in self.rows.batches()] if len(schema) else []
+        return self.engine.labels_of_table(pa.Table.from_batches(batches, schema))
+
+    @cached_property
+    def _row_engine(self) -> ConfiguredEngine:
+        """An engine that renders a row without the rows before it: it reads the chosen examples from a column."""
+        if not self.engine.core.by_position:
+            return self.engine
+        retriever = self.engine.settings["retriever"] or {}
+        joints = {name: retriever[name] for name in _JOINTS if name in retriever}
+        return self.engine.changed(retriever={"type": "IndexColumn", "column": self._shots, **joints})
+
+    @cached_property
+    def _marking_engine(self) -> ConfiguredEngine | None:
+        return marking_engine(self._row_engine)
+
+    def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
+        """Return the requests of one sample, as `PromptSource.prompts`."""
+        table = self._row(row) if self.engine.fit is None else self.rows.row(row)
+        try:
+            if self.engine.fit is not None:
+                return self._fitted_prompts(table, row, label, turn)
+            return list(self._prompts(self._row_engine, table, row, label=label, turn=turn).values())
+        except RenderError as error:
+            raise of_row(error, row) from None
+
+    def divergent_columns(self, row: int) -> list[str]:
+        """Return the columns of a sample whose values fill in or complete a placeholder, as `Renderer.divergence`."""
+        if self.engine.settings["substitution"] != "harness":
+            return []
+        table, python_text = for_core(self._row(row))
+        divergence = self._row_engine.core.divergence(table, self.labels, python_text).to_pylist()
+        return [name for entry in divergence for name in entry["columns"]]
+
+    def _fitted_prompts(self, table: pa.Table, row: int, label: Any, turn: int | None) -> list[Prompt]:
+        """Return the requests of one sample with the examples that fit."""
+        prompts: dict[int, Prompt] = {}
+        for fitted in fitted_sample(self.engine, table, row, self.labels):
+            of_group = self._prompts(fitted.engine, fitted.table, row, label=label, turn=turn)
+            prompts |= {number: prompt for number, prompt in of_group.items() if number in fitted.requests}
+        return [prompts[number] for number in sorted(prompts)]
+
+    def _prompts(
+        self, engine: ConfiguredEngine, table: pa.Table, row: int, *, label: Any, turn: int | None
+    ) -> dict[int, Prompt]:
+        """Return requests of one sample, by their numbers.
+
+        Args:
+            engine: Renders them.
+            table: The sample, with its examples if the engine takes them from a column.
+            row: Its number among all samples.
+            label: As in `PromptSource.prompts`.
+            turn: As in `PromptSource.prompts`.
+
+        """
+        core = engine.core
+        core_table, python_text = for_core(table)
+        labels = self.labels
+        requests: list[tuple[Any, Any, int | None]] = []
+        for batch in self._rendered(engine, core_table, labels, StreamState(), python_text):
+            requests += [
+                (request, label_text, turn_number)
+                for request, (_, label_text, turn_number) in zip(to_pylist(batch.prompts), batch.ids(), strict=True)
+            ]
+        kept = list(range(len(requests)))
+        if label is not None and labels is None:
+            raise render_error("unknown_label", "there are no labels: only ppl has some")
+        if label is not None or turn is not None:
+            # A label or turn that doesn't exist is reported as `explain` reports it.
+            core.explain(core_table, 0, labels, label_or_text(label), turn, python_text)
+        if label is not None and labels is not None:
+            kept = [_label_index(labels, [label_text for _, label_text, _ in requests], label)]
+        if turn is not None:
+            kept = [index for index in kept if requests[index][2] == turn]
+        prompts = {}
+        of_texts = None if engine.chat is None else self._spans_of_texts(engine, core_table, python_text)
+        marking = self._marking_engine if engine is self._row_engine else marking_engine(engine)
+        for index in kept:
+            request, label_text, turn_number = requests[index]
+            core_label = None if labels is None else labels[index]
+            if of_texts is None:
+                spans = self._spans((engine, marking), (core_table, 0, labels, core_label, turn_number, python_text))
+            else:
+                spans = of_texts[index] if of_texts else []
+            prompts[index] = self._prompt(request, row, spans, label_text, turn_number)
+        return prompts
+
+    @staticmethod
+    def _spans(
+        engines: tuple[ConfiguredEngine, ConfiguredEngine | None], arguments: tuple[Any, ...]
+    ) -> list[dict[str, Any]]:
+        """Return the spans of a request: those of an engine, with the places that its marking engine adds."""
+        engine, marking = engines
+        spans = list(engine.core.explain(*arguments).to_pylist())
+        if marking is None:
+            return spans
+        try:
+            return with_masked_spans(spans, marking.core.explain(*arguments).to_pylist())
+        except RenderError:
+            return spans
+
+    @staticmethod
+    def _spans_of_texts(engine: ConfiguredEngine, table: pa.Table, python_text: Any) -> list[list[dict[str, Any]]]:
+        """Return the spans of all texts of one sample that a chat template has made; none if they wait for replies."""
+        core, chat = engine.core, engine.chat
+        if core.wants_replies or chat is None:
+            return []
+        out: list[list[dict[str, Any]]] = []
+        for part in core.render(table, None, StreamState(), False, python_text, True):
+            spans = chat.finished(part, 1, RenderOptions.of((), spans="detailed")).spans.to_pylist()
+            out += [[{**span, "message": 0, "part": None} for span in spans_of_text] for spans_of_text in spans]
+        return out
+
+    def _prompt(self, request: Any, row: int, spans: Any, label: Any, turn: int | None) -> Prompt:
+        is_json = self.engine.configuration.writes_json
+        return prompt_of(as_request(request, is_json=is_json), row, spans, label=label, turn=turn)
+
+    def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
+        """Make a prompt without origins, as `PromptSource.request`."""
+        return self._prompt(value, sample, (), label, turn)
+
+    def requests(self) -> Iterator[RequestBatch]:
+        """Yield all requests, as `PromptSource.requests`."""
+        if self.engine.fit is not None:
+            yield from self._fitted_requests(self.engine, self.rows.batches())
+            return
+        core, labels, position, first = self.engine.core, self.labels, StreamState(), 0
+        for batch in self.rows.batches():
+            table, python_text = for_core(pa.Table.from_batches([batch]), first)
+            # First turns are numbered from the batch's first row, all other requests from the first row of all.
+            offset = first if core.wants_replies else 0
+            yield from self._rendered(self.engine, table, labels, position, python_text, offset=offset)
+            first += batch.num_rows
+
+    def _fitted_requests(
+        self, engine: ConfiguredEngine, batches: Iterable[pa.RecordBatch], first: int = 0
+    ) -> Iterator[RequestBatch]:
+        """Yield the requests of samples, with the examples that fit.
+
+        Args:
+            engine: Renders them; if they aren't the first samples, it takes their examples from a column.
+            batches: The samples.
+            first: The number of the first sample.
+
+        """
+        run = engine.begin(RenderOptions(), self.labels, first)
+        for batch in batches:
+            for part in run.parts(pa.Table.from_batches([batch]), first):
+                yield RequestBatch(sample_numbers(part, run.times), part.prompts, part.labels, part.turns, "own")
+            first += batch.num_rows
+
+    @staticmethod
+    def _rendered(
+        engine: ConfiguredEngine,
+        table: pa.Table,
+        labels: list[Any] | None,
+        position: StreamState,
+        python_text: Any,
+        *,
+        offset: int = 0,
+    ) -> Iterator[RequestBatch]:
+        """Render a table, and add an offset to the numbers of its samples."""
+        core, times = engine.core, 1 if labels is None else len(labels)
+        if core.wants_replies:
+            replies = pa.array([[]] * len(table), pa.large_list(pa.large_string()))
+            parts = core.turn(table, 0, replies, python_text)
+        else:
+            parts = core.render(table, labels, position, False, python_text)
+        for part in parts:
+            samples = part.samples
+            if samples is None:
+                samples = _core.repeated_rows(part.start, part.rows, times)
+            if offset:
+                samples = pc.add(samples.cast(pa.int64()), offset)
+            yield RequestBatch(samples, engine.prompts(part, times), part.labels, part.turns, "own")
+
+    def _row(self, row: int) -> pa.Table:
+        return self._with_examples(self.rows.row(row), row)
+
+    def _with_examples(self, table: pa.Table, start: int) -> pa.Table:
+        """Append the choice of a retriever that chooses by position, for rows that begin at `start`."""
+        if not self.engine.core.by_position:
+            return table
+        return table.append_column(self._shots, self._draws(start + len(table)).slice(start, len(table)))
+
+    def _draws(self, stop: int) -> pa.Array:
+        """Draw the examples of all rows before `stop`, or of more."""
+        if stop > len(self._chosen):
+            # Each draw continues from the sample before: drawing for twice as many saves most of the repetition.
+            self._chosen = self.engine.retrieve(max(stop, min(2 * (stop - 1), self.num_samples)))
+        return self._chosen
+
+
+def _label_index(labels: Sequence[Any], texts: Sequence[Any], label: Any) -> int:
+    """Return the index of a label: of the very same, else of an equal one, else of the one with this text."""
+    wanted = label_or_text(label)
+    rules = (
+        lambda index: type(labels[index]) is type(wanted) and labels[index] == wanted,
+        lambda index: labels[index] == wanted,
+        lambda index: str(texts[index]) == str(wanted),
+    )
+    for rule in rules:
+        for index in range(len(labels)):
+            if rule(index):
+                return index
+    raise render_error("unknown_label", f"there is no label {label!r}")

@@ -1,0 +1,441 @@
+"""`promptpress.stats`: statistics, collected batch by batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import pyarrow as pa
+from promptpress.engine import (
+    ConfiguredEngine,
+    Part,
+    RenderOptions,
+    TableEngine,
+    TableRenderer,
+    as_reader,
+    as_table,
+    engine_of,
+    sample_numbers,
+)
+from promptpress.engine import core as _core
+from promptpress.engine.core import RenderError
+from promptpress.engine.errors import RowErrors
+from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, for_core, is_json, json_texts, take_rows
+from promptpress.engine.tables import lazy_compute as pc
+from promptpress.engine.tokens import Encoder, LoadedTokenizer, load_tokenizer, text_parts
+from promptpress.typing import StreamLike, TableLike
+
+from promptpress_workbench.statistics.prefix_cache import CACHE_BLOCK, PrefixCaches
+from promptpress_workbench.statistics.statistics import LengthSummary, Statistics
+
+_PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
+_BINS = 20
+_MAX_FIRST = 5
+"""The number of longest and shortest requests, of groups of duplicates, and of requests of a group."""
+
+_BATCH_ROWS = 65_536
+_ORIGINS = pa.schema(
+    [
+        ("source", pa.string()),
+        ("column", pa.string()),
+        ("example", pa.bool_()),
+        ("role", pa.string()),
+        ("bytes", pa.int64()),
+        ("share", pa.float64()),
+    ]
+)
+_COLUMNS = pa.schema([("column", pa.string()), ("bytes", pa.int64()), ("share", pa.float64())])
+_DUPLICATES = pa.schema([("requests", pa.int64()), ("first", pa.list_(pa.int64()))])
+_SHOTS = pa.schema([(name, pa.int64()) for name in ("n_shots", "requests", "truncated")])
+_HISTOGRAM = pa.schema([(name, pa.int64()) for name in ("start", "end", "requests")])
+
+
+def stats(
+    renderer_or_rendered: TableRenderer[Any] | TableLike | StreamLike,
+    samples: TableLike | StreamLike | None = None,
+    *,
+    tokenizer: Any = None,
+    column: str | None = None,
+    cache_bytes: int | None = None,
+    cache_block: int = CACHE_BLOCK,
+    errors: Literal["raise", "skip"] = "raise",
+) -> Statistics:
+    """Return the lengths of requests, the origins of their bytes, and the requests that are equal.
+
+    Samples are rendered batch by batch and dropped. Memory grows by 16 bytes for each request (40 at the end), which
+    are needed to find duplicates, and for conversations by the sample and turn of each request.
+
+    Args:
+        renderer_or_rendered: A renderer; or rendered requests, as a table or a stream with a column of them.
+        samples: The samples for the renderer, as in `Renderer.render` or `Renderer.stream`.
+        tokenizer: Count tokens too: the file of a Hugging Face tokenizer (`tokenizer.json`), a folder that holds one,
+            the name of a model in the local Hugging Face cache, or a `tokenizers.Tokenizer`. Needs the extra
+            `promptpress[tokenizer]`. Special tokens that a tokenizer would add aren't counted. None: the tokenizer of
+            `Renderer(tokenizer=)`, if it has one.
+        column: The column of requests in a rendered table; None: `prompt`.
+        cache_bytes: Simulate an engine's prefix cache of this size, which forgets the blocks that weren't used for the
+            longest time, and say which share of the bytes it finds. With a renderer, the samples are rendered in prefix
+            order too (`Renderer.render`), so they are read into memory.
+        cache_block: The bytes of a block of the cache. 64 bytes are about 16 tokens of English.
+        errors: `"skip"` leaves out samples that can't be rendered, and counts them in `unrendered`. Origins aren't
+            collected then.
+
+    Returns:
+        The statistics.
+
+    Raises:
+        RenderError: As `Renderer.render`.
+        TypeError: If samples are missing or hold no Arrow data.
+        KeyError: If the rendered table has no such column.
+        ImportError: If the package `tokenizers` is needed, and isn't installed.
+        ValueError: If the tokenizer can't be read (`FileNotFoundError` if there is none), no block fits the cache, or
+            `errors` is another word.
+
+    >>> import pyarrow as pa
+    >>> from promptpress import Renderer
+    >>> statistics = stats(Renderer("Q: {q}"), pa.table({"q": ["1+1=?", "1+1=?"]}))
+    >>> statistics.requests, statistics.bytes.sum, statistics.repeated
+    (2, 16, 1)
+    >>> statistics.by_origin.select(["source", "column", "bytes"]).to_pylist()
+    [{'source': 'field', 'column': 'q', 'bytes': 10}, {'source': 'prompt_template', 'column': None, 'bytes': 6}]
+
+    """
+    options: dict[str, Any] = {"tokenizer": tokenizer, "column": column, "errors": errors}
+    return collected(renderer_or_rendered, samples, cache_bytes=cache_bytes, cache_block=cache_block, **options)[0]
+
+
+def collected(
+    renderer_or_rendered: TableRenderer[Any] | TableLike | StreamLike,
+    samples: TableLike | StreamLike | None,
+    *,
+    tokenizer: Any,
+    column: str | None = None,
+    cache_bytes: int | None = None,
+    cache_block: int = CACHE_BLOCK,
+    errors: str = "raise",
+) -> tuple[Statistics, RowErrors]:
+    """Return what `stats` returns, and the samples that it leaves out."""
+    if errors not in ("raise", "skip"):
+        message = f"errors: {errors!r} is not one of 'raise', 'skip'"
+        raise ValueError(message)
+    if tokenizer is None and isinstance(renderer_or_rendered, TableRenderer):
+        tokenizer = engine_of(renderer_or_rendered).tokenizer
+    counter = None if tokenizer is None else load_tokenizer(tokenizer)
+    caches = None if cache_bytes is None else PrefixCaches(cache_bytes, cache_block)
+    left_out = RowErrors()
+    if isinstance(renderer_or_rendered, TableRenderer):
+        if samples is None:
+            message = "stats(renderer, samples): the samples are missing"
+            raise TypeError(message)
+        if column is not None:
+            message = "column= is of rendered tables; a renderer says itself what its requests are"
+            raise TypeError(message)
+        engine = engine_of(renderer_or_rendered)
+        table = None if caches is None else as_table(samples, engine.value_reading)
+        samples = samples if table is None else table
+        if errors == "skip":
+            statistics = _of_good_rows(engine, samples, counter, caches, left_out)
+        elif isinstance(engine, ConfiguredEngine) and engine.fit is not None:
+            statistics = _of_fitted(engine, samples, counter, caches)
+        elif isinstance(engine, ConfiguredEngine) and engine.chat is None:
+            statistics = _of_configuration(engine, samples, counter, caches)
+        else:
+            statistics = _of_template(engine, samples, counter, caches)
+        if caches is not None and table is not None:
+            caches.add_prefix_order(engine, table, "skip" if errors == "skip" else "raise")
+            statistics = replace(statistics, prefix_cache=caches.table())
+        return statistics, left_out
+    if samples is not None:
+        message = f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}"
+        raise TypeError(message)
+    statistics = _of_rendered(as_reader(renderer_or_rendered), column, counter, caches)
+    return statistics if caches is None else replace(statistics, prefix_cache=caches.table()), left_out
+
+
+class _Collector:
+    """Collects the statistics of requests, batch by batch."""
+
+    def __init__(self, counter: LoadedTokenizer | None, caches: PrefixCaches | None, *, is_json: bool) -> None:
+        self._counter = counter
+        self._caches = caches
+        self._is_json = is_json
+        self._bytes, self._characters, self._tokens = (_core.Lengths(_MAX_FIRST) for _ in range(3))
+        self._duplicates = _core.Duplicates()
+        self._count = 0
+
+    def add(self, requests: pa.Array) -> None:
+        sizes, characters = _core.request_sizes(requests, self._is_json)
+        self._bytes.add(self._count, sizes)
+        self._characters.add(self._count, characters)
+        self._duplicates.add(self._count, _core.request_hashes(requests, self._is_json))
+        if self._counter is not None:
+            self._tokens.add(self._count, _token_counts(requests, self._counter, is_json=self._is_json))
+        if self._caches is not None:
+            self._caches.add(requests, is_json=self._is_json)
+        self._count += len(requests)
+
+    def statistics(
+        self, samples: int | None, origins: Counter[tuple[Any, ...]] | None, locator: _Locator
+    ) -> Statistics:
+        sizes, characters, tokens = (
+            lengths.summary(list(_PERCENTAGES), _BINS) for lengths in (self._bytes, self._characters, self._tokens)
+        )
+        repeated, groups, largest = self._duplicates.summary(_MAX_FIRST, _MAX_FIRST)
+        columns: Counter[tuple[Any, ...]] = Counter()
+        for (_, name, *_), size in (origins or {}).items():
+            columns[name,] += size
+        return Statistics(
+            requests=sizes["requests"],
+            samples=samples,
+            bytes=_summary(sizes),
+            characters=_summary(characters),
+            tokens=None if self._counter is None else _summary(tokens),
+            by_origin=None if origins is None else _shares(origins, _ORIGINS),
+            by_column=None if origins is None else _shares(columns, _COLUMNS),
+            repeated=repeated,
+            duplicate_groups=groups,
+            duplicates=pa.Table.from_pylist([{"requests": n, "first": first} for n, first in largest], _DUPLICATES),
+            longest=locator.table(sizes["longest"]),
+            shortest=locator.table(sizes["shortest"]),
+        )
+
+
+class _Locator:
+    """Finds the sample, label and turn of a request by its number, if they are known."""
+
+    def __init__(self, labels: Sequence[Any] | None = None, *, is_known: bool = True) -> None:
+        self._labels = labels or ()
+        self._label_values: pa.Array | None = None
+        self._is_known = is_known
+        self._rows: list[tuple[pa.Array, list[int] | None, pa.Array | None]] = []
+
+    def add(self, part: _core.RenderedRows | Part) -> None:
+        """Keep the samples and turns of conversations, and the labels of the first sample."""
+        if part.samples is not None:
+            self._rows.append((part.samples, None, part.turns))
+        self._add_labels(part)
+
+    def add_rows(self, part: _core.RenderedRows | Part, samples: pa.Array, kept: pa.Array) -> None:
+        """Keep the samples, labels and turns of some requests of a part."""
+        count = len(self._labels)
+        labels = [number % count for number in kept.to_pylist()] if count else None
+        self._rows.append((samples.take(kept), labels, None if part.turns is None else part.turns.take(kept)))
+        self._add_labels(part)
+
+    def _add_labels(self, part: _core.RenderedRows | Part) -> None:
+        if self._label_values is None and part.labels is not None and len(part.labels):
+            # The label column of rendered rows has the one type that holds all labels.
+            self._label_values = part.labels.slice(0, len(self._labels))
+
+    def table(self, lengths: Iterable[tuple[int, int]]) -> pa.Table:
+        """Return a table of requests, each given by its length and its number."""
+        rows = [(number, *self._location(number), length) for length, number in lengths]
+        requests, samples, labels, turns, sizes = zip(*rows, strict=True) if rows else ((),) * 5
+        label_column = pa.nulls(len(rows))
+        if rows and self._label_values is not None:
+            # The label None is null here, even if other labels are texts.
+            pairs = zip(self._labels, self._label_values.to_pylist(), strict=True)
+            values = [None if label is None else value for label, value in pairs]
+            label_column = pa.array([values[number] for number in labels], self._label_values.type)
+        numbers = {"request": requests, "sample": samples, "label": (), "turn": turns, "bytes": sizes}
+        columns = {name: pa.array(column, pa.int64()) for name, column in numbers.items()}
+        return pa.table({**columns, "label": label_column})
+
+    def _location(self, number: int) -> tuple[int | None, int | None, int | None]:
+        """Return the sample of a request, the number of its label, and its turn."""
+        if not self._is_known:
+            return None, None, None
+        if self._labels and not self._rows:
+            return number // len(self._labels), number % len(self._labels), None
+        for samples, labels, turns in self._rows:
+            if number < len(samples):
+                label = None if labels is None else labels[number]
+                return samples[number].as_py(), label, None if turns is None else turns[number].as_py()
+            number -= len(samples)
+        return number, None, None
+
+
+def _of_template(
+    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
+) -> Statistics:
+    """Return the statistics of a Jinja or chat template's requests, whose origins aren't known."""
+    engine.check_stream()
+    reader = as_reader(samples, engine.value_reading)
+    engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, None)
+    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator()
+    run, first = engine.begin(RenderOptions(), engine.labels), 0
+    for batch in sliced(reader):
+        for part in run.parts(pa.Table.from_batches([batch]), first):
+            collector.add(part.prompts)
+            locator.add(part)
+        first += batch.num_rows
+    return collector.statistics(first, None, locator)
+
+
+def _of_good_rows(
+    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None, left_out: RowErrors
+) -> Statistics:
+    """Return the statistics of the requests that can be rendered, whose origins aren't collected; keep the others."""
+    engine.check_table()
+    texts = engine.text_engine
+    has_label_column = isinstance(texts, ConfiguredEngine) and texts.core.label_column is not None
+    table = as_table(samples, engine.value_reading) if has_label_column else None
+    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
+    options = RenderOptions(errors="column")
+    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
+    labels = engine.labels if table is None else engine.labels_of_table(table)
+    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator(labels)
+    shots: Counter[tuple[int, bool]] | None = None if _fit_of(engine) is None else Counter()
+    run, first = engine.begin(options, labels), 0
+    for batch in sliced(reader):
+        for part in run.parts(pa.Table.from_batches([batch]), first):
+            numbers, errors = sample_numbers(part, run.times), part.errors
+            kept = _core.repeated_rows(0, len(part.prompts), 1)
+            if errors is not None and errors.null_count < len(errors):
+                left_out.add(numbers.filter(errors.is_valid()).to_pylist(), errors.drop_null().to_pylist())
+                kept = pc.indices_nonzero(errors.is_null()).cast(pa.int64())
+            for requests in take_rows(part.prompts, kept) if len(kept) < len(part.prompts) else [part.prompts]:
+                collector.add(requests)
+            locator.add_rows(part, numbers, kept)
+            if shots is not None:
+                shots.update(_shots_of(part, kept))
+        first += batch.num_rows
+    statistics = collector.statistics(first - left_out.rows, None, locator)
+    return replace(statistics, unrendered=left_out.rows, shots=None if shots is None else _shots_table(shots))
+
+
+def _of_configuration(
+    engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
+) -> Statistics:
+    core = engine.core
+    engine.check_table()
+    table = as_table(samples, engine.value_reading) if core.label_column is not None else None
+    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
+    engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, table)
+    labels = core.labels if table is None else engine.labels_of_table(table)
+    collector = _Collector(counter, caches, is_json=engine.configuration.writes_json)
+    locator = _Locator(labels)
+    origins: Counter[tuple[Any, ...]] = Counter()
+    position, origin_position = _core.StreamState(), _core.StreamState()
+    first = 0
+    for batch in sliced(reader):
+        core_table, python_text = for_core(pa.Table.from_batches([batch]), first)
+        first += batch.num_rows
+        for part in core.render(core_table, labels, position, False, python_text):
+            collector.add(part.prompts)
+            locator.add(part)
+        for row in _core.origin_totals(core, core_table, labels, origin_position, python_text).to_pylist():
+            origins[row["source"], row["column"], row["example"] is not None, row["role"]] += row["bytes"]
+    return collector.statistics(first, origins, locator)
+
+
+def _of_fitted(
+    engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
+) -> Statistics:
+    """Return the statistics of requests that are fitted to a budget, and how many examples they have."""
+    engine.check_table()
+    table = as_table(samples, engine.value_reading) if engine.core.label_column is not None else None
+    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
+    options = RenderOptions(spans="detailed" if engine.chat is None else False)
+    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
+    labels = engine.core.labels if table is None else engine.labels_of_table(table)
+    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator(labels)
+    origins: Counter[tuple[Any, ...]] = Counter()
+    shots: Counter[tuple[int, bool]] = Counter()
+    run, first = engine.begin(options, labels), 0
+    for batch in sliced(reader):
+        for part in run.parts(pa.Table.from_batches([batch]), first):
+            collector.add(part.prompts)
+            locator.add(part)
+            shots.update(_shots_of(part))
+            for span in part.spans.values.to_pylist() if part.spans is not None else ():
+                size = span["end"] - span["start"]
+                origins[span["source"], span["column"], span["example"] is not None, span["role"]] += size
+        first += batch.num_rows
+    statistics = collector.statistics(first, origins if engine.chat is None else None, locator)
+    return replace(statistics, shots=_shots_table(shots))
+
+
+def _fit_of(engine: TableEngine) -> Any:
+    """Return the budget of an engine; None if it has none."""
+    return engine.fit if isinstance(engine, ConfiguredEngine) else None
+
+
+def _shots_of(part: Any, kept: pa.Array | None = None) -> Iterator[tuple[int, bool]]:
+    """Return for some requests of a part how many examples each has, and whether it is too long still."""
+    columns = part.more if kept is None else [column.take(kept) for column in part.more]
+    return zip(*(column.to_pylist() for column in columns), strict=True)
+
+
+def _shots_table(shots: Counter[tuple[int, bool]]) -> pa.Table:
+    """Return the table of `Statistics.shots`."""
+    numbers = sorted({count for count, _ in shots}, reverse=True)
+    rows = [(count, shots[count, False] + shots[count, True], shots[count, True]) for count in numbers]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_SHOTS)
+    return pa.table(list(map(pa.array, columns)), schema=_SHOTS)
+
+
+def _of_rendered(
+    reader: pa.RecordBatchReader, column: str | None, counter: LoadedTokenizer | None, caches: PrefixCaches | None
+) -> Statistics:
+    name = PROMPT_COLUMN if column is None else column
+    try:
+        index = column_of_prompts(reader.schema, name)
+    except RenderError as error:
+        number = {"missing_column": "no", "duplicate_column": "more than one"}.get(error.code)
+        if number is None:
+            raise
+        has = ", ".join(map(repr, reader.schema.names))
+        hint = "; column= says which holds the requests" if column is None else ""
+        message = f"the table has {number} column {name!r}; it has {has}{hint}"
+        raise KeyError(message) from None
+    field = reader.schema.field(index)
+    collector = _Collector(counter, caches, is_json=is_json(field))
+    for batch in sliced(reader):
+        collector.add(json_texts(batch.column(index)) if is_json(field) else batch.column(index))
+    return collector.statistics(None, None, _Locator(is_known=False))
+
+
+def sliced(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of at most 65,536 rows."""
+    for batch in reader:
+        for start in range(0, batch.num_rows, _BATCH_ROWS):
+            yield batch.slice(start, _BATCH_ROWS)
+
+
+def _summary(summary: dict[str, Any]) -> LengthSummary:
+    return LengthSummary(
+        sum=summary["sum"],
+        mean=summary["sum"] / summary["requests"] if summary["requests"] else None,
+        min=summary["min"],
+        max=summary["max"],
+        percentiles=dict(zip(_PERCENTAGES, summary["percentiles"], strict=False)),
+        histogram=pa.Table.from_pylist(
+            [dict(zip(_HISTOGRAM.names, row, strict=True)) for row in summary["histogram"]], _HISTOGRAM
+        ),
+    )
+
+
+def _shares(sizes: Counter[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Return sizes with their shares as a table, the largest first."""
+    total = sizes.total()
+    ordered = sorted(sizes.items(), key=lambda item: (-item[1], str(item[0])))
+    rows = [dict(zip(schema.names, (*key, size, size / total), strict=True)) for key, size in ordered]
+    return pa.Table.from_pylist(rows, schema)
+
+
+def _token_counts(requests: pa.Array, counter: LoadedTokenizer, *, is_json: bool) -> pa.Array:
+    texts: list[str] = []
+    ends: list[int | None] = []
+    for request in requests.to_pylist():
+        if request is not None:
+            texts.extend(text_parts(request, is_json=is_json))
+        ends.append(None if request is None else len(texts))
+    totals: list[int | None] = []
+    counts, start = Encoder.of(counter).counts(texts, special=False), 0
+    for end in ends:
+        totals.append(None if end is None else sum(count or 0 for count in counts[start:end]))
+        start = start if end is None else end
+    return pa.array(totals, pa.uint64())

@@ -1,0 +1,178 @@
+"""The state of one open page: a choice, another to compare it with, a label, and a search."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+import pyarrow as pa
+from promptpress import RenderError, to_pylist
+from promptpress.engine.errors import reason
+from promptpress.engine.tables import lazy_compute as pc
+
+from promptpress_workbench.prompts.pieces import as_request, prompt_of
+from promptpress_workbench.prompts.prompt import Prompt
+from promptpress_workbench.prompts.prompt_source import RequestBatch
+from promptpress_workbench.prompts.search import RequestFilter
+from promptpress_workbench.viewer.catalogue import Choice
+from promptpress_workbench.viewer.sample_store import SampleStore
+from promptpress_workbench.viewer.search import RowFinder, TextSearch
+from promptpress_workbench.viewer.sources import Source, Sources
+
+_LINE = 300  # characters of a prompt in a line of the list
+_MIN_COMMON = 24  # characters of a common beginning that stays in the list
+
+
+class View:
+    """The state of one open page; prompts come from `sources`, samples from `store`."""
+
+    def __init__(self, store: SampleStore, sources: Sources, choice: Choice) -> None:
+        self.store = store
+        self.sources = sources
+        self.choice = choice
+        self.other: Choice | None = None
+        self.label: str | None = None
+        self.finder: RowFinder | None = None
+
+    @property
+    def source(self) -> Source:
+        """The prompts of the choice."""
+        return self.sources.of(self.choice)
+
+    @property
+    def search(self) -> TextSearch | None:
+        """The text search whose rows the list shows, if there is one."""
+        return self.finder if isinstance(self.finder, TextSearch) else None
+
+    def count(self) -> int | None:
+        """Return the number of lines of the list; None while it isn't known."""
+        return self.total() if self.finder is None else len(self.finder.rows)
+
+    def total(self) -> int | None:
+        """Return the number of samples; None while it isn't known."""
+        if self.sources.is_rendered and self.store.done:
+            return self.source.num_samples
+        return self.store.num_rows
+
+    def labels_of(self, choice: Choice) -> list[str]:
+        """Return the labels of a choice's prompts; none if it has none."""
+        source = self.sources.of(choice)
+        self.store.wait(1)
+        if not self.store.ready:
+            return []
+        return [prompt.label for prompt in source.prompts(0) if prompt.label is not None]
+
+    def row_of(self, line: int) -> int:
+        """Return the sample of a line of the list."""
+        return line if self.finder is None else self.finder.rows[line]
+
+    def window(self, start: int, stop: int) -> tuple[list[dict[str, Any]], str]:
+        """Return the lines of the list from `start` up to `stop`, and the beginning that their texts share.
+
+        Each line has the sample's `row`, the `size` of its first request and its `text`, which starts after the shared
+        beginning. If a row can't be rendered, the text is the reason, and the size is None.
+        """
+        lines = self._whole_lines(start, stop)
+        texts = [line["text"] for line in lines if line["size"] is not None]
+        shared = "" if self.search is not None else _shared_beginning(texts)
+        for line in lines:
+            line["text"] = _excerpt(line["text"], "" if line["size"] is None else shared, self.search)
+        return lines, shared
+
+    def _whole_lines(self, start: int, stop: int) -> list[dict[str, Any]]:
+        """Return the lines of the list with whole texts."""
+        if self.finder is None:
+            self.store.wait(stop, 30.0)
+            try:
+                return list(self._lines(start, stop))
+            except RenderError:  # of one row; the others can still be shown
+                rows: Iterable[int] = range(start, min(stop, self.store.ready))
+        else:
+            rows = self.finder.rows[start:stop]
+        return [line for row in rows for line in self._line(row)]
+
+    def _line(self, row: int) -> list[dict[str, Any]]:
+        try:
+            return list(self._lines(row, row + 1))
+        except RenderError as error:
+            return [{"row": row, "size": None, "text": reason(error)}]
+
+    def _lines(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
+        last = None
+        for batch in self._window(start, stop):
+            sizes = _sizes(batch.prompts)
+            for index, row in enumerate(batch.samples.to_pylist()):
+                if row != last:
+                    (value,) = to_pylist(batch.prompts.slice(index, 1))
+                    yield {"row": row, "size": sizes[index], "text": _text(value)}
+                last = row
+
+    def _window(self, start: int, stop: int) -> Iterator[RequestBatch]:
+        return map(RequestFilter(self.label).apply, self.source.window(start, stop))
+
+    def prompts(self, row: int, *, other: bool = False) -> list[Prompt]:
+        """Return the requests of one sample, by the choice or by the other one: all of them, or that of the label."""
+        choice = self.other if other and self.other is not None else self.choice
+        prompts = self.sources.of(choice).prompts(row)
+        labels = {prompt.label: prompt for prompt in prompts if prompt.label is not None}
+        return [labels[self.label]] if self.label in labels else prompts
+
+    def columns(self, row: int) -> dict[str, Any]:
+        """Return the columns of a sample, without that of rendered prompts."""
+        return self.source.columns(row)
+
+    def names(self) -> tuple[str, str]:
+        """Return what tells the two compared choices apart."""
+        other = self.other or self.choice
+        different = [
+            field.name for field in fields(Choice) if getattr(self.choice, field.name) != getattr(other, field.name)
+        ]
+
+        def name(choice: Choice) -> str:
+            return ", ".join(str(getattr(choice, field) or f"{field} as configured") for field in different)
+
+        return name(self.choice), name(other)
+
+
+def _shared_beginning(texts: Sequence[str]) -> str:
+    """Return the words that all texts begin with; nothing if they are few, or the texts are the same."""
+    common = os.path.commonprefix(texts) if len(set(texts)) > 1 else ""  # noqa: RUF071 - of any texts
+    words = common[: max(map(common.rfind, " \n\t")) + 1]
+    return words if len(words) > _MIN_COMMON else ""
+
+
+def _sizes(prompts: pa.Array) -> Sequence[int]:
+    if pa.types.is_string(prompts.type) or pa.types.is_large_string(prompts.type):
+        sizes: list[int] = pc.fill_null(pc.binary_length(prompts), 0).to_pylist()
+        return sizes
+    return [prompt_of(as_request(value, is_json=None), 0).bytes for value in to_pylist(prompts)]
+
+
+def _text(value: Any) -> str:
+    """Return a request as one text: of messages the roles and the texts."""
+    request = as_request(value, is_json=None)
+    if isinstance(request, str) or request is None:
+        return request or ""
+    prompt = prompt_of(request, 0)
+    return "\n".join(f"{message.role or ''}: {message.text}" for message in prompt.messages or ())
+
+
+def _excerpt(text: str, beginning: str, search: TextSearch | None) -> str:
+    """Return a line of a text: from before the match of a search on, or from after the common beginning on."""
+    if search is not None:
+        wanted, within = (_lowercase(search.wanted), _lowercase(text)) if search.ignore_case else (search.wanted, text)
+        index = within.find(wanted)
+        if index > _LINE // 8:
+            start = index - _LINE // 16
+            word = text.find(" ", start, index) + 1
+            return "…" + text[word or start : index + _LINE]
+    elif beginning:
+        return "…" + text[len(beginning) : len(beginning) + _LINE]
+    return text[:_LINE]
+
+
+def _lowercase(text: str) -> str:
+    """Lower the case of a text and keep its length: the dotted capital I alone would become two characters."""
+    return text.replace("\u0130", "\ufdd0").lower()
