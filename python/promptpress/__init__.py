@@ -96,9 +96,9 @@ def __getattr__(name: str) -> _Any:
     if name in _OF_TOOLS:
         import importlib  # noqa: PLC0415 - at hand for everyone
 
-        found = getattr(importlib.import_module(f"promptpress_workbench.{_OF_TOOLS[name]}"), name)
-        _name_publicly(__name__, {name: found})
-        globals()[name] = found
-        return found
+        value = getattr(importlib.import_module(f"promptpress_workbench.{_OF_TOOLS[name]}"), name)
+        _name_publicly(__name__, {name: value})
+        globals()[name] = value
+        return value
     message = f"module 'promptpress' has no attribute {name!r}"
     raise AttributeError(message)
