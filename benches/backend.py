@@ -43,7 +43,7 @@ def settle() -> int:
 
 def prepared(stage: str, count: int) -> Any:
     import workloads
-    from harness import scripted
+    from real.harness import scripted
 
     harness = scripted.opencompass()
     logging.disable(logging.WARNING)

@@ -5,7 +5,7 @@
 
 Five examples a prompt, a model that answers at once, and the harness's default partitioner. What is written has to be
 the same off and on. Figures are seconds of processor time, all processes of a run together, by whose code is at work
-(tests/harness/command/cpu_parts.py): a run beside others has about the same.
+(tests/real/harness/command/cpu_parts.py): a run beside others has about the same.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from harness.command.cpu_parts import PARTS
-from harness.command_line import Run, aisbench, opencompass
+from real.harness.command.cpu_parts import PARTS
+from real.harness.command_line import Run, aisbench, opencompass
 
 # A request's name is random in AISBench, and so is the order in which services answer.
 _NAME = re.compile(rb'"uuid": "[0-9a-f]+"')

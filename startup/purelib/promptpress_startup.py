@@ -35,10 +35,10 @@ class Startup(MetaPathFinder):
 
 def read_table() -> dict[str, Any]:
     """Return the harnesses by the name of their backend, without importing the package."""
-    package = importlib.util.find_spec("promptpress")
+    package = importlib.util.find_spec("promptpress_harness")
     if package is None or not package.submodule_search_locations:
         raise ImportError("promptpress isn't installed")
-    path = Path(package.submodule_search_locations[0], "_harnesses", "registry.py")
+    path = Path(package.submodule_search_locations[0], "registry.py")
     spec = importlib.util.spec_from_file_location("promptpress_registry", path)
     assert spec is not None
     assert spec.loader is not None

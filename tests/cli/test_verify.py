@@ -1,6 +1,6 @@
 """`promptpress verify`: what is said before a harness comes in, and how outcomes are compared.
 
-What it finds beside the real harnesses is in tests/harness/test_verify.py.
+What it finds beside the real harnesses is in tests/real/harness/test_verify.py.
 """
 
 from __future__ import annotations

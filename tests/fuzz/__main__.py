@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
             return 0
     failed = False
     if "prompts" in chosen:
-        from harness.installed import OPENCOMPASS
+        from real.harness.installed import OPENCOMPASS
 
         missing = OPENCOMPASS.missing()
         print("beside the models and OpenCompass" if missing is None else f"beside the models alone: {missing}")

@@ -14,7 +14,7 @@ from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
-from harness.installed import OPENCOMPASS
+from real.harness.installed import OPENCOMPASS
 
 from . import fresh, stages
 from .draw import Draw

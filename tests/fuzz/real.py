@@ -25,7 +25,7 @@ PARSERS = {"text": "lm", "messages": "api", "messages_json": "api", "prompt_list
 @cache
 def classes() -> SimpleNamespace | None:
     """OpenCompass's classes; None where it isn't installed."""
-    from harness.installed import OPENCOMPASS
+    from real.harness.installed import OPENCOMPASS
 
     if OPENCOMPASS.missing() is not None:
         return None

@@ -1,4 +1,4 @@
-"""Tasks with the `formats` of lm-evaluation-harness 0.5; tests/jinja_engines compares random ones with the harness."""
+"""Tasks with the `formats` of lm-evaluation-harness 0.5; tests/real/jinja compares random ones with the harness."""
 
 from __future__ import annotations
 

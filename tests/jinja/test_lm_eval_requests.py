@@ -1,4 +1,4 @@
-"""Requests of a task, piece by piece; tests/jinja_engines compares them with the real harness."""
+"""Requests of a task, piece by piece; tests/real/jinja compares them with the real harness."""
 
 import math
 

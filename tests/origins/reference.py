@@ -1,6 +1,6 @@
 """Prompts of the reference: transformers' `apply_chat_template` if it is installed, else promptpress's own `render`.
 
-Other tests compare the two: tests/jinja_engines/.
+Other tests compare the two: tests/real/jinja/.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Python blocks of a file run in order, in one namespace and one folder, which holds the examples as the project does. A
 `text` block right after a block is what that block prints. `py` blocks are lines of a program in examples/, whose own
 tests run it: it needs what isn't always there. Shell blocks run where they use the command, and beside the harness
-(tests/harness/test_readme.py) where they need one; of the others it is checked that they only install or make what
+(tests/real/harness/test_readme.py) where they need one; of the others it is checked that they only install or make what
 there is. A `yaml` block right after the name of a file in examples/start is that file.
 """
 

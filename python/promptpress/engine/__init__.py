@@ -29,12 +29,14 @@ from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._fingerprint.request_hash import FINGERPRINT, HASH, PREFIX_ORDER, VERSION, RequestsHash
 from promptpress._fingerprint.rules import RULES
 from promptpress._io.as_table import as_reader, as_table
+from promptpress._jinja.chat.messages import REASONING
 
 __all__ = [
     "FINGERPRINT",
     "HASH",
     "INDEX",
     "PREFIX_ORDER",
+    "REASONING",
     "RULES",
     "SHARED",
     "VERSION",

@@ -4,15 +4,12 @@ from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.template_engine import TemplateEngine
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.conversation_texts import ConversationTexts, TemplateCall
-from promptpress._jinja.chat.messages import REASONING
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner
 from promptpress._renderers.template_renderer import TemplateRenderer
-from promptpress._renderers.templates import template_class
 
 __all__ = [
-    "REASONING",
     "ChatEngine",
     "ChatRenderer",
     "ChatSettings",
@@ -23,5 +20,4 @@ __all__ = [
     "TemplateCall",
     "TemplateEngine",
     "TemplateRenderer",
-    "template_class",
 ]

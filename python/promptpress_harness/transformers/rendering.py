@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from promptpress.engine.templates import REASONING
+from promptpress.engine import REASONING
 
 from promptpress_harness.bulk.monkeypatches import NotCoveredError, check_unpatched
 

@@ -58,9 +58,9 @@ class PromptExpressions:
 
         """
         if isinstance(template, str):
-            from promptpress.engine.templates import template_class  # noqa: PLC0415 - needs Jinja2
+            from promptpress import ChatTemplate  # noqa: PLC0415 - needs Jinja2
 
-            return self.render(template_class("ChatTemplate")(template, **arguments))
+            return self.render(ChatTemplate(template, **arguments))
         return self.render(template, **arguments)
 
     def render(self, renderer: AnyRenderer, /, **arguments: Any) -> Any:
