@@ -1,1 +1,1 @@
-"""What people do with prompts: the command, files in and out, show, view, stats, audit, diff, export and join."""
+"""Tools for people who look at prompts: the command, files in and out, show, view, stats, audit, diff, export and join."""
