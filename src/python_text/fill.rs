@@ -103,7 +103,9 @@ impl Printed {
         if self.wide.is_empty() && i32::try_from(self.data.len()).is_ok() {
             self.narrow.extend(ends.iter().map(|end| before as i32 + *end as i32));
         } else {
-            ends.iter().for_each(|end| self.end_at(before + *end as usize));
+            for end in ends {
+                self.end_at(before + *end as usize);
+            }
         }
     }
 
