@@ -1,5 +1,6 @@
-# Every target does its own set-up: a virtual environment in .venv with the pinned requirements, and the extension, built
-# in release mode. It is done again only when what it is made of has changed.
+# Every target does its own set-up: a virtual environment in .venv with the pinned requirements, and the extension. It is
+# done again only when what it is made of has changed. Cargo's profiles say how the extension is built: `dev` in .venv and
+# for the other tests, which takes the least time; `release` for what is measured or given away.
 
 PYTHON ?= python3
 BENCH_ARGS ?=
@@ -39,6 +40,8 @@ DOCS := .venv-docs
 ADVISORIES := .venv-advisories
 WHEEL := .venv-wheel
 WHEELS := target/wheels
+# A wheel of the profile `release` for this machine, and what is in it.
+RELEASED := target/released
 
 # A wheel for Linux is linked by zig against an old C library, and maturin refuses one that needs a newer one. What is
 # linked against this machine's own may need the newest.
@@ -64,8 +67,11 @@ $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r
       || echo "can't be installed here, and what needs it will be reported as absent: $$one" >&2; done
 endef
 
-# In the profile whose crates are those that the package is built of: see Cargo.toml.
-CARGO_TEST := cargo test --locked --profile bench
+# In the profile `test`, whose crates are those that the package is built of: see Cargo.toml.
+CARGO_TEST := cargo test --locked
+
+# What maturin tells pyo3: told otherwise, clippy would have the package compiled once more.
+AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE=$$(ls $(abspath $(or $(CARGO_TARGET_DIR),target))/maturin/pyo3-config-*-abi3.txt | head -1)
 
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
 # Files of ours and no one's environment, which lies in the same folder.
@@ -147,8 +153,8 @@ conformance: $(VENV)/.built ## the recorded cases of the harnesses, where they a
 
 lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary, and who uses whom in src/ and python/
 	cargo fmt --check
-	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked --all-targets --features python,tokenizers -- -D warnings
+	cargo clippy --locked --tests -- -D warnings
+	$(AS_MATURIN) cargo clippy --locked --lib --features python -- -D warnings
 	cargo metadata --locked --format-version 1 --manifest-path libfuzzer/Cargo.toml >/dev/null
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
@@ -173,13 +179,13 @@ bench: $(BENCH)/.built $(JINJA)/.built $(JINJA)/.peers ## beside harnesses, engi
 	$(if $(BENCH_ARGS),,$(BENCH)/bin/python tools/readme_figures.py)
 
 # As root on Debian valgrind is installed where there is none.
-instructions: $(VENV)/.built ## what a row costs, counted by valgrind (INSTRUCTIONS_ARGS=--check compares with kept figures)
+instructions: $(VENV)/.built $(RELEASED)/.unpacked ## what a row costs, counted by valgrind (INSTRUCTIONS_ARGS=--check compares with kept figures)
 	@command -v valgrind >/dev/null \
 	  || { [ -n "$(INSTALL_VALGRIND)" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	          valgrind >/dev/null; } \
 	  || echo "valgrind can't be installed here" >&2
-	$(BIN)/python benches/instructions.py $(INSTRUCTIONS_ARGS)
+	$(BIN)/python benches/instructions.py --core $(RELEASED)/promptpress/_core.abi3.so $(INSTRUCTIONS_ARGS)
 
 build: wheel sdist ## both of the next two
 
@@ -200,7 +206,7 @@ test-wheel: build $(VENV)/.requirements ## installs both into every Python from 
 # The same compilation as `make test`, packed and tried on one interpreter: seconds.
 test-wheel-sample: $(VENV)/.built
 	rm -rf target/sample-wheel startup/purelib/__pycache__
-	$(BIN)/maturin build --release --locked --out target/sample-wheel
+	$(BIN)/maturin build --profile dev --locked --out target/sample-wheel
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
@@ -215,7 +221,7 @@ $(VENV)/.tools: requirements/build.txt
 	@touch $@
 
 $(VENV)/.package: $(VENV)/.tools $(SOURCES)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile dev --locked
 	@touch $@
 
 $(VENV)/.requirements: requirements/dev.txt $(VENV)/.tools
@@ -244,13 +250,28 @@ $(BENCH)/.requirements: requirements/bench.txt requirements/harness.txt
 	$(call INSTALL_ALONE,harness)
 	@touch $@
 
-# The wheel that users get: the engines' workers are processes of their own, and the benches measure it.
-$(addsuffix /.built,$(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(JINJA)): .venv-%/.built: .venv-%/.requirements $(VENV)/.built \
+define INSTALL_WHEEL
+$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+  --find-links $(1) promptpress
+endef
+
+# A wheel, because the engines' workers are processes of their own: what is in .venv, packed.
+$(addsuffix /.built,$(ENGINES) $(DASK) $(EXPORTS)): .venv-%/.built: .venv-%/.requirements $(VENV)/.built \
                                                      $(shell find python -name '*.py')
 	rm -rf target/$*-wheel
-	$(BIN)/maturin build --release --locked --out target/$*-wheel
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
-	  --find-links target/$*-wheel promptpress
+	$(BIN)/maturin build --profile dev --locked --out target/$*-wheel
+	$(call INSTALL_WHEEL,target/$*-wheel)
+	@touch $@
+
+# The benches measure what users get.
+$(addsuffix /.built,$(BENCH) $(JINJA)): .venv-%/.built: .venv-%/.requirements $(RELEASED)/.unpacked
+	$(call INSTALL_WHEEL,$(RELEASED))
+	@touch $@
+
+$(RELEASED)/.unpacked: $(VENV)/.tools $(SOURCES) $(shell find python -name '*.py')
+	rm -rf $(RELEASED)
+	$(BIN)/maturin build --release --locked --out $(RELEASED)
+	$(BIN)/python -m zipfile -e $(RELEASED)/*.whl $(RELEASED)
 	@touch $@
 
 # And the harnesses' own tests: other versions than dev.txt's, and stand-ins that no other test should meet.

@@ -182,11 +182,6 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Return the start of a value for a message: at most 40 characters, on one line, quoted.
-///
-/// ```
-/// assert_eq!(promptpress::error::excerpt("short"), "'short'");
-/// assert!(promptpress::error::excerpt(&"x".repeat(100)).ends_with("…'"));
-/// ```
 pub fn excerpt(value: &str) -> String {
     let mut out = String::from("'");
     for (n, c) in value.chars().enumerate() {
@@ -198,4 +193,15 @@ pub fn excerpt(value: &str) -> String {
     }
     out.push('\'');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_of_a_value_is_quoted() {
+        assert_eq!(excerpt("short"), "'short'");
+        assert!(excerpt(&"x".repeat(100)).ends_with("…'"));
+    }
 }

@@ -110,11 +110,6 @@ enum Next {
 }
 
 /// Reads the tokens of one text.
-///
-/// ```ignore
-/// let mut tokens = Tokens::new("[1]");
-/// assert_eq!(tokens.next()?, Some(Token::BeginList));
-/// ```
 pub struct Tokens<'a> {
     text: &'a str,
     position: usize,

@@ -37,3 +37,18 @@ pub mod value;
 
 #[cfg(feature = "python")]
 pub use python::core_module;
+
+// The tests of `tests/rust` are compiled with those of the modules. As programs of their own, which see public names
+// alone, they would need the core compiled once more.
+#[cfg(test)]
+extern crate self as promptpress;
+
+#[cfg(test)]
+#[path = "../tests/rust"]
+mod tests {
+    mod case_runner;
+    mod cases;
+    mod fuzz_corpus;
+    mod fuzz_targets;
+    mod python_text;
+}

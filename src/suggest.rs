@@ -6,6 +6,11 @@
 /// insertion, a deletion, a substitution, or an exchange of two neighbours), and a longer one in two. Shorter names
 /// have to be equal. The word itself is never suggested.
 pub fn closest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    closest_of(word, &mut names.into_iter())
+}
+
+/// Do the same as [`closest`]. It isn't generic, because it would be compiled for each kind of names.
+fn closest_of<'a>(word: &str, names: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(word);
     let mut best: Option<(usize, &str)> = None;
     for name in names {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::guard::{caught, raise, run_caught};
+use super::guard::{raise, run_caught};
 use super::interpreter::{Interpreter, SIGNAL_CHECK_INTERVAL};
 
 struct SharedPool {
@@ -104,11 +104,9 @@ pub(super) fn detached_rows<T: Send>(
     rows: usize,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    if rows <= MAX_ROWS_ON_CALLER {
-        py.detach(|| caught(work)).map_err(|panic| raise(&panic))
-    } else {
-        detached(py, host, work)
-    }
+    let (mut work, mut result) = (Some(work), None);
+    run_detached(py, host, rows, &mut || result = work.take().map(|work| work()))?;
+    result.ok_or_else(lost)
 }
 
 /// Run `work` on the pool while other Python threads continue.
@@ -120,13 +118,20 @@ pub(super) fn detached<T: Send>(
     host: Option<&Interpreter>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    let (mut work, mut result) = (Some(work), None);
-    run_detached(py, host, &mut || result = work.take().map(|work| work()))?;
-    result.ok_or_else(|| PyRuntimeError::new_err("the work was lost"))
+    detached_rows(py, host, usize::MAX, work)
 }
 
-/// Do the same as [`detached`] for work without a result. It isn't generic, because it would be compiled for each caller.
-fn run_detached(py: Python<'_>, host: Option<&Interpreter>, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
+/// Do the same as [`detached_rows`] for work without a result. It isn't generic, because it would be compiled for each
+/// caller.
+fn run_detached(
+    py: Python<'_>,
+    host: Option<&Interpreter>,
+    rows: usize,
+    work: &mut (dyn FnMut() + Send),
+) -> PyResult<()> {
+    if rows <= MAX_ROWS_ON_CALLER {
+        return py.detach(|| run_caught(work)).map_err(|panic| raise(&panic));
+    }
     let pool = pool()?;
     let done = py.detach(|| {
         let (send, receive) = mpsc::channel();
@@ -151,8 +156,12 @@ fn run_detached(py: Python<'_>, host: Option<&Interpreter>, work: &mut (dyn FnMu
     match done {
         Some(Ok(())) => Ok(()),
         Some(Err(panic)) => Err(raise(&panic)),
-        None => Err(PyRuntimeError::new_err("the work was lost")),
+        None => Err(lost()),
     }
+}
+
+fn lost() -> PyErr {
+    PyRuntimeError::new_err("the work was lost")
 }
 
 /// Panic on purpose, on the calling thread or on a thread of the pool. This tests the guard.

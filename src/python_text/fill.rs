@@ -80,7 +80,7 @@ impl Printed {
         let mut ends = [0; BLOCK_TEXTS];
         for first in rows.clone().step_by(BLOCK_TEXTS) {
             let block_rows = first..(first + BLOCK_TEXTS).min(rows.end);
-            let (before, mut offset, count) = (self.data.len(), 0, block_rows.len());
+            let (mut offset, count) = (0, block_rows.len());
             for (row, value) in block_rows.clone().zip(&mut values) {
                 *value = read(row).map_err(|error| error.at_row(row))?;
             }
@@ -90,15 +90,23 @@ impl Printed {
                 offset += write(row, *value, slot).min(SLOT_BYTES);
                 *end = offset as u32;
             }
-            self.data.extend_from_slice(&block[..offset]);
-            if self.wide.is_empty() && i32::try_from(before + offset).is_ok() {
-                let before = before as i32;
-                self.narrow.extend(ends[..count].iter().map(|end| before + *end as i32));
-            } else {
-                ends[..count].iter().for_each(|end| self.end_at(before + *end as usize));
-            }
+            self.append(&block[..offset], &ends[..count]);
         }
         Ok(())
+    }
+
+    /// Append texts that stand one after the other, each with its end in `block`. It isn't generic, because it would be
+    /// compiled for each type of values.
+    fn append(&mut self, block: &[u8], ends: &[u32]) {
+        let before = self.data.len();
+        self.data.extend_from_slice(block);
+        if self.wide.is_empty() && i32::try_from(self.data.len()).is_ok() {
+            self.narrow.extend(ends.iter().map(|end| before as i32 + *end as i32));
+        } else {
+            for end in ends {
+                self.end_at(before + *end as usize);
+            }
+        }
     }
 
     /// Join parts that were printed separately.

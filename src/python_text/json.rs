@@ -10,15 +10,6 @@ use crate::error::{Code, Error, Result};
 
 /// A column whose values are written as JSON, as `json.dumps(value, ensure_ascii=False, default=str)` writes the values
 /// of pyarrow's `to_pylist()`. A number that JSON doesn't have is null.
-///
-/// ```
-/// # use arrow_array::Float64Array;
-/// let array = Float64Array::from(vec![0.5, f64::NAN]);
-/// let (column, mut out) = (promptpress::python_text::JsonColumn::new(&array).unwrap(), Vec::new());
-/// column.write(0, &mut out).unwrap();
-/// column.write(1, &mut out).unwrap();
-/// assert_eq!(out, b"0.5null");
-/// ```
 pub struct JsonColumn<'a>(Box<dyn Printer + 'a>);
 
 impl<'a> JsonColumn<'a> {

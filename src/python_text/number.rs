@@ -98,10 +98,6 @@ pub(super) fn integer(value: impl Integer, out: &mut Vec<u8>) {
 }
 
 /// Return a float as Python prints it.
-///
-/// ```
-/// assert_eq!(promptpress::python_text::float_text(1e22), "1e+22");
-/// ```
 pub fn float_text(value: f64) -> String {
     let mut out = Vec::new();
     // The printed text is ASCII.

@@ -3,13 +3,6 @@
 use arrow_array::OffsetSizeTrait;
 
 /// Return true if offsets ascend within 0 and `end`. The check uses vector code. It is true if there are no offsets.
-///
-/// ```
-/// use promptpress::python_text::lead_inside;
-///
-/// assert!(lead_inside::<i32>(&[0, 2, 2], 2));
-/// assert!(!lead_inside::<i32>(&[0, 2, 1], 2) && !lead_inside::<i64>(&[-1, 2], 2) && !lead_inside::<i64>(&[0, 3], 2));
-/// ```
 pub fn lead_inside<O: OffsetSizeTrait>(offsets: &[O], end: usize) -> bool {
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return true };
     // All are counted: without an early exit, the compiler compares several at once.

@@ -1,9 +1,7 @@
 //! Runs every case of `tests/cases/` through the core, without Python. `tests/cases/README.md` describes case files,
 //! and `tests/rendering/test_cases.py` runs the same files through the Python API.
 
-mod case_runner;
-
-use case_runner::{Case, case_files, failures_of, read_cases};
+use super::case_runner::{self, Case, case_files, failures_of, read_cases};
 
 #[test]
 fn every_case_gives_what_its_file_says() {

@@ -1,11 +1,9 @@
 //! Runs the kept inputs of `libfuzzer/` through their targets: inputs that once failed, and inputs that reach much of
 //! the core. A failure names its file.
 
-mod fuzz_targets;
-
 use std::path::Path;
 
-use fuzz_targets::TARGETS;
+use super::fuzz_targets::TARGETS;
 
 #[test]
 fn every_kept_input_passes() {

@@ -7,7 +7,7 @@ use arrow_array::types::{Int8Type, Int16Type, Int32Type};
 use arrow_array::*;
 use arrow_buffer::{Buffer, IntervalMonthDayNano, NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, TimeUnit, UnionFields, UnionMode};
-use promptpress::python_text::{TextColumn, is_native, set_printable};
+use promptpress::python_text::{JsonColumn, TextColumn, float_text, is_native, lead_inside, set_printable};
 
 fn texts(array: &dyn Array) -> Vec<String> {
     assert!(is_native(array.data_type()), "{}", array.data_type());
@@ -61,6 +61,22 @@ fn numbers() {
     ];
     let array = Float64Array::from_iter_values(floats.iter().map(|case| case.0));
     assert_eq!(texts(&array), floats.map(|case| case.1));
+    assert_eq!(floats.map(|case| float_text(case.0)), floats.map(|case| case.1));
+}
+
+#[test]
+fn numbers_that_json_lacks() {
+    let array = Float64Array::from(vec![0.5, f64::NAN]);
+    let (column, mut out) = (JsonColumn::new(&array).unwrap(), Vec::new());
+    column.write(0, &mut out).unwrap();
+    column.write(1, &mut out).unwrap();
+    assert_eq!(out, b"0.5null");
+}
+
+#[test]
+fn offsets_lead_inside() {
+    assert!(lead_inside::<i32>(&[0, 2, 2], 2));
+    assert!(!lead_inside::<i32>(&[0, 2, 1], 2) && !lead_inside::<i64>(&[-1, 2], 2) && !lead_inside::<i64>(&[0, 3], 2));
 }
 
 #[test]

@@ -14,14 +14,6 @@ pub(super) fn on_character_boundaries<'t>(
 }
 
 /// Replace every `token` of a text by `value`, as Python's `str.replace` does. None if there is no such token.
-///
-/// ```
-/// use promptpress::render::replaced;
-///
-/// assert_eq!(replaced("{q} or {q}", "{q}", "?").as_deref(), Some("? or ?"));
-/// assert_eq!(replaced("é", "", "-").as_deref(), Some("-é-"));
-/// assert_eq!(replaced("a", "{q}", "?"), None);
-/// ```
 #[must_use]
 pub fn replaced(text: &str, token: &str, value: &str) -> Option<String> {
     let mut match_starts =
@@ -36,4 +28,16 @@ pub fn replaced(text: &str, token: &str, value: &str) -> Option<String> {
     }
     out.push_str(&text[start..]);
     Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_replaced_as_python_replaces_them() {
+        assert_eq!(replaced("{q} or {q}", "{q}", "?").as_deref(), Some("? or ?"));
+        assert_eq!(replaced("é", "", "-").as_deref(), Some("-é-"));
+        assert_eq!(replaced("a", "{q}", "?"), None);
+    }
 }

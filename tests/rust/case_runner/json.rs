@@ -1,31 +1,88 @@
 //! Converts JSON to values of a configuration, and Arrow to JSON.
 
+use std::fmt;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, cast::as_boolean_array, downcast_integer_array};
 use arrow_schema::DataType;
 use promptpress::value::Value;
+use serde_core::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value as Json};
 
-/// Convert a value of a configuration. JSON's keys are strings; a dict with other keys is `{"$dict": [[key, value],
-/// ...]}`.
-pub fn to_value(json: &Json) -> Value {
-    match json {
-        Json::Null => Value::None,
-        Json::Bool(flag) => Value::Bool(*flag),
-        Json::Number(number) => match number.as_i64() {
-            Some(int) => Value::Int(int),
-            None => Value::Float(number.as_f64().expect("a number that fits 64 bits")),
-        },
-        Json::String(text) => Value::from(text.as_str()),
-        Json::Array(items) => Value::List(items.iter().map(to_value).collect()),
-        Json::Object(entries) => match entries.get("$dict").and_then(Json::as_array) {
-            Some(pairs) => Value::Dict(pairs.iter().map(|pair| (to_value(&pair[0]), to_value(&pair[1]))).collect()),
-            None => {
-                Value::Dict(entries.iter().map(|(key, value)| (Value::from(key.as_str()), to_value(value))).collect())
-            }
-        },
+/// A value of a configuration. Its dicts keep the order of the text, which those of [`Json`] don't. JSON's keys are
+/// strings; a dict with other keys is `{"$dict": [[key, value], ...]}`.
+struct Ordered(Value);
+
+struct OrderedVisitor;
+
+impl<'de> Deserialize<'de> for Ordered {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OrderedVisitor).map(Self)
     }
+}
+
+impl<'de> Visitor<'de> for OrderedVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::None)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Int(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(i64::try_from(number).map_or_else(|_| Value::Float(number as f64), Value::Int))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::Float(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::from(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Ordered(item)) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((Ordered(key), Ordered(value))) = access.next_entry()? {
+            entries.push((key, value));
+        }
+        let dict = Value::Dict(entries);
+        Ok(dict.get("$dict").and_then(dict_of_pairs).unwrap_or(dict))
+    }
+}
+
+fn dict_of_pairs(pairs: &Value) -> Option<Value> {
+    let Value::List(pairs) = pairs else { return None };
+    let entry = |pair: &Value| match pair {
+        Value::List(pair) => Some((pair.first()?.clone(), pair.get(1)?.clone())),
+        _ => None,
+    };
+    pairs.iter().map(entry).collect::<Option<_>>().map(Value::Dict)
+}
+
+/// Read JSON as a value of a configuration.
+pub fn to_value(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).map(|Ordered(value)| value)
 }
 
 pub fn lists_of_texts(json: &Json) -> Vec<Vec<String>> {

@@ -53,19 +53,27 @@ pub fn read_cases(file: &Path) -> Vec<Case> {
 
 /// Read the cases of a file with this text.
 pub fn cases_of(name: &str, text: &str) -> Vec<Case> {
-    let file: Json = serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let read = || Ok::<(Json, Value), serde_json::Error>((serde_json::from_str(text)?, json::to_value(text)?));
+    let (file, values) = read().unwrap_or_else(|error| panic!("{name}: {error}"));
     let cases = file["cases"].as_object().unwrap_or_else(|| panic!("{name} has no cases"));
-    cases.iter().map(|(case, entry)| read_case(format!("{name}: {case}"), &file, entry)).collect()
+    let case_of = |(case, entry): (&String, &Json)| {
+        let values = [values.get("cases").and_then(|cases| cases.get(case)), Some(&values)];
+        read_case(format!("{name}: {case}"), &file, entry, values)
+    };
+    cases.iter().map(case_of).collect()
 }
 
-fn read_case(name: String, file: &Json, entry: &Json) -> Case {
-    // A case's settings override those of its file, and its tables replace those of the file.
-    let mut settings = file["settings"].as_object().cloned().unwrap_or_default();
-    settings.extend(entry["settings"].as_object().cloned().unwrap_or_default());
+/// Read a case. `values` are the case and its file once more, with dicts whose order is that of the text.
+fn read_case(name: String, file: &Json, entry: &Json, values: [Option<&Value>; 2]) -> Case {
+    // A case's settings come before those of its file, and its tables replace those of the file.
+    let entries = |value: Option<&Value>| match value.and_then(|value| value.get("settings")) {
+        Some(Value::Dict(entries)) => entries.clone(),
+        _ => Vec::new(),
+    };
     let table = |key| entry.get(key).or(file.get(key)).filter(|table| !table.is_null()).map(arrays::table);
     Case {
         name,
-        settings: json::to_value(&Json::Object(settings)),
+        settings: Value::Dict(values.into_iter().flat_map(entries).collect()),
         samples: table("samples").expect("a case has samples"),
         examples: table("examples"),
         replies: entry.get("replies").map(json::lists_of_texts),
