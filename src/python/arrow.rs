@@ -1,12 +1,11 @@
-//! Import and export of Arrow data through the PyCapsule interface.
+//! Import and export of Arrow data through the C data interface, by pyarrow.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::ffi::FFI_ArrowArray;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
-use arrow_data::ArrayData;
-use arrow_pyarrow::{FromPyArrow, ToPyArrow};
+use arrow_pyarrow::{FromPyArrow, PyArrowException, ToPyArrow};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -16,7 +15,7 @@ use pyo3::types::PyList;
 use super::errors::{plain, to_python};
 use super::guard::{caught, raise};
 use crate::error::{Code, Error};
-use crate::render::{array_of, joined};
+use crate::render::{array_of, imported, joined};
 
 /// An argument that is imported through Arrow's C interface. The code that imports it trusts the exporter.
 pub(super) struct Imported<T>(pub(super) T);
@@ -33,7 +32,12 @@ pub(super) trait Import: Sized {
 
 impl Import for ArrayRef {
     fn import(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        plain(object.py(), array_of(ArrayData::from_pyarrow_bound(object)?))
+        let mut array = FFI_ArrowArray::empty();
+        let mut schema = FFI_ArrowSchema::empty();
+        let addresses = (&raw mut array as usize, &raw mut schema as usize);
+        object.call_method1(intern!(object.py(), "_export_to_c"), addresses)?;
+        let data = imported(array, &schema).map_err(|error| PyArrowException::new_err(error.to_string()))?;
+        plain(object.py(), array_of(data))
     }
 }
 
@@ -58,7 +62,7 @@ impl Import for Table {
             None => PyList::new(py, [object])?.into_any(),
         };
         for part in parts.try_iter()? {
-            let rows = plain(py, array_of(ArrayData::from_pyarrow_bound(&part?)?))?;
+            let rows = ArrayRef::import(&part?)?;
             if rows.is_empty() {
                 continue;
             }

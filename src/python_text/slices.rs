@@ -62,7 +62,7 @@ impl Slices {
     }
 
     fn views<T: ByteViewType + ?Sized>(array: &GenericByteViewArray<T>) -> Self {
-        Self::Views { views: array.views().inner().clone(), buffers: array.data_buffers().into() }
+        Self::Views { views: array.views().inner().clone(), buffers: array.data_buffers().clone() }
     }
 
     /// Return the slices of some rows.

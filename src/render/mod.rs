@@ -49,7 +49,7 @@ pub(crate) use copying::{Pairs, Step as CopyStep, put};
 pub use divergence::{Divergence, divergence, divergence_from, examples_differ, opposite, plans_differ};
 pub use explain::explain;
 pub use findings::findings;
-pub use input::{NoPython, PythonCallbacks, array_of, joined};
+pub use input::{NoPython, PythonCallbacks, array_of, imported, joined};
 pub(crate) use input::{
     cast, element_type, interleaved, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound,
 };

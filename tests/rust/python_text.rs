@@ -247,7 +247,7 @@ fn foreign_buffers() {
     for word in [view(1, 0, 13), view(0, 8, 13), view(0, 0, 1 << 31)] {
         // SAFETY: as in `unchecked`.
         let views = unsafe {
-            StringViewArray::new_unchecked(vec![word].into(), vec![Buffer::from(b"twenty bytes of text")], None)
+            StringViewArray::new_unchecked(vec![word].into(), [Buffer::from(b"twenty bytes of text")].into(), None)
         };
         assert!(refused(&views).1.contains("malformed"));
     }

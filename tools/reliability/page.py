@@ -142,8 +142,8 @@ def unsafe(runs: list[dict[str, Any]]) -> str:
     return f"""## Unsafe code
 
 Two files of the core have any: `src/render/memory/string_arrays.rs`, which shows rendered bytes as Arrow's strings
-without reading them once more, and `src/render/input/import.rs`, which gives imported arrays the children that they
-show. The core's fuzz targets check each array that comes out, to the last character, and
+without reading them once more, and `src/render/input/import.rs`, which takes arrays over from pyarrow without
+reading them. The core's fuzz targets check each array that comes out, to the last character, and
 ran under the address sanitizer for {looked}. `make fuzz-valgrind` runs the same files below Python, with Arrow's
 C interface. Miri isn't used: it needs a nightly compiler's own component.
 """

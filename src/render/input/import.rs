@@ -1,18 +1,32 @@
 //! Arrays made of data that came in by Arrow's C interface.
 //!
 //! A slice of a struct, of a list of a fixed size or of a sparse union has whole children, and its offset selects their
-//! values. arrow-rs applies such an offset twice to a struct within another of these types (apache/arrow-rs#7595). Here
-//! each array gets the children that it shows and no offset before it is built, so that no reader of arrays has to
-//! handle offsets of this kind.
+//! values. A child may have fewer values than that, which arrow-rs finds by a panic. So the children's lengths are
+//! compared before arrays are made.
 //!
-//! This is one of the crate's few places with unsafe code. Building the data with checks reads all values, also those
-//! under nulls, which may be anything.
+//! This is one of the crate's few places with unsafe code. Importing the data with checks reads all values, also those
+//! that no row shows and those under nulls, which may be anything.
 
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::{ArrayRef, make_array};
 use arrow_data::ArrayData;
-use arrow_schema::{DataType, UnionMode};
+use arrow_schema::{ArrowError, DataType, UnionMode};
 
 use crate::error::{Code, Error, Result};
+
+/// Return the data that pyarrow has exported, to be given to [`array_of`]. No value is read or copied.
+///
+/// # Errors
+///
+/// `ArrowError` if arrow-rs doesn't have the type, or a buffer is missing.
+pub fn imported(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> std::result::Result<ArrayData, ArrowError> {
+    // SAFETY: pyarrow has filled both, and `promptpress._arrow.validation` has validated what it was given: each buffer
+    // is as long as the interface asks for. Whether offsets within an array ascend, and whether texts are UTF-8, isn't
+    // known yet. What reads a row takes the slice of bytes between its offsets, which panics outside of them, and no
+    // `str` is made of a slice, and no kernel of arrow-rs given an array, before its bytes were found to be UTF-8
+    // (`TextColumn`, `super::arrays::sound`).
+    unsafe { from_ffi(array, schema) }
+}
 
 /// Make an array of imported data. No value is copied.
 ///
@@ -20,47 +34,26 @@ use crate::error::{Code, Error, Result};
 ///
 /// `RenderError` if an array has a child with fewer values than it shows.
 pub fn array_of(data: ArrayData) -> Result<ArrayRef> {
-    let rows = data.len();
-    Ok(make_array(rows_of(data, 0, rows)?))
+    check_children(&data, 0, data.len())?;
+    Ok(make_array(data))
 }
 
-/// Return `rows` rows of `data` from `start` on, with the children that belong to them.
-fn rows_of(data: ArrayData, start: usize, rows: usize) -> Result<ArrayData> {
+/// Check that `data`, and each of its children, has as many rows as are shown: `rows` of `data`, from `start` on.
+fn check_children(data: &ArrayData, start: usize, rows: usize) -> Result<()> {
     if start.checked_add(rows).is_none_or(|end| end > data.len()) {
         let message = format!("the array shows {rows} values of a child that has fewer: the Arrow array is malformed");
         return Err(Error::render(Code::MalformedArray, message));
     }
-    if data.child_data().is_empty() {
-        return Ok(data.slice(start, rows));
-    }
-    let (data_type, _, nulls, offset, mut buffers, children) = data.into_parts();
-    let first = offset + start;
-    let values_per_row = match data_type {
+    let values_per_row = match data.data_type() {
         DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => Some(1),
-        DataType::FixedSizeList(_, size) => Some(usize::try_from(size).unwrap_or(0)),
+        DataType::FixedSizeList(_, size) => Some(usize::try_from(*size).unwrap_or(0)),
         _ => None,
     };
-    let sliced = |child: ArrayData| match values_per_row {
-        Some(values) => rows_of(child, first.saturating_mul(values), rows.saturating_mul(values)),
-        None => {
-            let all = child.len();
-            rows_of(child, 0, all)
-        }
-    };
-    let children = children.into_iter().map(sliced).collect::<Result<Vec<_>>>()?;
-    if matches!(data_type, DataType::Union(_, UnionMode::Sparse)) {
-        // The types of the rows take a byte each.
-        buffers = buffers.into_iter().map(|types| types.slice_with_length(first, rows)).collect();
-    }
-    let builder = ArrayData::builder(data_type)
-        .len(rows)
-        .offset(if values_per_row.is_some() { 0 } else { first })
-        .nulls(nulls.map(|nulls| nulls.slice(start, rows)))
-        .buffers(buffers)
-        .child_data(children);
-    // SAFETY: The types, buffers and children are those of `data`, whose producer vouches for them as before. What was
-    // changed is which rows are shown, and these lie within `data`, and within each child, as was checked above.
-    Ok(unsafe { builder.build_unchecked() })
+    let first = data.offset() + start;
+    data.child_data().iter().try_for_each(|child| match values_per_row {
+        Some(values) => check_children(child, first.saturating_mul(values), rows.saturating_mul(values)),
+        None => check_children(child, 0, child.len()),
+    })
 }
 
 #[cfg(test)]

@@ -21,6 +21,6 @@ pub use column_names::{names, present};
 pub(super) use copies::end_to_end;
 pub use copies::{interleaved, repeated, take_rows};
 pub use host::{NoPython, PythonCallbacks, is_row_numbers};
-pub use import::array_of;
+pub use import::{array_of, imported};
 pub use joined::joined;
 pub use lists::{element_type, is_list, is_text, large_lists, without_other_items};

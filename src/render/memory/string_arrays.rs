@@ -124,7 +124,7 @@ impl TextBlock {
         let views: ScalarBuffer<u128> = (0..self.len()).map(|n| self.view(n)).collect();
         // SAFETY: each view is made from the bytes that it points to, in the only buffer; those are valid UTF-8 as
         // above.
-        unsafe { StringViewArray::new_unchecked(views, vec![self.bytes.clone()], nulls) }
+        unsafe { StringViewArray::new_unchecked(views, Arc::new([self.bytes.clone()]), nulls) }
     }
 }
 
@@ -134,5 +134,5 @@ pub fn views(views: Vec<u128>, buffers: Vec<Buffer>) -> ArrayRef {
     // SAFETY: whoever makes the views (`crate::render::messages::ContentViews`) counts the buffers in the same order as
     // here, and makes each view from the bytes that it points to. These are texts as above; a column that views point
     // into has been checked.
-    Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), buffers, None) })
+    Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), buffers.into(), None) })
 }
