@@ -46,12 +46,7 @@ class Call(Generic[Result]):
         self._error: BaseException | None = None
 
     def run(self) -> Callable[[], None]:
-        """Make the call and keep its result or error.
-
-        Returns:
-            A function that wakes the waiting threads; to be called when no other reference to the call is left.
-
-        """
+        """Make the call and keep its result or error."""
         function, arguments = self._function, self._arguments
         self._function, self._arguments = None, ()
         assert function is not None
@@ -85,14 +80,7 @@ class Call(Generic[Result]):
 
 
 class Threads:
-    """A number of background threads that run calls in the order of their submission.
-
-    >>> with Threads(1) as threads:
-    ...     call = threads.submit(sum, [1, 2])
-    ...     call.result()
-    3
-
-    """
+    """A number of background threads that run calls in the order of their submission."""
 
     def __init__(self, count: int) -> None:
         self._calls: SimpleQueue[Call[Any] | None] = SimpleQueue()

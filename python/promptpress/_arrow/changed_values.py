@@ -14,14 +14,7 @@ _CONTAINERS = (list, tuple, dict)
 
 
 def nested_too_deeply(values: Iterable[Any]) -> bool:
-    """Return true if a value of a column is nested without end, or deeper than any table of samples may be.
-
-    >>> loop = []
-    >>> loop.append(loop)
-    >>> nested_too_deeply([1, [2]]), nested_too_deeply([1, loop])
-    (False, True)
-
-    """
+    """Return true if a value of a column is nested without end, or deeper than any table of samples may be."""
     level = [value for value in values if isinstance(value, _CONTAINERS)]
     for _ in range(_MAX_DEPTH + 1):
         if not level:
@@ -33,19 +26,7 @@ def nested_too_deeply(values: Iterable[Any]) -> bool:
 
 
 def changed(values: Iterable[Any], kind: pa.DataType) -> tuple[int, Any, str, int, str] | None:
-    """Find a value of a column that Arrow made one of another kind: a text of bytes, a datetime of a date.
-
-    Args:
-        values: The values.
-        kind: The type that Arrow chose for them.
-
-    Returns:
-        The row, the value and its kind; the first row that has another kind, and that kind.
-
-    >>> changed(["x", b"y"], pa.binary())
-    (1, b'y', 'bytes', 0, 'a string')
-
-    """
+    """Find a value of a column that Arrow made one of another kind: a text of bytes, a datetime of a date."""
     if not _may_change(kind):
         return None
     first: dict[str, tuple[int, str]] = {}

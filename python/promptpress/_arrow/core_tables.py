@@ -30,12 +30,7 @@ _EXTENSION_METADATA_KEY = "ARROW:extension:metadata"
 
 
 def core_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of what `for_core` makes of a table with this one.
-
-    Raises:
-        RenderError: If two columns have the same name.
-
-    """
+    """Return the schema of what `for_core` makes of a table with this one."""
     foreign = unsupported_columns(schema)
     return pa.schema([row_numbers(field.name) if field.name in foreign else field for field in schema])
 
@@ -66,8 +61,7 @@ def _foreign(schema: pa.Schema) -> list[str]:
         raise render_error("invalid_column_name", message) from error
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        message = "the table has two columns of this name; rename one"
-        raise render_error("duplicate_column", message, column=twice)
+        raise render_error("duplicate_column", "the table has two columns of this name; rename one", column=twice)
     if "\0" in "".join(names):
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
         raise render_error("invalid_column_name", message)
@@ -80,17 +74,11 @@ def _is_foreign(field: pa.Field) -> bool:
 
 
 def column_names(schema: pa.Schema) -> list[str]:
-    """List a schema's names, which may be any bytes.
-
-    Raises:
-        RenderError: If one isn't UTF-8.
-
-    """
+    """List a schema's names, which may be any bytes."""
     try:
         names: list[str] = schema.names
     except UnicodeDecodeError as error:
-        message = f"a column has a name that isn't UTF-8: {error}"
-        raise render_error("invalid_column_name", message) from error
+        raise render_error("invalid_column_name", f"a column has a name that isn't UTF-8: {error}") from error
     return names
 
 
@@ -110,22 +98,7 @@ def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa
 def for_core(
     table: pa.Table, first_row: int = 0, of: Literal["samples", "examples"] = "samples"
 ) -> tuple[pa.Table, PythonText]:
-    """Prepare a table for the core, which has no texts for some types, and believes what an array says of its buffers.
-
-    Args:
-        table: The samples, or the examples.
-        first_row: Number of the table's first row among all samples, from which errors count.
-        of: Which of both it is.
-
-    Returns:
-        The table with such columns replaced by row numbers, and the function that gives the texts of rows by their
-        numbers, in any order. It is called when the texts are needed, which they seldom are for a column that no
-        template names.
-
-    Raises:
-        RenderError: If two columns have the same name, or a column's buffers are smaller than the column says.
-
-    """
+    """Prepare a table for the core, which has no texts for some types, and believes what an array says of its buffers."""
     foreign = unsupported_columns(table.schema)
     table = checked(table)
     if of == "examples":

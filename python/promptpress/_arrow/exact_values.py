@@ -19,17 +19,6 @@ def is_exact(values: Iterable[Any], kind: pa.DataType, *, builtin: bool = False)
     """Return true if a column of a type has the values that Arrow made it of, as far as JSON has such values.
 
     Arrow makes a number with a fraction of an integer next to one, and gives all dicts the same keys in one order.
-
-    Args:
-        values: What the column was made of.
-        kind: The type that Arrow chose for them.
-        builtin: Whether each value has to be one of Python's own types that JSON has, and none that Arrow takes for it.
-
-    >>> is_exact([1, 2], pa.int64()), is_exact([1, 2.0], pa.float64())
-    (True, False)
-    >>> [is_exact([other, {"a": 2}], pa.struct({"a": pa.int64()})) for other in ({"a": 1}, {})]
-    [True, False]
-
     """
     present = [value for value in values if value is not None]
     kinds = set(map(type, present))
@@ -48,14 +37,7 @@ def is_exact(values: Iterable[Any], kind: pa.DataType, *, builtin: bool = False)
 
 
 def json_texts(values: Sequence[Any]) -> list[str | None] | None:
-    r"""Write values as JSON, a tuple as a list; return None if one of them has no such form.
-
-    >>> json_texts([{"x": 1}, 2.0, None, "é"])
-    ['{"x": 1}', '2.0', None, '"\\u00e9"']
-    >>> json_texts([{1: 2}]) is json_texts([b""]) is None
-    True
-
-    """
+    """Write values as JSON, a tuple as a list; return None if one of them has no such form."""
     texts: list[str | None] = []
     for value in values:
         if value is None:
@@ -78,8 +60,7 @@ def _plain_number(value: Any) -> Any:
         return value.item()
     if isinstance(value, Mapping):
         return dict(value)
-    message = f"{type(value).__name__} isn't a type of JSON"
-    raise TypeError(message)
+    raise TypeError(f"{type(value).__name__} isn't a type of JSON")
 
 
 def _has_text_keys(value: Any) -> bool:

@@ -12,20 +12,7 @@ _MANY = 4096
 
 
 def narrowed(array: pa.Array) -> pa.Array:
-    """The same rows, of a list with no more items than they have. Nothing is copied.
-
-    Args:
-        array: A part of a column; its offsets needn't be right.
-
-    Returns:
-        An array of the same type; the array itself where nothing is to be left out, or where offsets lead astray, so
-        that a check finds that.
-
-    >>> items = narrowed(pa.array([["a"] * 9000, ["b"]]).slice(1))
-    >>> items.to_pylist(), len(items.values)
-    ([['b']], 1)
-
-    """
+    """The same rows, of a list with no more items than they have. Nothing is copied."""
     if types.is_list(array.type) or types.is_large_list(array.type):
         return _narrowed_list(array)
     if types.is_struct(array.type) and not array.null_count and array.type.num_fields:

@@ -10,22 +10,7 @@ from promptpress._errors.errors import render_error
 
 
 def one_array(arrays: Sequence[pa.Array], column: str | None = None) -> pa.Array:
-    """Join arrays of texts.
-
-    Args:
-        arrays: One or several, of one type.
-        column: The column that they were made of, for the error.
-
-    Returns:
-        One array.
-
-    Raises:
-        RenderError: If they pass what one array of 32-bit offsets can hold.
-
-    >>> one_array([pa.array(["a"]), pa.array(["b"])]).to_pylist()
-    ['a', 'b']
-
-    """
+    """Join arrays of texts."""
     if len(arrays) == 1:
         return arrays[0]
     try:

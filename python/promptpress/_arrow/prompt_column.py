@@ -18,27 +18,7 @@ PROMPT_COLUMN = "prompt"
 
 
 def column_of_prompts(schema: pa.Schema, name: str = PROMPT_COLUMN) -> int:
-    """Find the column of prompts; refuse one that holds none, of which nothing could be shown or measured.
-
-    Args:
-        schema: The schema of a rendered table.
-        name: The column's name.
-
-    Returns:
-        Its index.
-
-    Raises:
-        RenderError: If there is no such column (`missing_column`), there are several (`duplicate_column`), or it holds
-            neither texts nor lists (`wrong_column_type`).
-
-    >>> column_of_prompts(pa.schema([("id", pa.int64()), ("prompt", pa.string())]))
-    1
-    >>> column_of_prompts(pa.schema([("prompt", pa.int64())]))
-    Traceback (most recent call last):
-    ...
-    promptpress.RenderError: column "prompt": it holds int64; prompts are texts or lists of messages
-
-    """
+    """Find the column of prompts; refuse one that holds none, of which nothing could be shown or measured."""
     indices = schema.get_all_field_indices(name)
     if not indices:
         close = close_names(name, schema.names)
@@ -48,23 +28,12 @@ def column_of_prompts(schema: pa.Schema, name: str = PROMPT_COLUMN) -> int:
         raise render_error("duplicate_column", f"there are {len(indices)} columns of this name", column=name)
     kind = schema.field(indices[0]).type
     if not _holds_prompts(kind):
-        message = f"it holds {kind}; prompts are texts or lists of messages"
-        raise render_error("wrong_column_type", message, column=name)
+        raise render_error("wrong_column_type", f"it holds {kind}; prompts are texts or lists of messages", column=name)
     return int(indices[0])
 
 
 def without_json(column: pa.Array, field: pa.Field, first_row: int = 0) -> pa.Array:
-    """Return a column of JSON as texts: a text as it is, null as none, and other values as JSON on one line.
-
-    Args:
-        column: The column.
-        field: Its field. A column that isn't of JSON stays.
-        first_row: The number of the first row, for errors.
-
-    Raises:
-        RenderError: If a value isn't JSON, or is a text that isn't Unicode.
-
-    """
+    """Return a column of JSON as texts: a text as it is, null as none, and other values as JSON on one line."""
     if not is_json(field):
         return column
     texts = json_on_one_line(column, field.name, first_row).to_pylist()

@@ -46,26 +46,7 @@ OF_HARNESS = ValueReading(exact=False)
 def rows_table(
     rows: Sequence[Mapping[Any, Any]], first: int = 0, reading: ValueReading = EXACT, json_names: Collection[str] = ()
 ) -> pa.Table:
-    """Make a table of dicts, one a row.
-
-    Args:
-        rows: The rows. A key that a row lacks is null there; columns stand in the order in which they first occur.
-        first: The number of the first row in messages.
-        reading: Decides which columns are JSON.
-        json_names: Columns that are JSON in any case.
-
-    Returns:
-        The table.
-
-    Raises:
-        RenderError: If a column has values that neither Arrow nor JSON has.
-
-    >>> rows_table([{"q": "1+1=?"}, {"q": "2+2=?", "n": 4}]).to_pydict()
-    {'q': ['1+1=?', '2+2=?'], 'n': [None, 4]}
-    >>> rows_table([{"v": {"x": 1}}, {"v": 7}]).to_pydict()
-    {'v': ['{"x": 1}', '7']}
-
-    """
+    """Make a table of dicts, one a row."""
     names = [_name(name) for name in dict.fromkeys(name for row in rows for name in row)]
     columns = [
         _column(name, [row.get(name) for row in rows], first, reading, is_json=name in json_names) for name in names
@@ -74,22 +55,7 @@ def rows_table(
 
 
 def columns_table(columns: Mapping[Any, Any], reading: ValueReading = EXACT) -> pa.Table:
-    """Make a table of columns by their names.
-
-    Args:
-        columns: Lists, arrays of NumPy or arrays of pyarrow.
-        reading: Decides which columns are JSON.
-
-    Returns:
-        The table.
-
-    Raises:
-        RenderError: As `rows_table`; and if columns differ in length.
-
-    >>> columns_table({"q": ["1+1=?"], "n": [4]}).num_rows
-    1
-
-    """
+    """Make a table of columns by their names."""
     made = [_column(_name(name), values, reading=reading) for name, values in columns.items()]
     lengths = {field.name: len(array) for field, array in made}
     first, *others = lengths

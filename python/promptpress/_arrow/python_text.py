@@ -48,10 +48,6 @@ def is_native(data_type: pa.DataType) -> bool:
 
     The core says so, but for what it can't see: an extension type looks like its storage, and the C interface cuts a
     field name at a NUL byte.
-
-    Args:
-        data_type: The type of a column.
-
     """
     return data_type.id in _NATIVE or (not _is_hidden(data_type) and _core.is_native(data_type))
 
@@ -71,22 +67,7 @@ def core_writes(field: pa.Field) -> bool:
 
 
 def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Table:
-    """Replace the columns that the core can't print by their texts.
-
-    Args:
-        table: The samples; column names are unique.
-        columns: The columns whose text is needed. The others stay as they are.
-        first_row: Number of the table's first row, where it is a slice; errors count from there.
-
-    Returns:
-        The table with each of `columns` that isn't native as a `large_string` column of `str(value)`, `None` for null.
-        Timestamps, times and durations in nanoseconds are what pyarrow gives where pandas isn't installed.
-        A native column stays as it is.
-
-    Raises:
-        RenderError: If a value can't be converted; names the row, the column and the value's start.
-
-    """
+    """Replace the columns that the core can't print by their texts."""
     for name in columns:
         index = table.schema.get_field_index(name)
         column, field = table.column(index), table.schema.field(index)
@@ -101,20 +82,7 @@ def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> p
 
 
 def json_on_one_line(column: pa.Array, name: str, first_row: int = 0) -> pa.Array:
-    r"""Write texts of JSON, each on one line, with the numbers and the order of the text itself; a null is `null`.
-
-    Args:
-        column: The texts: strings, or a column of JSON.
-        name: The column's name, for errors.
-        first_row: The number of the first row, for errors.
-
-    Raises:
-        RenderError: If a text isn't JSON.
-
-    >>> json_on_one_line(pa.array(['{"a":1E5,\n"b":[ ]}']), "v")[0].as_py()
-    '{"a": 1E5, "b": []}'
-
-    """
+    """Write texts of JSON, each on one line, with the numbers and the order of the text itself; a null is `null`."""
     texts = json_texts(column)
     table = pa.Table.from_arrays([texts], schema=pa.schema([named_json_field(name, texts.type)]))
     return pa.concat_arrays(_core_texts(table, name, first_row, as_json=True) or [pa.array([], pa.large_string())])
@@ -130,33 +98,13 @@ def _core_texts(table: pa.Table, name: str, first_row: int, *, as_json: bool = F
 
 
 def values(column: pa.ChunkedArray, name: str, first_row: int = 0, field: pa.Field | None = None) -> list[Any]:
-    """Return the values of a column as Python has them, whose `str` `with_texts` gives.
-
-    Args:
-        column: A column of any type.
-        name: Its name, for errors.
-        first_row: Number of the column's first row, where it is a slice; errors count from there.
-        field: Its field, if that may say that its texts are JSON.
-
-    Returns:
-        Its values, nanoseconds as where pandas isn't installed.
-
-    Raises:
-        RenderError: As `with_texts`.
-
-    """
+    """Return the values of a column as Python has them, whose `str` `with_texts` gives."""
     field = pa.field(name, column.type) if field is None else field.with_name(name)
     return [value for chunk in _converted(column, field, first_row, lambda value: value) for value in chunk]
 
 
 def printable_bitmap() -> bytes:
-    """Return the characters that this interpreter prints as they are, for the core's `repr` of strings.
-
-    Returns:
-        One bit for each of the 0x110000 code points, the lowest bit of the first byte for the first one:
-        `str.isprintable`.
-
-    """
+    """Return the characters that this interpreter prints as they are, for the core's `repr` of strings."""
     # All code points of a plane as UTF-32, written column by column: counting up in Python takes longer than the rest.
     codes = bytearray(4 * 0x10000)
     codes[0::4] = bytes(range(256)) * 256
@@ -189,12 +137,7 @@ def _printable(plane: str) -> bytes:
 
 
 def depth(data_type: pa.DataType, limit: int) -> int:
-    """Count how deep a type is nested, at most to `limit`.
-
-    >>> depth(pa.list_(pa.struct([("a", pa.int64())])), 9)
-    2
-
-    """
+    """Count how deep a type is nested, at most to `limit`."""
     deepest, level = 0, [data_type]
     while level and deepest < limit:
         level = [child for parent in level for child in _children(_storage(parent))]
@@ -237,8 +180,7 @@ def _converted(
         try:
             chunk.validate(full=True)
         except pa.ArrowException as error:
-            message = f"the Arrow array is malformed: {error}"
-            raise render_error("malformed_array", message, column=name) from error
+            raise render_error("malformed_array", f"the Arrow array is malformed: {error}", column=name) from error
         try:
             yield [convert(value) for value in to_python(chunk)]
         except Exception as error:  # an extension type's scalars may raise anything

@@ -16,21 +16,7 @@ _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
 def rows_in_order(table: pa.Table, rows: pa.Array, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table in another order, without copying more than a batch of them at a time.
-
-    Args:
-        table: The table, with one column at least.
-        rows: The number (int64) of the row in each place.
-        batch_rows: The number of rows in a batch.
-
-    Raises:
-        RenderError: If a column is malformed, or holds values that pyarrow can't copy.
-
-    >>> table = pa.table({"q": ["a", "b", "c"], "n": [1, 2, 3]})
-    >>> [batch.to_pydict() for batch in rows_in_order(table, pa.array([2, 0, 1]), 2)]
-    [{'q': ['c', 'a'], 'n': [3, 1]}, {'q': ['b'], 'n': [2]}]
-
-    """
+    """Yield the rows of a table in another order, without copying more than a batch of them at a time."""
     table = checked(table)
     foreign = unsupported_columns(table.schema)
     native = [name for name in table.schema.names if name not in foreign]

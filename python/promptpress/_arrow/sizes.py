@@ -12,16 +12,6 @@ def bytes_of(data: pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray) -> in
 
     pyarrow's own `nbytes` reads what isn't there in unions whose children have no buffers; they are valid, and any file
     may hold them.
-
-    Args:
-        data: the columns, or one.
-
-    Returns:
-        The bytes.
-
-    >>> bytes_of(pa.array([1, 2, 3]).slice(1))
-    16
-
     """
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return sum(map(bytes_of, data.itercolumns()))

@@ -12,29 +12,13 @@ _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.str
 
 
 def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
-    """Repeat rows of a column of any type.
-
-    Args:
-        column: A column or a part of it.
-        rows: Row numbers (int64) in ascending order; each may stand there several times.
-
-    Returns:
-        The rows in arrays of the column's type: several where one would hold more than its offsets can count.
-
-    Raises:
-        RenderError: If pyarrow can't copy values of the type at all, or the column is malformed.
-
-    >>> take_rows(pa.array(["a", "b"], pa.string_view()), pa.array([0, 0, 1]))[0].to_pylist()
-    ['a', 'a', 'b']
-
-    """
+    """Repeat rows of a column of any type."""
     if not types.is_primitive(column.type):
         # Copying believes the offsets of each value, and writes anywhere if they are wrong.
         try:
             column.validate(full=True)
         except pa.ArrowException as error:
-            message = f"a column to keep is malformed: {error}"
-            raise render_error("malformed_array", message) from error
+            raise render_error("malformed_array", f"a column to keep is malformed: {error}") from error
     if isinstance(column, pa.Array):
         return _take_chunked(column, rows)
     out = []
@@ -51,19 +35,7 @@ def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Arr
 
 
 def rows_in_any_order(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
-    """Return rows of a column of any type, in any order.
-
-    Args:
-        column: The column.
-        rows: Row numbers (int64) in any order.
-
-    Raises:
-        RenderError: As `take_rows`; and if one array can't hold the rows.
-
-    >>> rows_in_any_order(pa.chunked_array([["a"], ["b", "c"]]), pa.array([2, 0, 1])).to_pylist()
-    ['c', 'a', 'b']
-
-    """
+    """Return rows of a column of any type, in any order."""
     by_number = pc.sort_indices(rows)
     ascending = take_rows(column, rows.take(by_number))
     if len(ascending) > 1:
@@ -79,18 +51,6 @@ def spread_over_runs(column: pa.Array, values: pa.Array) -> pa.Array:
     """Give each row of a column of runs a value of its run.
 
     pyarrow decodes runs of numbers and booleans alone. Numbers of a column's values, or marks for them, are such.
-
-    Args:
-        column: A run-end encoded array, also a slice of one.
-        values: Numbers or booleans, one for each of `column.values`.
-
-    Returns:
-        An array of the type of `values` with a value for each row.
-
-    >>> runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3]), pa.array(["a", "b"], pa.string_view()))
-    >>> spread_over_runs(runs.slice(1), pa.array([10, 20])).to_pylist()
-    [20, 20]
-
     """
     kind = pa.run_end_encoded(column.type.run_end_type, values.type)
     parts = [column.run_ends, values]
@@ -98,19 +58,7 @@ def spread_over_runs(column: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def batch_rows(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
-    """Return some rows of a batch, whose columns may have any type.
-
-    Args:
-        batch: The batch.
-        rows: Row numbers (int64) in ascending order, each once.
-
-    Raises:
-        RenderError: If pyarrow can't copy values of a type at all, or a nested column is malformed.
-
-    >>> batch_rows(pa.record_batch({"n": [1, 2, 3]}), pa.array([0, 2]))["n"].to_pylist()
-    [1, 3]
-
-    """
+    """Return some rows of a batch, whose columns may have any type."""
     if len(rows) == batch.num_rows:
         return batch
     if not len(rows):
@@ -146,8 +94,7 @@ def _take_chunked(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
         failure = OverflowError("one value is longer than its offsets can count")
     # More than 32-bit offsets count, or more run ends than their type counts.
     if len(rows) < 2:
-        message = f"a value of type {array.type} can't be repeated: {failure}"
-        raise render_error("offset_overflow", message) from failure
+        raise render_error("offset_overflow", f"a value of type {array.type} can't be repeated: {failure}") from failure
     half = len(rows) // 2
     return [*_take_chunked(array, rows.slice(0, half)), *_take_chunked(array, rows.slice(half))]
 

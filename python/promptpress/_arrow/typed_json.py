@@ -13,15 +13,7 @@ from promptpress._core import RenderError
 
 
 def with_exact_types(table: pa.Table) -> pa.Table:
-    """Give columns of JSON the types that Arrow holds all their values in; a column without such a type stays.
-
-    >>> from promptpress._arrow.json_columns import json_array, json_field
-    >>> schema = pa.schema([json_field("a"), json_field("b")])
-    >>> columns = [json_array(['["x"]', "null"]), json_array(['["x"]', "1"])]
-    >>> with_exact_types(pa.Table.from_arrays(columns, schema=schema)).schema.field("a").type
-    ListType(list<item: string>)
-
-    """
+    """Give columns of JSON the types that Arrow holds all their values in; a column without such a type stays."""
     for index, field in enumerate(table.schema):
         if not holds_json(field):
             continue
@@ -36,12 +28,7 @@ def with_exact_types(table: pa.Table) -> pa.Table:
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the rows of a table as dicts, with the values of JSON.
-
-    Raises:
-        RenderError: If a text of JSON is none.
-
-    """
+    """Return the rows of a table as dicts, with the values of JSON."""
     if not any(map(holds_json, table.schema)):
         rows: list[dict[str, Any]] = table.to_pylist()
         return rows
@@ -50,12 +37,7 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def values_of(table: pa.Table, name: str) -> list[Any]:
-    """Return the values of a column, with those of JSON.
-
-    Raises:
-        RenderError: As `rows_of`.
-
-    """
+    """Return the values of a column, with those of JSON."""
     field, column = table.schema.field(name), table.column(name)
     if not holds_json(field):
         values: list[Any] = column.to_pylist()

@@ -14,16 +14,7 @@ _LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, 
 
 
 def is_text(data_type: pa.DataType, *, encoded: bool = False) -> bool:
-    """Return true if a column of a type holds strings.
-
-    Args:
-        data_type: Any type.
-        encoded: Whether dictionaries and runs of strings count too.
-
-    >>> is_text(pa.string_view()), is_text(pa.dictionary(pa.int8(), pa.string())), is_text(pa.binary())
-    (True, False, False)
-
-    """
+    """Return true if a column of a type holds strings."""
     if encoded and is_encoded(data_type):
         return is_text(data_type.value_type, encoded=True)
     return bool(types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type))
@@ -35,16 +26,7 @@ def is_encoded(data_type: pa.DataType) -> bool:
 
 
 def is_messages(data_type: pa.DataType) -> bool:
-    """Return true if a column of a type holds lists of messages, each with a speaker and a content.
-
-    Args:
-        data_type: Any type.
-
-    >>> message = pa.struct({"role": pa.string(), "content": pa.string()})
-    >>> is_messages(pa.list_(message)), is_messages(message), is_messages(pa.list_(pa.string()))
-    (True, False, False)
-
-    """
+    """Return true if a column of a type holds lists of messages, each with a speaker and a content."""
     if not isinstance(data_type, _LISTS) or not types.is_struct(data_type.value_type):
         return False
     names = {field.name for field in data_type.value_type}

@@ -41,25 +41,6 @@ def checked(table: pa.Table) -> pa.Table:
 
     The core reads offsets where they are, and Arrow asks for multiples of 8. Frames that were unpickled without a copy,
     as Dask's workers get them, lie anywhere.
-
-    Args:
-        table: A table of any origin.
-
-    Returns:
-        The table, cut where any column's chunks end: it is cut there on its way to the core, and only what is looked at
-        here is known to be sound. Columns at odd addresses are copied; nothing else is.
-
-    Raises:
-        RenderError: If a column is malformed.
-
-    >>> offsets = bytearray(8)
-    >>> text = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(b"four")])
-    >>> table = pa.table({"q": text})
-    >>> offsets[4] = 9
-    >>> checked(table)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    promptpress.RenderError: column "q": the Arrow array is malformed: In chunk 0: ...
-
     """
     if _is_plain(table):
         return table
@@ -97,10 +78,6 @@ def _is_plain(table: pa.Table) -> bool:
     """Return true if a table is sound and lies where the core reads it, as most do: it takes a fraction of the time.
 
     Its rows are one batch, as which it goes to the core. False says nothing.
-
-    Raises:
-        RenderError: If a column is malformed.
-
     """
     global _plain_schema  # noqa: PLW0603 - whoever reads it while it is set gets one or the other
     schema = table.schema
@@ -120,10 +97,6 @@ def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
 
     Arrow's C interface hands over addresses without lengths, so that an importer believes the offsets of a column.
     This is the last place where the buffers' sizes are known. It takes no longer for many rows than for few.
-
-    Raises:
-        RenderError: Naming the first such column.
-
     """
     try:
         table.validate()
@@ -133,23 +106,16 @@ def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
                 column.validate()
             except pa.ArrowException as cause:
                 raise render_error("malformed_array", f"the Arrow array is malformed: {cause}", column=name) from cause
-        message = f"the table is malformed: {error}"
-        raise render_error("malformed_array", message) from error
+        raise render_error("malformed_array", f"the table is malformed: {error}") from error
 
 
 def check_values(table: pa.Table | pa.RecordBatch) -> None:
-    """Refuse columns of which any value leads out of its buffers, before pyarrow copies or compares them.
-
-    Raises:
-        RenderError: Naming what is wrong. It takes as long as reading all bytes.
-
-    """
+    """Refuse columns of which any value leads out of its buffers, before pyarrow copies or compares them."""
     check_buffers(table)
     try:
         table.validate(full=True)
     except pa.ArrowException as error:
-        message = f"the table is malformed: {error}"
-        raise render_error("malformed_array", message) from error
+        raise render_error("malformed_array", f"the table is malformed: {error}") from error
 
 
 def in_one_chunk(table: pa.Table) -> pa.Table:
@@ -164,19 +130,12 @@ def in_one_chunk(table: pa.Table) -> pa.Table:
 
 
 def _is_odd(array: pa.Array) -> bool:
-    """Return true if a buffer lies at an odd address; those of dictionaries don't count.
-
-    Raises:
-        RenderError: If an array starts before its buffers, or lacks one that it can't do without.
-
-    """
+    """Return true if a buffer lies at an odd address; those of dictionaries don't count."""
     if array.offset < 0:
-        message = "the table is malformed: an array starts before its buffers"
-        raise render_error("malformed_array", message)
+        raise render_error("malformed_array", "the table is malformed: an array starts before its buffers")
     buffers = array.buffers()
     if array.offset and not len(array) and _starts_after(array, buffers):
-        message = "the table is malformed: an array starts behind its buffers"
-        raise render_error("malformed_array", message)
+        raise render_error("malformed_array", "the table is malformed: an array starts behind its buffers")
     if array.type.id not in _VALIDATED_TYPES:
         _check_kind(array, buffers)
     for buffer in buffers:  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
@@ -206,11 +165,9 @@ def _check_kind(array: pa.Array, buffers: list[pa.Buffer | None]) -> None:
         and len(array)
         and any(buffers[n] is None for n in _UNCHECKED_BUFFERS[data_type.id])
     ):
-        message = f"the table is malformed: an array of type {data_type} lacks a buffer"
-        raise render_error("malformed_array", message)
+        raise render_error("malformed_array", f"the table is malformed: an array of type {data_type} lacks a buffer")
     if types.is_fixed_size_list(data_type) and (array.offset + len(array)) * data_type.list_size > len(array.values):
-        message = "the table is malformed: lists of a fixed size end behind their items"
-        raise render_error("malformed_array", message)
+        raise render_error("malformed_array", "the table is malformed: lists of a fixed size end behind their items")
 
 
 def _is_odd_within(array: pa.Array) -> bool:

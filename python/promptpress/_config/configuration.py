@@ -23,18 +23,7 @@ _NAME = re.compile(r"\{([^{}]*)\}")
 
 
 class Configuration:
-    """A renderer's configuration: it is compared, hashed and pickled, and it is compiled at its first use.
-
-    Args:
-        settings: The arguments of `Renderer` except `examples` and `tokens`, as `plain_settings` returns them.
-        examples: The table of examples.
-        tokens: Texts of token ids.
-
-    >>> one, other = (Configuration({"prompt_template": "{q}"}, None, None) for _ in range(2))
-    >>> one == other
-    True
-
-    """
+    """A renderer's configuration: it is compared, hashed and pickled, and it is compiled at its first use."""
 
     __slots__ = ("compiled", "examples", "settings", "tokens")
 
@@ -51,12 +40,7 @@ class Configuration:
 
     @property
     def core(self) -> _core.CompiledRenderer:
-        """The compiled configuration; a forked process compiles it again.
-
-        Raises:
-            TemplateError: If the configuration is wrong.
-
-        """
+        """The compiled configuration; a forked process compiles it again."""
         if self.compiled is None or self.compiled.orphaned_by_fork:
             self.compiled = self.compile(None if self.tokens is None else token_texts(self.tokens))
         assert self.compiled is not None

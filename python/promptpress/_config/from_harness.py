@@ -146,12 +146,7 @@ def renderer_arguments(
 
 
 def inform_of_max_seq_len(inform: Callable[[str], object] | None = None) -> None:
-    """Say that the number of tokens of a configuration isn't applied.
-
-    Args:
-        inform: A function that gets the text of a warning. None: it is a `UserWarning`.
-
-    """
+    """Say that the number of tokens of a configuration isn't applied."""
     message = (
         "max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model; tokenizer= applies it"
     )
@@ -163,11 +158,6 @@ def dialect_of(dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any] | No
 
     Dotted type names and classes decide, those of the dataset before those of the model. Without dotted names, class
     names that only AISBench has decide.
-
-    >>> dialect_of({"type": "ais_bench.benchmark.datasets.MyDataset"})
-    'aisbench'
-    >>> dialect_of({}, {"type": "VLLMCustomAPIChat"}), dialect_of({}, {"type": "VLLM"})
-    ('aisbench', 'opencompass')
     """
     infer = dataset_cfg.get("infer_cfg")
     parts = [infer.get(part) for part in _TYPED_PARTS] if isinstance(infer, Mapping) else []
@@ -213,14 +203,7 @@ def _model_arguments(
 
 
 def _add_budget(arguments: dict[str, Any], model: Mapping[str, Any] | None, say: Callable[[str], object]) -> None:
-    """Add the number of tokens to which the harness fits prompts, if there is one.
-
-    Args:
-        arguments: The arguments of `Renderer`, with a tokenizer.
-        model: The model dict.
-        say: Gets the text of a warning.
-
-    """
+    """Add the number of tokens to which the harness fits prompts, if there is one."""
     is_harness = arguments.get("fit", "harness") == "harness"
     if model is not None:
         # The harness's task puts the model's number in the place of the inferencer's.

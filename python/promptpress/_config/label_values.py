@@ -35,10 +35,6 @@ def are_plain(data_type: pa.DataType) -> bool:
 
     True for strings, numbers and truth values, also in a dictionary array. True also for lists and structs, which the
     core refuses as labels.
-
-    >>> are_plain(pa.dictionary(pa.int8(), pa.string())), are_plain(pa.date32())
-    (True, False)
-
     """
     if types.is_dictionary(data_type):
         return are_plain(data_type.value_type)
@@ -69,13 +65,6 @@ def column_labels(column: pa.ChunkedArray, name: str) -> list[Any]:
 
     Strings, numbers and truth values stay as they are; others become their texts. Values that Python can't compare are
     ordered by type and text.
-
-    Raises:
-        RenderError: If a value can't be converted, or can't be a label because it has no hash.
-
-    >>> column_labels(pa.chunked_array([pa.array([30, None, 4], pa.duration("s"))]), "a")
-    [None, 0:00:04, 0:00:30]
-
     """
     try:
         distinct = set(_distinct(column, name))
@@ -107,19 +96,7 @@ def _distinct(column: pa.ChunkedArray, name: str) -> list[Any]:
 
 
 def label_or_text(label: Any) -> Any:
-    """Return the value by which the core finds a label: strings, numbers, truth values and None, or the label's text.
-
-    Args:
-        label: A label of a configuration or a value of the column of labels.
-
-    Raises:
-        TemplateError: If the label contains a lone surrogate.
-
-    >>> import datetime
-    >>> label_or_text(datetime.timedelta(seconds=30)), label_or_text(True)
-    ('0:00:30', True)
-
-    """
+    """Return the value by which the core finds a label: strings, numbers, truth values and None, or the label's text."""
     # A tuple, such as an interval, is one label and no list of labels.
     value = str(label) if isinstance(label, (tuple, list, dict)) else plain(label, "label")
     if value is None or isinstance(value, (str, int, float)):

@@ -120,11 +120,7 @@ _ROOTS = {
 
 
 def type_paths(value: object) -> list[str]:
-    """Return the dotted names for a configuration's ``type``: a name, or a class and its bases; else an empty list.
-
-    >>> type_paths("VLLM"), type_paths(bool), type_paths(3)
-    (['VLLM'], ['builtins.bool', 'builtins.int', 'builtins.object'], [])
-    """
+    """Return the dotted names for a configuration's ``type``: a name, or a class and its bases; else an empty list."""
     if isinstance(value, str):
         return [value] if value else []
     if isinstance(value, type):
@@ -134,20 +130,12 @@ def type_paths(value: object) -> list[str]:
 
 
 def last_part(type_: object) -> str:
-    """Return the class name of a ``type``, without its module; empty if the ``type`` is no name or class.
-
-    >>> last_part("opencompass.models.VLLM"), last_part(dict), last_part(None)
-    ('VLLM', 'dict', '')
-    """
+    """Return the class name of a ``type``, without its module; empty if the ``type`` is no name or class."""
     return next(iter(type_paths(type_)), "").rpartition(".")[2]
 
 
 def harness_of(path: str) -> str | None:
-    """Return the harness of a dotted name, or None if its module is in neither harness.
-
-    >>> harness_of("ais_bench.benchmark.models.VLLMCustomAPI"), harness_of("VLLMCustomAPI")
-    ('aisbench', None)
-    """
+    """Return the harness of a dotted name, or None if its module is in neither harness."""
     return next((harness for root, harness in _ROOTS.items() if path.startswith(root + ".")), None)
 
 
@@ -156,13 +144,6 @@ def find_model_class(type_: object, harness: str = "opencompass") -> ModelClass 
 
     The class name decides. If both harnesses have a class of this name, the module of a dotted name decides, else
     `harness`. For an unknown class, its first known base class is returned.
-
-    >>> find_model_class("my_fork.models.VLLM").parser
-    'text'
-    >>> find_model_class("VLLMCustomAPIChat", "aisbench").parser
-    'messages'
-    >>> find_model_class("HuggingFacewithChatTemplate", "aisbench") == find_model_class("HuggingFacewithChatTemplate")
-    False
     """
     for path in type_paths(type_):
         for name in (harness_of(path) or harness, *MODEL_CLASSES):

@@ -21,19 +21,6 @@ def plain(value: Any, path: str) -> Any:
 
     Mappings become dicts. Tuples, ranges and NumPy arrays become lists. Classes become their dotted names. NumPy
     scalars and subclasses of Python's scalars become Python's own. Other objects stay as they are.
-
-    Args:
-        value: Any value of a harness's configuration.
-        path: The value's path, for errors.
-
-    Raises:
-        TemplateError: If a key is no scalar, a text contains a lone surrogate, an object has no `repr`, or dicts and
-            lists are nested too deeply.
-
-    >>> class PromptTemplate: ...
-    >>> plain({"type": PromptTemplate, "ids": range(2)}, "retriever")["ids"]
-    [0, 1]
-
     """
     return _plain(value, path, 0)
 
@@ -53,12 +40,7 @@ _HARNESS_WORDS = (
 
 
 def follows_harness(arguments: Mapping[str, Any]) -> bool:
-    """Return true if a renderer with these arguments follows a harness, unless they say otherwise by `substitution`.
-
-    >>> follows_harness({"prompt_template": "{q}"}), follows_harness({"prompt_template": "{q}", "reader": {}})
-    (False, True)
-
-    """
+    """Return true if a renderer with these arguments follows a harness, unless they say otherwise by `substitution`."""
     given = {name: arguments[name] for name in _HARNESS_WORDS if arguments.get(name) is not None}
     substitution = given.get("substitution") or _core.default_substitution(plain_settings(given))
     return bool(substitution == "harness")
@@ -68,12 +50,6 @@ def canonical(settings: Mapping[str, Any]) -> str:
     """Return a text that is the same for two plain settings exactly if they are the same configuration.
 
     In it `1`, `1.0` and `True` differ, NaN equals itself, and the order of a template's keys counts.
-
-    >>> canonical({"reader": {"a": 1, "b": 2}}) == canonical({"reader": {"b": 2, "a": 1}})
-    True
-    >>> canonical({"prompt_template": {"a": "", "b": ""}}) == canonical({"prompt_template": {"b": "", "a": ""}})
-    False
-
     """
     parts = []
     for name, value in settings.items():
@@ -89,10 +65,6 @@ def token_texts(tokens: Tokens) -> Callable[[int], str | None]:
 
     A vocabulary has many more texts than a meta template uses. The function returns None for an id without text, and
     raises a TemplateError for a text that is no str.
-
-    >>> token_texts({7: "<s>"})(7)
-    '<s>'
-
     """
     find = tokens.get if isinstance(tokens, Mapping) else tokens
 

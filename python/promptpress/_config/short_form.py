@@ -41,9 +41,6 @@ def _harness_arguments(template: str, words: Mapping[str, Any], *, is_chat: bool
 
     If `is_chat`, the template is the user's message in a chat instead of the whole prompt. If `has_model`, a model's
     configuration gives the meta template.
-
-    >>> _harness_arguments("Q: {q}", {}, is_chat=False, has_model=False)
-    {'prompt_template': 'Q: {q}'}
     """
     system, shots, output_column, seed = map(words.get, SHORT_WORDS)
     value: dict[str, Any] = {}

@@ -62,12 +62,7 @@ def render_error(
 
 
 def of_row(error: RenderError, row: int) -> RenderError:
-    """Renumber the error of a one-row table for a larger table; a text that names no row stays as it is.
-
-    >>> print(of_row(render_error("null_value", "null", row=0, column="q"), 5))
-    row 5, column "q": null
-
-    """
+    """Renumber the error of a one-row table for a larger table; a text that names no row stays as it is."""
     message = error.message if error.path in (None, "") else f"{error.path}: {error.message}"
     out = render_error(error.code, message, error.row if error.row is None else row, error.column)
     out.message, out.path, out.row = error.message, error.path, row
@@ -81,11 +76,6 @@ ABOUT_THE_TABLE = frozenset(
 
 
 def row_error_text(error: RenderError) -> str:
-    """Return an error as a column of errors shows it: code, column if any, and message.
-
-    >>> row_error_text(render_error("null_value", "null", row=0, column="q"))
-    'null_value: column "q": null'
-
-    """
+    """Return an error as a column of errors shows it: code, column if any, and message."""
     column = "" if error.column is None else f'column "{error.column}": '
     return f"{error.code}: {column}{error.message}"

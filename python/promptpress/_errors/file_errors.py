@@ -77,15 +77,7 @@ class FileError(Exception):
         self.column: Any = None
 
     def of_command(self) -> str:
-        """Return the text for users of the command.
-
-        Returns:
-            The message with options in the place of arguments.
-
-        >>> DataError("a.x: unknown suffix", Choice("data_format", "says the format")).of_command()
-        'a.x: unknown suffix; --data-format says the format'
-
-        """
+        """Return the text for users of the command."""
         prefix = "" if self._given is None else f"{_option(self._given[0])} {self._given[1]}: "
         hints = ["" if self._choice is None else self._choice.of_command, self._for_command]
         return "; ".join([f"{prefix}{self._problem}", *filter(None, hints)])
@@ -134,13 +126,7 @@ class ReaderGoneError(OutputError):
 
 
 def located(error: FileError, path: str) -> FileError:
-    """Return the same error with its path set, and without the path in its message.
-
-    >>> error = located(DataError("a.jsonl:3: not valid JSON"), "a.jsonl")
-    >>> error.path, error.message
-    ('a.jsonl', 'not valid JSON')
-
-    """
+    """Return the same error with its path set, and without the path in its message."""
     error.path = path
     prefix, colon, rest = str(error).partition(": ")
     if colon and prefix.startswith(path):
@@ -149,12 +135,7 @@ def located(error: FileError, path: str) -> FileError:
 
 
 def reason(error: BaseException) -> str:
-    """Return the cause of a failure in one line: the system's text, or the first line of the error's message.
-
-    >>> reason(FileNotFoundError(2, "No such file or directory", "x"))
-    'No such file or directory'
-
-    """
+    """Return the cause of a failure in one line: the system's text, or the first line of the error's message."""
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)  # Arrow's own sentence repeats the path, which the callers name
     text = str(error).strip()

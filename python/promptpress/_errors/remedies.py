@@ -38,19 +38,7 @@ _ENGINES = ("pyspark", "dask", "ray", "daft")
 
 
 def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function's `TypeError` for an unknown keyword argument suggest the right one.
-
-    Args:
-        function: A function without `**` arguments.
-
-    >>> @known_arguments
-    ... def render(samples, keep=()): ...
-    >>> render([], keeep=())
-    Traceback (most recent call last):
-    ...
-    TypeError: render() got an unexpected keyword argument 'keeep'; did you mean 'keep'?
-
-    """
+    """Make a function's `TypeError` for an unknown keyword argument suggest the right one."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -71,27 +59,13 @@ def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def of_examples(error: TypeError) -> TypeError:
-    """Return an error of `not_a_table` with "examples" in place of "samples".
-
-    >>> print(of_examples(not_a_table({"q": "1+1=?"})))  # doctest: +ELLIPSIS
-    examples: expected a table (...), found a dict; a dict is one row: put it into a list: [examples]
-
-    """
+    """Return an error of `not_a_table` with "examples" in place of "samples"."""
     remedy = vars(error).get("remedy", "")
     return TypeError(f"examples: {str(error).removesuffix(remedy)}{_SAMPLES.sub('examples', remedy)}")
 
 
 def not_a_table(samples: Any, first: Any = None) -> TypeError:
-    """Make the error for samples that aren't a table; the text tells how to make a table of them, if possible.
-
-    Args:
-        samples: The wrong argument.
-        first: The first item that was read from it, if it is an iterator.
-
-    >>> print(not_a_table({"q": "1+1=?"}))  # doctest: +ELLIPSIS
-    expected a table (...), found a dict; a dict is one row: put it into a list: [samples]
-
-    """
+    """Make the error for samples that aren't a table; the text tells how to make a table of them, if possible."""
     description, remedy = _description_and_remedy(samples, first)
     article = "an" if description[0].lower() in "aeiou" else "a"
     message = (

@@ -18,18 +18,7 @@ class RowError(NamedTuple):
 
 @dataclass
 class RowErrors:
-    """The rows of a run that couldn't be rendered.
-
-    Args:
-        rows: The number of rows.
-        first: The first three of them.
-
-    >>> errors = RowErrors()
-    >>> errors.add([3, 3, 5], ["null_value: null", "null_value: null", "bad_index: no row 7"])
-    >>> errors.rows, errors.first[1]
-    (2, RowError(row=5, message='bad_index: no row 7'))
-
-    """
+    """The rows of a run that couldn't be rendered."""
 
     rows: int = 0
     first: list[RowError] = field(default_factory=list)

@@ -41,15 +41,6 @@ def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: b
     All columns count, for a value may bring in the placeholder of any; of a fixed choice its rows alone, in their
     order. The order of columns counts only where columns are filled in one after another and braces stand in a value,
     or in a template next to its placeholders.
-
-    Args:
-        examples: The table.
-        core: The renderer, compiled.
-        single_pass: Whether placeholders are looked for in templates alone.
-
-    Returns:
-        None where no example is ever shown.
-
     """
     if examples is None:
         return None
@@ -255,12 +246,7 @@ def _words(values: pa.Array) -> bytes:
 
 
 def little_endian(data: bytes, byteorder: str) -> bytes:
-    """Turn words of 8 bytes round where the machine has the highest byte first.
-
-    >>> little_endian(bytes([0, 0, 0, 0, 0, 0, 0, 1]), "big").hex()
-    '0100000000000000'
-
-    """
+    """Turn words of 8 bytes round where the machine has the highest byte first."""
     if byteorder == "little":
         return data
     words = array("q", data)

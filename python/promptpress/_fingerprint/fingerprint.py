@@ -18,19 +18,7 @@ if TYPE_CHECKING:
 
 
 def of_configuration(configuration: Configuration, chat: ChatSettings | None = None) -> str:
-    """Return the fingerprint of a renderer.
-
-    Args:
-        configuration: Its configuration.
-        chat: The settings of the chat template that makes texts of its messages.
-
-    Returns:
-        64 hexadecimal digits.
-
-    Raises:
-        TemplateError: If the configuration is wrong.
-
-    """
+    """Return the fingerprint of a renderer."""
     settings, core = configuration.settings, configuration.core
     single_pass = settings.get("substitution") == "single_pass"
     parts = {
@@ -43,15 +31,7 @@ def of_configuration(configuration: Configuration, chat: ChatSettings | None = N
 
 
 def of_jinja_template(arguments: Mapping[str, Any]) -> str:
-    """The fingerprint of a Jinja template.
-
-    Args:
-        arguments: Those that it was made with; the clock is None where it isn't read.
-
-    Returns:
-        64 hexadecimal digits.
-
-    """
+    """The fingerprint of a Jinja template."""
     now = arguments["now"]
     parts = {
         "source": arguments["source"],
@@ -63,16 +43,7 @@ def of_jinja_template(arguments: Mapping[str, Any]) -> str:
 
 
 def of_chat_template(settings: ChatSettings, column: str) -> str:
-    """The fingerprint of a chat template over a column.
-
-    Args:
-        settings: What decides its texts.
-        column: The column of conversations.
-
-    Returns:
-        64 hexadecimal digits.
-
-    """
+    """The fingerprint of a chat template over a column."""
     return _hex("chat template", {**_chat(settings), "column": column})
 
 

@@ -39,12 +39,7 @@ class RequestsHash:
         self._sha = hashlib.sha256()
 
     def update(self, hashes: Any) -> None:
-        """Add the requests that come next.
-
-        Args:
-            hashes: An array or a chunked array of them, as `render(hashes=True)` has it.
-
-        """
+        """Add the requests that come next."""
         for chunk in hashes.chunks if isinstance(hashes, pa.ChunkedArray) else [hashes]:
             if len(chunk):
                 width = chunk.type.byte_width
@@ -58,16 +53,7 @@ class RequestsHash:
 
 
 def with_requests_hash(rendered: pa.Table, columns_after: int = 0) -> pa.Table:
-    """Write the hash of a table's requests into its metadata.
-
-    Args:
-        rendered: What was rendered; its hashes are the last column but `columns_after`.
-        columns_after: How many columns come after the hashes.
-
-    Returns:
-        The table.
-
-    """
+    """Write the hash of a table's requests into its metadata."""
     total = RequestsHash()
     total.update(rendered.column(rendered.num_columns - 1 - columns_after))
     return rendered.replace_schema_metadata({**(rendered.schema.metadata or {}), HASH: total.hexdigest()})

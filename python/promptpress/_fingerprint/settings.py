@@ -21,14 +21,6 @@ def deciding_settings(settings: Mapping[str, Any], core: CompiledRenderer) -> di
 
     Left out are `strings` and `names`, which say how columns are laid out and called, `refuse`, which says what becomes
     an error, and what nobody reads here, such as a reader's splits.
-
-    Args:
-        settings: A renderer's arguments, as `plain_settings` gives them.
-        core: The same, compiled.
-
-    Returns:
-        Plain values.
-
     """
     inferencer = settings.get("inferencer") or _EMPTY
     family = _last_part(inferencer.get("type"))

@@ -12,19 +12,6 @@ def written(value: Any) -> bytes:
 
     A letter for the type; before texts, lists and dicts their length, 8 bytes, the lowest first. `1`, `1.0`, `True` and
     `"1"` differ, tuples are lists, NaN is itself, and a dict is written in the order that it has.
-
-    Args:
-        value: None, bools, ints, floats, texts, bytes, and lists and dicts of them. Anything else is its type's name
-            and `str`.
-
-    Returns:
-        The bytes.
-
-    >>> written("é").hex(" ")
-    '73 02 00 00 00 00 00 00 00 c3 a9'
-    >>> written([None, True]).hex(" ")
-    '6c 02 00 00 00 00 00 00 00 6e 62 01'
-
     """
     out: list[bytes] = []
     _write(value, out)

@@ -20,13 +20,7 @@ CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 
 
 def missing(path: str, error: OSError) -> str:
-    """Return the reason why a file can't be opened; if it is missing, with a missing folder or a similar name.
-
-    Example:
-        >>> missing("no such folder/a.json", FileNotFoundError(2, "No such file or directory"))
-        "No such file or directory (there is no folder 'no such folder')"
-
-    """
+    """Return the reason why a file can't be opened; if it is missing, with a missing folder or a similar name."""
     why = reason(error)
     if not isinstance(error, FileNotFoundError):
         return why
@@ -53,24 +47,12 @@ def _first_missing(folder: str) -> str:
 
 
 def is_remote(path: str) -> bool:
-    """Return true for an address, which begins with a scheme.
-
-    Example:
-        >>> is_remote("hf://datasets/a/b.parquet"), is_remote("C:/a.parquet"), is_remote("a.parquet")
-        (True, False, False)
-
-    """
+    """Return true for an address, which begins with a scheme."""
     return _REMOTE.match(path) is not None
 
 
 def split_codec(path: str) -> tuple[str, str | None]:
-    """Split a suffix of compression off a path or address; return the rest and the codec.
-
-    Example:
-        >>> split_codec("part-1.jsonl.zst")
-        ('part-1.jsonl', 'zstd')
-
-    """
+    """Split a suffix of compression off a path or address; return the rest and the codec."""
     if path.lower().startswith(("http://", "https://")):
         path = urlsplit(path).path
     inner, suffix = os.path.splitext(path)

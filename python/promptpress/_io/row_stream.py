@@ -24,18 +24,6 @@ def rows_reader(rows: Iterable[Any], reading: ValueReading = EXACT) -> pa.Record
     """Read rows batch by batch, with the columns and types of the first batch.
 
     A key that a row lacks is null there.
-
-    Args:
-        rows: Dicts.
-        reading: As in `rows_table`.
-
-    Raises:
-        RenderError: When a batch is read, if its columns don't fit the first one.
-        TypeError: When a batch is read, if a row is no dict.
-
-    >>> rows_reader({"n": n} for n in range(3)).read_all().to_pylist()
-    [{'n': 0}, {'n': 1}, {'n': 2}]
-
     """
     remaining = iter(rows)
     first = _next_table(remaining, 0, reading, frozenset())
@@ -58,8 +46,7 @@ def _next_table(rows: Iterator[Any], start: int, reading: ValueReading, json_nam
     some = list(islice(rows, _ROWS))
     for number, row in enumerate(some, start):
         if not isinstance(row, Mapping):
-            message = f"row {number}: expected a dict, as the rows before it are, found {type(row).__name__}"
-            raise TypeError(message)
+            raise TypeError(f"row {number}: expected a dict, as the rows before it are, found {type(row).__name__}")
     return rows_table(some, start, reading, json_names)
 
 
@@ -68,8 +55,7 @@ def _with_schema(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:
     columns = dict(zip(table.schema.names, table.columns, strict=True))
     for name in columns:
         if name not in schema.names:
-            message = f"the rows before have no such key; {_REMEDY}"
-            raise render_error("schema_mismatch", message, start, name)
+            raise render_error("schema_mismatch", f"the rows before have no such key; {_REMEDY}", start, name)
     arrays = []
     for field in schema:
         column = columns.get(field.name)

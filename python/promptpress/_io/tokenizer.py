@@ -78,8 +78,7 @@ def load_tokenizer(source: Any) -> LoadedTokenizer:
         tokenizer = getattr(source, "backend_tokenizer", source)  # transformers' fast tokenizers wrap one
         if not isinstance(tokenizer, tokenizers.Tokenizer):
             kind = type(source).__name__
-            message = f"tokenizer: expected a file, a folder, a name or a tokenizers.Tokenizer, found a {kind}"
-            raise TypeError(message)
+            raise TypeError(f"tokenizer: expected a file, a folder, a name or a tokenizers.Tokenizer, found a {kind}")
         name, text, described = "tokenizer", tokenizer.to_str(), repr(type(source))
         splits = bool(tokenizer.encode_special_tokens or getattr(source, "split_special_tokens", False))
     # Not in the file: whether special tokens in a text are encoded as text.
@@ -146,12 +145,7 @@ def _read(path: Path) -> str:
 
 
 def text_parts(request: Any, *, is_json: bool = False) -> Iterator[str]:
-    """Yield the texts of a request that a model reads, without roles and payloads of media.
-
-    >>> list(text_parts([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]))
-    ['Hi']
-
-    """
+    """Yield the texts of a request that a model reads, without roles and payloads of media."""
     if is_json:
         with suppress(TypeError, ValueError):
             request = json.loads(request)

@@ -4,10 +4,5 @@ from __future__ import annotations
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which gets an "s" unless the number is one.
-
-    >>> counted(1, "row"), counted(5000, "row")
-    ('1 row', '5,000 rows')
-
-    """
+    """Return a number with its noun, which gets an "s" unless the number is one."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -15,18 +15,6 @@ def name_publicly(module: str, public: Mapping[str, Any]) -> None:
 
     Reprs, tracebacks and pickles then stay the same if a private module moves. Methods are renamed too, because doctest
     skips methods of other modules.
-
-    Args:
-        module: The public module's name.
-        public: The module's exports, by name. Exports from outside the package's private modules are skipped.
-
-    >>> class Written:
-    ...     def method(self): ...
-    >>> Written.__module__ = Written.method.__module__ = "promptpress._written"
-    >>> name_publicly("promptpress", {"Shown": Written})
-    >>> Written, Written.method.__module__
-    (<class 'promptpress.Shown'>, 'promptpress')
-
     """
     for name, value in public.items():
         if not isinstance(value, (type, FunctionType, BuiltinFunctionType)):

@@ -10,12 +10,7 @@ _EXIT_CODE = 3
 
 
 def import_pyarrow() -> None:
-    """Import pyarrow.
-
-    Raises:
-        ImportError: With the remedy, if it can't be imported.
-        SystemExit: The same as a line on standard error, if the process is one of the package's commands.
-    """
+    """Import pyarrow."""
     try:
         import pyarrow  # noqa: F401, PLC0415 - it may be absent
     except ImportError as error:

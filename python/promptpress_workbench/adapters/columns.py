@@ -16,37 +16,19 @@ _METHODS = ("output_schema", "required_columns", "render")
 
 
 def renderer_of(renderer: Any, arguments: dict[str, Any]) -> AnyRenderer:
-    """Return a renderer, made of a text and arguments if it isn't one.
-
-    Raises:
-        TypeError: If it is neither a text nor a renderer, or a renderer comes with arguments.
-        TemplateError: If there is no such template.
-
-    >>> renderer_of("Q: {q}", {}).required_columns
-    ['q']
-
-    """
+    """Return a renderer, made of a text and arguments if it isn't one."""
     if isinstance(renderer, (str, dict)):
         return Renderer(renderer, **arguments)
     if not all(hasattr(renderer, name) for name in _METHODS):
         message = f"expected a Renderer, a JinjaTemplate, a ChatTemplate or a text, found a {type(renderer).__name__}"
         raise TypeError(message)
     if arguments:
-        message = f"{', '.join(arguments)}: a {type(renderer).__name__} has its arguments already"
-        raise TypeError(message)
+        raise TypeError(f"{', '.join(arguments)}: a {type(renderer).__name__} has its arguments already")
     return renderer
 
 
 def column_names_for(renderer: AnyRenderer, count: int) -> list[str]:
-    """Return the names of columns that come without names, in their order.
-
-    Raises:
-        TemplateError: If the renderer reads another number of columns.
-
-    >>> column_names_for(Renderer("{q} {a}"), 2)
-    ['q', 'a']
-
-    """
+    """Return the names of columns that come without names, in their order."""
     names: list[str] = list(renderer.required_columns)
     if len(names) != count:
         read = ", ".join(map(repr, names)) or "no column"
@@ -59,36 +41,14 @@ def column_names_for(renderer: AnyRenderer, count: int) -> list[str]:
 
 
 def output_schema(renderer: AnyRenderer) -> pa.Schema:
-    """Return the output columns of a renderer; their types don't depend on the samples.
-
-    Raises:
-        TemplateError: If the samples decide how many rows or which labels there are.
-
-    >>> output_schema(Renderer("{q}")).names
-    ['prompt']
-
-    """
+    """Return the output columns of a renderer; their types don't depend on the samples."""
     samples = pa.schema([(name, pa.string()) for name in renderer.required_columns])
     schema: pa.Schema = renderer.output_schema(samples, list(samples.names)).remove_metadata()
     return pa.schema([schema.field(number) for number in range(len(samples), len(schema))])
 
 
 def rendered_columns(renderer: AnyRenderer, columns: Sequence[Any], names: list[str]) -> pa.Table:
-    """Render samples, a row each, and return the output columns alone.
-
-    Args:
-        renderer: A renderer that needs no more than the rows of a batch.
-        columns: Arrow arrays.
-        names: The names of the columns.
-
-    Raises:
-        TemplateError: If the renderer needs more than a batch, or makes several rows of one.
-        RenderError: If a row can't be rendered.
-
-    >>> rendered_columns(Renderer("Q: {q}"), [pa.array(["1+1"])], ["q"]).to_pydict()
-    {'prompt': ['Q: 1+1']}
-
-    """
+    """Render samples, a row each, and return the output columns alone."""
     samples = pa.table(list(columns), names)
     if not samples.num_rows:
         return output_schema(renderer).empty_table()

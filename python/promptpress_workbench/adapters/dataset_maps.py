@@ -39,8 +39,7 @@ def render(
 
     """
     if not (hasattr(dataset, "with_format") and hasattr(dataset, "map")):
-        message = f"expected a Hugging Face dataset, found a {type(dataset).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"expected a Hugging Face dataset, found a {type(dataset).__name__}")
     function = renderer_of(renderer, {})
     rendered = dataset.with_format("arrow").map(function, batched=True, **arguments).with_format(None)
     return rendered if remove_columns is None else rendered.remove_columns(remove_columns)

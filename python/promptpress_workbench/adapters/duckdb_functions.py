@@ -39,8 +39,7 @@ def register(connection: Any, name: str, renderer: AnyRenderer, /) -> None:
 
     """
     if not hasattr(connection, "create_function"):
-        message = f"expected a connection of DuckDB, found a {type(connection).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"expected a connection of DuckDB, found a {type(connection).__name__}")
     try:
         duckdb: Any = importlib.import_module("duckdb")
     except ModuleNotFoundError as error:

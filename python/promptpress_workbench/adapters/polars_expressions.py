@@ -113,7 +113,7 @@ class _Function:
         return out.alias(series.name)
 
 
-def register() -> None:
+def register_namespace() -> None:
     """Give Polars' expressions the namespace, if Polars is installed."""
     if importlib.util.find_spec("polars") is None:
         return

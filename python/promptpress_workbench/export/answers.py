@@ -28,18 +28,7 @@ def answer_texts(batch: pa.RecordBatch, name: str, first_row: int, *, may_be_emp
 
 
 def refuse_no_answers(column: pa.Array, first_row: int, name: str, *, may_be_empty: bool = False) -> None:
-    """Refuse rows without an answer: a null, an empty text or blanks, as CSV files write a missing answer.
-
-    Args:
-        column: The answers.
-        first_row: The number of the first row.
-        name: The column's name.
-        may_be_empty: Whether an answer may be an empty text.
-
-    Raises:
-        RenderError: For the first such row; rows count from `first_row`.
-
-    """
+    """Refuse rows without an answer: a null, an empty text or blanks, as CSV files write a missing answer."""
     remedy = f"leave such rows out, on the command line by --where \"trim({name}) <> ''\""
     refuse_nulls(column, first_row, name, f"it has no answer; {remedy}")
     texts = column.dictionary_decode() if types.is_dictionary(column.type) else column
@@ -60,24 +49,14 @@ def column_texts(batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:
 
 
 def answer_messages(texts: pa.Array) -> pa.Array:
-    """Return lists of one message each, the assistant's.
-
-    >>> answer_messages(pa.array(["2"])).to_pylist()
-    [[{'role': 'assistant', 'content': '2'}]]
-
-    """
+    """Return lists of one message each, the assistant's."""
     roles = pa.repeat(pa.scalar(ASSISTANT), len(texts))
     items = pa.StructArray.from_arrays([roles, texts], ["role", "content"])
     return pa.LargeListArray.from_arrays(pa.array(range(len(texts) + 1), pa.int64()), items)
 
 
 def lists_between(messages: pa.Array, starts: list[int], ends: list[int]) -> pa.Array:
-    """Return lists of the messages from each start to its end, which are indices of the flattened messages.
-
-    >>> lists_between(pa.array([["a", "b"], ["c"]]), [0, 1], [1, 3]).to_pylist()
-    [['a'], ['b', 'c']]
-
-    """
+    """Return lists of the messages from each start to its end, which are indices of the flattened messages."""
     indices = [index for start, end in zip(starts, ends, strict=True) for index in range(start, end)]
     offsets = [0]
     for start, end in zip(starts, ends, strict=True):
@@ -87,12 +66,7 @@ def lists_between(messages: pa.Array, starts: list[int], ends: list[int]) -> pa.
 
 
 def refuse_unanswered(messages: pa.Array, first_row: int, name: str) -> None:
-    """Refuse conversations in which the assistant says nothing: a model is trained on what it says.
-
-    Raises:
-        RenderError: For the first such row; rows count from `first_row`.
-
-    """
+    """Refuse conversations in which the assistant says nothing: a model is trained on what it says."""
     parents = pc.list_parent_indices(messages)
     answered = pc.unique(parents.filter(pc.equal(messages.flatten().field("role"), ASSISTANT)))
     if len(answered) < len(messages):

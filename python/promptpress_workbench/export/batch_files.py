@@ -198,11 +198,7 @@ def _write_requests(
     *,
     unknown: Unknown,
 ) -> Written:
-    """Write the lines of `BatchRequests` into files of a service.
-
-    Raises:
-        TemplateError: With the code `wrong_type`, if a limit isn't a whole number from 1 on.
-    """
+    """Write the lines of `BatchRequests` into files of a service."""
     lengths = ("custom_id_length", settings.custom_id_length)
     for name, limit in (("max_requests", max_requests), ("max_bytes", max_bytes), lengths):
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):

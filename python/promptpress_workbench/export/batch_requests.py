@@ -44,25 +44,7 @@ class RequestSettings:
 
 
 class BatchRequests:
-    """Makes a line for each row of batches of one schema.
-
-    Args:
-        schema: The schema of the batches.
-        settings: The settings of the lines.
-
-    Raises:
-        TemplateError: If an argument makes no sense.
-        RenderError: If a column is missing.
-
-    Example:
-        >>> table = pa.table({"prompt": ["1+1=?"], "length": [5]})
-        >>> settings = RequestSettings("m", body_columns={"max_tokens": "length"})
-        >>> requests = BatchRequests(table.schema, settings)
-        >>> print(requests.lines(table.to_batches()[0])[0][0].as_py().decode())  # doctest: +NORMALIZE_WHITESPACE
-        {"custom_id": "0", "method": "POST", "url": "/v1/chat/completions",
-         "body": {"model": "m", "messages": [{"role": "user", "content": "1+1=?"}], "max_tokens": 5}}
-
-    """
+    """Makes a line for each row of batches of one schema."""
 
     def __init__(self, schema: pa.Schema, settings: RequestSettings) -> None:
         prompt, model, url = settings.prompt, settings.model, settings.url
@@ -117,12 +99,7 @@ class BatchRequests:
         return self._writer.frame if is_shown else None
 
     def lines(self, batch: pa.RecordBatch | RenderedLines) -> list[pa.LargeBinaryArray]:
-        """Make the lines of the next batch, in several arrays; rendered lines in `frame` are only checked.
-
-        Raises:
-            RenderError: If an id has occurred before, or a row has no prompt that the API takes.
-
-        """
+        """Make the lines of the next batch, in several arrays; rendered lines in `frame` are only checked."""
         if isinstance(batch, RenderedLines):
             self._check_first(batch)
             self._ids.check_numbers(self._rows, batch.num_rows)

@@ -52,37 +52,14 @@ def refuse_nulls(column: pa.Array, first_row: int, name: str, message: str) -> N
 
 
 def are_plain(messages: list[dict[str, Any]]) -> bool:
-    """Return true if every chat API takes the messages as they are.
-
-    >>> are_plain([{"role": "user", "content": "1+1=?"}]), are_plain([{"role": "narrator", "content": "1+1=?"}])
-    (True, False)
-
-    """
+    """Return true if every chat API takes the messages as they are."""
     return bool(messages) and all(
         message.get("role") in ROLES and isinstance(message.get("content"), str) for message in messages
     )
 
 
 class Prompts:
-    """Converts the prompts of batches to messages with the fields `role` and `content`.
-
-    Args:
-        schema: The schema of the batches.
-        name: The column of prompts.
-        form: The form of the prompts. None: texts for strings, messages for lists of structs. Texts that look like the
-            JSON of messages are refused then, because only their author knows the form.
-
-    Raises:
-        TemplateError: If the column isn't of that form.
-        RenderError: If there is no such column.
-
-    Example:
-        >>> batch = pa.record_batch({"prompt": [[{"role": "user", "prompt": "1+1=?"}]]})
-        >>> prompts = Prompts(batch.schema, "prompt", None)
-        >>> prompts.form, prompts.converted(batch.column(0), 0).to_pylist()
-        ('messages', [[{'role': 'user', 'content': '1+1=?'}]])
-
-    """
+    """Converts the prompts of batches to messages with the fields `role` and `content`."""
 
     def __init__(self, schema: pa.Schema, name: str, form: Form | None) -> None:
         self.name = name
@@ -103,15 +80,7 @@ class Prompts:
         )
 
     def converted(self, column: pa.Array, first_row: int) -> pa.Array:
-        """Convert a batch's prompts.
-
-        Returns:
-            Texts as they are, messages as lists of structs with `role` and `content`, or the JSON of such messages.
-
-        Raises:
-            RenderError: If there is a null, or a role that chat APIs don't have; rows count from `first_row`.
-
-        """
+        """Convert a batch's prompts."""
         refuse_nulls(column, first_row, self.name, "it has no prompt")
         if self._is_json:
             column = self._of_json(column, first_row)
@@ -126,12 +95,7 @@ class Prompts:
         return self._convert(column, first_row)
 
     def as_messages(self, column: pa.Array, first_row: int) -> pa.Array:
-        """Convert a batch's prompts to lists of structs, whatever their form: a text is the one message of a user.
-
-        Raises:
-            RenderError: As `converted`; and if JSON messages have contents that aren't texts.
-
-        """
+        """Convert a batch's prompts to lists of structs, whatever their form: a text is the one message of a user."""
         prompts = self.converted(column, first_row)
         if self.form == "messages":
             return prompts
@@ -278,12 +242,7 @@ def _renamed(column: pa.Array, names: list[str]) -> pa.Array:
 
 
 def lists_of(column: pa.Array, items: pa.Array) -> pa.Array:
-    """Make lists as long as those of a column without nulls, of other items.
-
-    >>> lists_of(pa.array([[1], [2, 3], []]).slice(1), pa.array(["a", "b"])).to_pylist()
-    [['a', 'b'], []]
-
-    """
+    """Make lists as long as those of a column without nulls, of other items."""
     offsets = column.offsets
     offsets = pc.subtract(offsets, offsets[0])
     make = pa.LargeListArray if types.is_large_list(column.type) else pa.ListArray

@@ -30,13 +30,7 @@ def chat_batches(
     form: Form | None = None,
     unknown: Unknown = "refuse",
 ) -> pa.RecordBatchReader:
-    """Put `messages` in place of the prompts, as the last column, in types that every tool reads.
-
-    Raises:
-        TemplateError: If an argument makes no sense.
-        RenderError: If a column is missing; and, when a batch is read, like `Prompts`.
-
-    """
+    """Put `messages` in place of the prompts, as the last column, in types that every tool reads."""
     reader = as_reader(table)
     refuse_misspelt_columns(reader.schema, unknown)
     prompts = Prompts(reader.schema, prompt, form)

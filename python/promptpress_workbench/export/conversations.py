@@ -82,12 +82,7 @@ class _Conversations:
         self._rows = 0
 
     def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
-        """Make the lines of the next batch, in several arrays.
-
-        Raises:
-            RenderError: If a row has no prompt of this form, or no answer.
-
-        """
+        """Make the lines of the next batch, in several arrays."""
         column = batch.column(self._prompt_index)
         if self._is_json:
             prompts = self._prompts.converted(column, self._rows)

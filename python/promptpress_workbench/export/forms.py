@@ -16,18 +16,7 @@ MaskColumn = Literal["assistant_masks", "completion_mask"]
 
 
 class Export(NamedTuple):
-    """An export, as the command has it.
-
-    Args:
-        function: The module in this folder, and its function. It takes a table or stream, the path of the output unless
-            it makes a table, and the options as keywords.
-        writes: The kind of output: lines of requests, lines of conversations, a folder, a table for the command to
-            write, or such a table of token ids. Conversations take `keep`, the names of columns, too.
-        options: The options of the command that not all exports have.
-        content: What is written, for the help and the page of exports.
-        readers: The programs that read it.
-
-    """
+    """An export, as the command has it."""
 
     function: str
     writes: Literal["requests", "conversations", "folder", "table", "tokens"]
@@ -45,12 +34,7 @@ class Export(NamedTuple):
         return f"| `{name}` | {self.content} | {self.readers} |"
 
     def load(self) -> Callable[..., Any]:
-        """Import the function.
-
-        >>> EXPORTS["ray"].load().__name__
-        'ray_batches'
-
-        """
+        """Import the function."""
         module, name = self.function.split(".")
         function: Callable[..., Any] = getattr(importlib.import_module(f"promptpress_workbench.export.{module}"), name)
         return function

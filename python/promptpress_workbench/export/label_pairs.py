@@ -20,22 +20,6 @@ class LabelPairs:
 
     Rows of one sample stand together. The next sample begins where a label comes again, or where the column `sample`
     has another number.
-
-    Args:
-        schema: The schema of the batches.
-        prompts: Converts their prompts.
-        label: The column of the rows' labels.
-        chosen_label: The column that has the right label in each row of a sample.
-        keep: The columns that stand next to a pair: those of the chosen row.
-
-    Raises:
-        RenderError: If there is no such column.
-
-    >>> table = pa.table({"label": ["A", "B"], "gold": ["B", "B"], "prompt": ["1+1= 3", "1+1= 2"]})
-    >>> pairs = LabelPairs(table.schema, Prompts(table.schema, "prompt", None), "label", "gold", [])
-    >>> [batch.to_pylist() for batch in pairs.of(table.to_batches())]
-    [[{'prompt': '1+1=', 'chosen': ' 2', 'rejected': ' 3'}]]
-
     """
 
     def __init__(self, schema: pa.Schema, prompts: Prompts, label: str, chosen_label: str, keep: Sequence[str]) -> None:
@@ -146,24 +130,13 @@ class LabelPairs:
 
 
 def _common(chosen: Sequence[object], rejected: Sequence[object]) -> int:
-    """Return how many messages or characters two prompts begin with together.
-
-    >>> _common([{"a": 1}, {"a": 2}], [{"a": 1}]), _common("ab", "ac")
-    (1, 1)
-
-    """
+    """Return how many messages or characters two prompts begin with together."""
     both = zip(chosen, rejected, strict=False)
     return next((index for index, (left, right) in enumerate(both) if left != right), min(len(chosen), len(rejected)))
 
 
 def _common_words(chosen: str, rejected: str) -> int:
-    """Return how many characters two texts begin with together, without parts of a word and a space at their end.
-
-    >>> texts = "1+1= 12", "1+1= 15"
-    >>> [text[_common_words(*texts) :] for text in texts]
-    [' 12', ' 15']
-
-    """
+    """Return how many characters two texts begin with together, without parts of a word and a space at their end."""
     size = _common(chosen, rejected)
     if any(_is_of_word(text[size : size + 1]) for text in (chosen, rejected)):
         while size and _is_of_word(chosen[size - 1]):

@@ -72,12 +72,8 @@ def write_lines(
     An error of a file is Python's own `OSError`, but an `OutputError` for a `RenderedStream`, which is the command's.
     Rendering itself tells that a `RenderedStream` has no rows.
 
-    Raises:
-        TemplateError: If the table was rendered from a template with a misspelt column.
-
     Warns:
         PromptWarning: If the table has no rows.
-
     """
     if isinstance(table, RenderedStream):
         refuse_misspelt_columns(table.schema, unknown)

@@ -16,23 +16,7 @@ Convert = Callable[[pa.RecordBatch, int], Mapping[str, pa.Array]]
 
 
 class ObjectLines:
-    r"""Makes a line for each row of batches of one schema: kept columns, then the values that `convert` makes.
-
-    Args:
-        schema: The schema of the batches.
-        convert: Makes the values. It is asked for those of no rows, too, whose types are those of all rows.
-        keep: The columns that stand before the values.
-
-    Raises:
-        TemplateError: If a kept column has a key of the values.
-        RenderError: If there is no such column.
-
-    >>> batch = pa.record_batch({"id": [7], "q": ["1+1=?"]})
-    >>> source = ObjectLines(batch.schema, lambda rows, _: {"prompt": rows["q"]}, ["id"])
-    >>> source.lines(batch)[0].to_pylist()
-    [b'{"id": 7, "prompt": "1+1=?"}\n']
-
-    """
+    """Makes a line for each row of batches of one schema: kept columns, then the values that `convert` makes."""
 
     frame = None
 
@@ -51,12 +35,7 @@ class ObjectLines:
         self._writer = LineWriter(self._schema, object_pieces(members))
 
     def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
-        """Make the lines of the next batch, in several arrays.
-
-        Raises:
-            RenderError: If a row has no values of this form.
-
-        """
+        """Make the lines of the next batch, in several arrays."""
         kept = [batch.column(batch.schema.get_field_index(name)) for name in self._keep]
         values = self._convert(batch, self._rows).values()
         rows = pa.RecordBatch.from_arrays([*kept, *values], schema=self._schema)
@@ -79,10 +58,5 @@ def kept_members(schema: pa.Schema, keep: Sequence[str], keys: Mapping[str, obje
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch of this schema without rows.
-
-    >>> no_rows(pa.schema({"q": pa.string()})).num_rows
-    0
-
-    """
+    """Return a batch of this schema without rows."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)

@@ -55,23 +55,8 @@ class Result(NamedTuple):
 def read_results(source: Any, *, raw: bool = False) -> Iterator[Result]:
     """Read results, in order.
 
-    Args:
-        source: A path of JSON lines (compressed, a pattern or a folder, like samples), a table with such rows, a
-            result, or several of these.
-        raw: Keep each result as it came, too.
-
-    Raises:
-        RenderError: If a line or a row is no result, or compressed data are damaged.
-        OSError: If a file can't be opened.
-
     Warns:
         PromptWarning: For texts with half a character, which Arrow can't hold.
-
-    >>> import pyarrow as pa
-    >>> line = {"custom_id": "7", "response": None, "error": {"message": "expired"}}
-    >>> [(result.custom_id, result.error) for result in read_results(pa.Table.from_pylist([line]))]
-    [('7', 'expired')]
-
     """
     reader = _Reader(raw)
     yield from reader.read(source)
@@ -157,14 +142,7 @@ class _Reader:
 
 
 def file_values(path: str) -> Iterator[tuple[str, bytes, Any]]:
-    """Read a file of JSON lines; yield the place of each line that isn't empty, the line and its value.
-
-    Raises:
-        RenderError: If a line is no JSON.
-        DataError: As `file_lines`.
-        OSError: As `file_lines`.
-
-    """
+    """Read a file of JSON lines; yield the place of each line that isn't empty, the line and its value."""
     for number, line in enumerate(file_lines(path), 1):
         if not line.strip():
             continue

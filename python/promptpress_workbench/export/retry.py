@@ -16,7 +16,6 @@ from promptpress_workbench.export.results import file_lines, file_values
 from promptpress_workbench.files.read.find_files import find_files
 from promptpress_workbench.files.write.shards import sharded_lines
 
-_EXAMPLES = 3
 _BATCH_LINES = 4096
 
 
@@ -26,22 +25,8 @@ def write_retry(requests: Path | Iterable[Path], path: Path, failed: Iterable[st
     If there were several files, no file of the retry has more lines or bytes than the largest of them, so that it
     keeps the limits of the service.
 
-    Args:
-        requests: The batch files that were sent: paths, patterns or folders.
-        path: The file of the retry.
-        failed: The ids of the requests that failed.
-
-    Returns:
-        The files, the number of requests and of bytes.
-
-    Raises:
-        RenderError: If a line is no request, or none of the failed requests is in the files.
-        OutputError: If the file can't be written, or is one of those that were sent.
-        OSError: If a file can't be read.
-
     Warns:
         PromptWarning: If some of the failed requests aren't in the files.
-
     """
     given = [requests] if isinstance(requests, (str, os.PathLike)) else requests
     files = [file for item in given for file, _ in find_files(os.fspath(item), "jsonl")]

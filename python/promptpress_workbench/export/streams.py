@@ -43,22 +43,7 @@ def whole_table(reader: pa.RecordBatchReader) -> pa.Table:
 def with_sampling_params(
     reader: pa.RecordBatchReader, params: Mapping[str, Any] | None, columns: Mapping[str, str] | None
 ) -> pa.RecordBatchReader:
-    """Append `sampling_params` to the batches of a stream; nothing if there are none.
-
-    Args:
-        reader: The stream.
-        params: Parameters of all rows.
-        columns: Parameters with a value for each row, and their columns.
-
-    Raises:
-        TemplateError: If a parameter is given twice, or a value has no Arrow type.
-        RenderError: If a column is missing, or the stream has such a column already.
-
-    >>> rows = pa.table({"room": [5, 9]}).to_reader()
-    >>> with_sampling_params(rows, {"temperature": 0}, {"max_tokens": "room"}).read_all()["sampling_params"].to_pylist()
-    [{'temperature': 0, 'max_tokens': 5}, {'temperature': 0, 'max_tokens': 9}]
-
-    """
+    """Append `sampling_params` to the batches of a stream; nothing if there are none."""
     given, of_rows = dict(params or {}), dict(columns or {})
     for name, column in of_rows.items():
         if name in given:
@@ -84,29 +69,13 @@ def with_sampling_params(
 
 
 def schema_with_cache_keys(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of `with_cache_keys`.
-
-    Args:
-        schema: The schema of prompts in prefix order, which ends with the columns of what is shared.
-
-    """
+    """Return the schema of `with_cache_keys`."""
     fields = list(schema)[: -len(SHARED)]
     return pa.schema([*fields, pa.field(CACHE_KEY, pa.string())], schema.metadata)
 
 
 def with_cache_keys(batches: Iterable[pa.RecordBatch], fingerprint: str) -> Iterator[pa.RecordBatch]:
-    """Replace what requests share by a key for each group of requests, in the last column.
-
-    Args:
-        batches: Prompts in prefix order, with the columns of what they share at the end.
-        fingerprint: The fingerprint of the renderer, so that other prompts get other keys.
-
-    >>> schema = pa.schema([("prompt", pa.string()), ("prefix_group", pa.int64()), ("shared_bytes", pa.int64())])
-    >>> batch = pa.RecordBatch.from_pydict({"prompt": ["a"], "prefix_group": [3], "shared_bytes": [0]}, schema)
-    >>> [keyed.to_pylist() for keyed in with_cache_keys([batch], "0123456789")]
-    [[{'prompt': 'a', 'prompt_cache_key': '01234567-3'}]]
-
-    """
+    """Replace what requests share by a key for each group of requests, in the last column."""
     begin = fingerprint[:8] or "prefix"
     for batch in batches:
         *columns, groups, _ = batch.columns

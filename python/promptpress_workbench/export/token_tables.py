@@ -285,12 +285,7 @@ def _some_ids(batch: pa.RecordBatch, first_row: int) -> pa.Array:
 
 
 def _labels(batch: pa.RecordBatch, ids: pa.Array, first_row: int) -> pa.Array:
-    """Return the labels of a batch, made from its mask if it has none.
-
-    Raises:
-        RenderError: If the batch has neither, or not one for each token.
-
-    """
+    """Return the labels of a batch, made from its mask if it has none."""
     name = _LABELS if _LABELS in batch.schema.names else _MASK
     if name not in batch.schema.names:
         raise render_error("missing_column", f"the table has no such column: {_MORE}", column=_LABELS)

@@ -38,19 +38,6 @@ class ChosenRows:
     """The chosen rows of a table that is read batch by batch.
 
     The numbers of the rows in the whole table are kept: a bit for each row that was read, or the numbers of a sample.
-
-    Args:
-        choice: The choice.
-        limit: The largest number of rows. The first ones count, before a sample is drawn of them.
-        schema: The table's schema.
-        read: Reads the whole table; called once more for a sample whose table doesn't state its rows.
-        num_rows: The number of rows, if it is known.
-
-    >>> batches = pa.table({"n": range(10)}).to_batches(max_chunksize=3)
-    >>> rows = ChosenRows(RowChoice(sample=4), None, batches[0].schema, lambda: batches, 10)
-    >>> [n for batch in rows.batches() for n in batch["n"].to_pylist()] == sampled_rows(10, 4, 0)
-    True
-
     """
 
     def __init__(
@@ -162,10 +149,5 @@ class ChosenRows:
 
 
 def sampled_rows(rows: int, count: int, seed: int) -> list[int]:
-    """Draw some of so many rows at random, none twice, and return their numbers in order.
-
-    >>> sampled_rows(3, 5, 0)
-    [0, 1, 2]
-
-    """
+    """Draw some of so many rows at random, none twice, and return their numbers in order."""
     return sorted(random.Random(seed).sample(range(rows), min(rows, count)))

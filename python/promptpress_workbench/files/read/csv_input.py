@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 import pyarrow as pa
-import pyarrow.csv as pc
+import pyarrow.csv as arrow_csv
 from promptpress import DataError
 from promptpress.engine.errors import counted, reason
 
@@ -30,10 +30,6 @@ class SeparatedValues:
     Every column is text: `007`, `1.0` and `true` stay in a prompt as they are in the file, which they wouldn't if types
     were guessed. The format has no null, so an empty field is an empty text. Empty lines are skipped. A column without
     a name is called `column_0`, after its place. `is_given` is true if the user has said what the delimiter is.
-
-    Raises:
-        DataError: If there is no header, a name in it is repeated, or it seems to have another delimiter.
-
     """
 
     num_rows: int | None = None
@@ -178,14 +174,14 @@ class SeparatedValues:
         if chunk.startswith(_BOM):
             chunk = _BOM + chunk  # Arrow drops a BOM, but this one belongs to a field
         names = self.schema.names
-        types = pc.ConvertOptions(
+        types = arrow_csv.ConvertOptions(
             column_types={name: pa.string() for name in names}, strings_can_be_null=False, check_utf8=True
         )
-        options = pc.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
+        options = arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
         # One block, because Arrow loses the second half of a quoted CR LF at the end of a block.
-        read = pc.ReadOptions(block_size=len(chunk) + 1, column_names=names)
+        read = arrow_csv.ReadOptions(block_size=len(chunk) + 1, column_names=names)
         try:
-            return pc.read_csv(pa.BufferReader(chunk), read, options, types)
+            return arrow_csv.read_csv(pa.BufferReader(chunk), read, options, types)
         except (pa.ArrowException, OverflowError) as error:
             if "Empty CSV file" in str(error):
                 return self.schema.empty_table()

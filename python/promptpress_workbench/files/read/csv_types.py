@@ -35,15 +35,7 @@ _MAX_LENGTH = 4000
 
 
 class TypedValues:
-    """A file of separated values whose columns have the types that the harnesses' reader gives them.
-
-    Args:
-        texts: The file, as texts.
-
-    Raises:
-        DataError: As `SeparatedValues`.
-
-    """
+    """A file of separated values whose columns have the types that the harnesses' reader gives them."""
 
     num_rows: int | None = None
 
@@ -54,12 +46,7 @@ class TypedValues:
         self.schema: pa.Schema = _typed(first).schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows.
-
-        Raises:
-            DataError: As `SeparatedValues`, and if a row doesn't fit the types of the first rows.
-
-        """
+        """Read the rows."""
         row = 0
         for part in self._parts():
             yield from self._cast(_typed(part), row).to_batches()
@@ -99,11 +86,7 @@ def _typed(part: pa.Table) -> pa.Table:
 
 
 def _typed_column(column: pa.Array) -> pa.Array:
-    """Give texts the type that pandas finds for them.
-
-    >>> [_typed_column(pa.array(texts)).to_pylist() for texts in (["007", "1"], ["1", "", "x"], ["1", "NA"], ["TRUE"])]
-    [[7, 1], ['1', None, 'x'], [1.0, None], [True]]
-    """
+    """Give texts the type that pandas finds for them."""
     if not len(column):
         return pa.nulls(0)
     encoded = column.dictionary_encode()
@@ -118,11 +101,7 @@ def _typed_column(column: pa.Array) -> pa.Array:
 
 
 def _converted(texts: list[str], *, has_nulls: bool) -> tuple[Iterable[object], pa.DataType]:
-    """Return the values of texts, and their type, as pandas tries types one after the other.
-
-    Raises:
-        OverflowError: If integers don't fit 64 bits together.
-    """
+    """Return the values of texts, and their type, as pandas tries types one after the other."""
     integers = _integers(texts, has_nulls=has_nulls)
     if integers is not None and has_nulls:
         return map(float, integers), pa.float64()
@@ -137,11 +116,7 @@ def _converted(texts: list[str], *, has_nulls: bool) -> tuple[Iterable[object], 
 
 
 def _integers(texts: list[str], *, has_nulls: bool) -> list[int] | None:
-    """Return integers, or None if a text is none.
-
-    Raises:
-        OverflowError: If they don't fit 64 bits together.
-    """
+    """Return integers, or None if a text is none."""
     try:
         return _within(texts, -_MAX_SIGNED - 1, _MAX_SIGNED)
     except OverflowError:

@@ -41,13 +41,7 @@ def state_of(path: str) -> FileState | None:
 
 
 def changed(path: str, before: FileState | None) -> str | None:
-    """Return the end of a sentence that says how a file has changed; None if it hasn't, or had no state.
-
-    Example:
-        >>> changed("no such file", FileState(1, 1, 1))
-        'it is gone since'
-
-    """
+    """Return the end of a sentence that says how a file has changed; None if it hasn't, or had no state."""
     if before is None:
         return None
     now = state_of(path)

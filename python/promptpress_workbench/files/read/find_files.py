@@ -14,7 +14,6 @@ from promptpress.engine.configs import STDIN, is_remote, split_codec
 from promptpress.engine.errors import Choice, close_names, reason
 
 from promptpress_workbench.files.read.formats import SUFFIXES
-from promptpress_workbench.files.read.remote import matching
 
 _DIGITS = re.compile(r"(\d+)")
 _SPLITS = "dataset_dict.json"
@@ -22,26 +21,12 @@ _STATE = "state.json"
 
 
 def find_files(path: str, data_format: str | None = None) -> list[tuple[str, str | None]]:
-    """List the files that a path, a pattern, a folder or a saved dataset means.
-
-    Args:
-        path: The path as the user wrote it. If a file has this name, it is that file, even if it looks like a pattern.
-        data_format: The format if the user gives it; a folder's files of other formats are left out then.
-
-    Returns:
-        Files in natural order (`part-2` before `part-10`), each with its format if that isn't the suffix's.
-
-    Raises:
-        DataError: If there is no file, or the path is ambiguous.
-
-    Example:
-        >>> find_files("a.parquet")
-        [('a.parquet', None)]
-
-    """
+    """List the files that a path, a pattern, a folder or a saved dataset means."""
     if path == STDIN or os.path.isfile(path):
         return [(path, None)]
     if is_remote(path):
+        from promptpress_workbench.files.read.sources import matching  # noqa: PLC0415 - see the head
+
         return _matched(path, matching(path)) if "*" in path else [(path, None)]
     if os.path.isdir(path):
         return _of_folder(path, data_format)
@@ -54,13 +39,7 @@ def find_files(path: str, data_format: str | None = None) -> list[tuple[str, str
 
 
 def natural(paths: Iterable[str]) -> list[str]:
-    """Sort names as people do, by the numbers in them.
-
-    Example:
-        >>> natural(["part-10", "part-9", "part-1"])
-        ['part-1', 'part-9', 'part-10']
-
-    """
+    """Sort names as people do, by the numbers in them."""
     # 1 and 01 are sorted by the name itself.
     return sorted(paths, key=lambda path: ([int(p) if p.isdecimal() else p for p in _DIGITS.split(path)], path))
 

@@ -36,25 +36,11 @@ class SampleFile(Protocol):
     """The number of rows; None if it isn't known before all rows are read."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows.
-
-        Raises:
-            DataError: If a row has more or fewer fields than the header, a quoted field isn't closed, or text isn't
-                UTF-8; with the line.
-
-        """
+        """Read the rows."""
 
 
 class DataFormat(NamedTuple):
-    """The format of files, as far as the user gives it.
-
-    Args:
-        name: The format's name in `FORMATS`; None: that of the suffix.
-        delimiter: The character between fields of CSV and TSV; None: the format's.
-        encoding: The encoding of text, as Python names it; None: UTF-8.
-        records: The key under which a file of JSON has its rows; None: the file is the array of rows.
-
-    """
+    """The format of files, as far as the user gives it."""
 
     name: str | None = None
     delimiter: str | None = None
@@ -68,15 +54,7 @@ class DataFormat(NamedTuple):
 
 
 class ReadOptions(NamedTuple):
-    """Settings of reading a file.
-
-    Args:
-        batch_size: The largest number of rows of a batch.
-        given: What the user says of the format.
-        skip_corrupt: Whether to leave out damaged parts; None if the caller has no such option.
-        harness_types: The files whose columns get the types of a harness's reader; None: no files.
-
-    """
+    """Settings of reading a file."""
 
     batch_size: int
     given: DataFormat
@@ -85,13 +63,7 @@ class ReadOptions(NamedTuple):
 
 
 class InputFormat(NamedTuple):
-    """A format of samples.
-
-    Args:
-        suffixes: The suffixes of its files.
-        open: Opens a file.
-
-    """
+    """A format of samples."""
 
     suffixes: tuple[str, ...]
     open: Callable[[Source, ReadOptions], SampleFile]
@@ -158,21 +130,7 @@ _CONVERSIONS = {
 
 
 def input_format(path: str, data_format: str | None = None, otherwise: str | None = None) -> str:
-    """Return the name of a file's format.
-
-    Args:
-        path: The file, or its address.
-        data_format: The format if the user gives it, instead of the suffix's.
-        otherwise: The format if the suffix is of none.
-
-    Raises:
-        DataError: If the suffix is of no format.
-
-    Example:
-        >>> input_format("a.ndjson"), input_format("https://host/a.csv.gz?token=1")
-        ('jsonl', 'csv')
-
-    """
+    """Return the name of a file's format."""
     inner = split_codec(path)[0]
     suffix = os.path.splitext(inner)[1].lower()
     if (name := data_format or SUFFIXES.get(suffix) or otherwise) is not None:

@@ -32,16 +32,6 @@ class JsonRows:
     The file is read twice: types are known only when all rows have been seen. A column whose values are all of one
     scalar kind has a type of Arrow; any other column is of the extension type `arrow.json`, which holds each value as
     it stands in the file. So a value that is no valid JSON concerns only those who decode it.
-
-    Args:
-        source: The file.
-        batch_size: The largest number of rows of a batch.
-        is_array: True if the rows are the items of an array.
-        records: The key under which an object has the array.
-
-    Raises:
-        DataError: If a line is no JSON object, or the file has no array of objects.
-
     """
 
     def __init__(self, source: Source, batch_size: int, *, is_array: bool = False, records: str | None = None) -> None:
@@ -68,10 +58,6 @@ class JsonRows:
         """Give all files the same columns, with types that fit the values of all.
 
         A file without rows has no columns, and fits all.
-
-        Raises:
-            DataError: If a file lacks a column.
-
         """
         filled = [file for file in files if file.num_rows]
         for file in filled[1:]:

@@ -11,12 +11,7 @@ from promptpress.engine.errors import counted, reason
 
 
 def filesystem(url: str) -> tuple[Any, str]:
-    """Return fsspec's file system for an address, and the path in it.
-
-    Raises:
-        DataError: If nothing reads this scheme, or fsspec or a package for the scheme isn't installed.
-
-    """
+    """Return fsspec's file system for an address, and the path in it."""
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415 - for addresses only
     except ImportError:
@@ -42,12 +37,7 @@ def open_remote(url: str) -> IO[bytes] | None:
 
 
 def copy_remote(url: str) -> IO[bytes]:
-    """Copy a file to a temporary one, which is deleted when it is closed.
-
-    Raises:
-        DataError: If fewer bytes arrive than the file has.
-
-    """
+    """Copy a file to a temporary one, which is deleted when it is closed."""
     system, path = filesystem(url)
     copy = tempfile.NamedTemporaryFile(prefix="promptpress-")  # noqa: SIM115 - the caller closes it
     try:
@@ -78,13 +68,7 @@ def matching(url: str) -> list[str]:
 
 
 def why(error: Exception) -> str:
-    """Return the reason why an address can't be read, with the status of the server's answer.
-
-    Example:
-        >>> why(FileNotFoundError("https://host/a.csv"))
-        'not found there'
-
-    """
+    """Return the reason why an address can't be read, with the status of the server's answer."""
     if isinstance(error, FileNotFoundError):
         if not isinstance(error.__cause__, Exception):
             return "not found there"

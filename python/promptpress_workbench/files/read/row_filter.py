@@ -65,19 +65,6 @@ class RowFilter:
 
     A row is chosen if the condition is true; if it is false or null, as comparisons with null are, the row isn't.
     No row depends on another one, so it makes no difference how rows are split into batches.
-
-    Args:
-        condition: The condition, in DuckDB's SQL.
-        schema: The samples' schema.
-        read: Reads all samples, to find types for columns of JSON that the condition names; None: there are none.
-
-    Raises:
-        UsageError: If DuckDB isn't installed, or the condition is wrong for these columns.
-
-    >>> filter = RowFilter("n % 2 = 0", pa.schema({"n": pa.int64()}))
-    >>> filter.rows(pa.record_batch({"n": [1, 2, None, 4]})).to_pylist()
-    [1, 3]
-
     """
 
     def __init__(
@@ -103,13 +90,7 @@ class RowFilter:
         self._check()
 
     def rows(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return the numbers of the chosen rows within a batch (int64, ascending).
-
-        Raises:
-            UsageError: If the condition can't be evaluated, whatever the values are.
-            DataError: If the condition can't be evaluated for a value.
-
-        """
+        """Return the numbers of the chosen rows within a batch (int64, ascending)."""
         columns = [with_type(self._column(batch, name), kind) for name, kind in self._types.items()]
         try:
             return self._evaluated(columns, batch.num_rows)

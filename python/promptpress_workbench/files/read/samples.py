@@ -38,21 +38,6 @@ class Samples:
     """The rows of some files with one schema, as a stream of record batches.
 
     If a consumer pulls batches through Arrow's C stream, an error reaches it as bare text; `error` keeps the exception.
-
-    Args:
-        paths: Files, patterns, folders, saved datasets or addresses, in order; `-` is standard input.
-        data_format: What the user says of the format, or its name in `FORMATS`; None: it is the suffix's.
-        batch_size: The largest number of rows of a batch.
-        limit: The largest number of rows in total.
-        choice: The rows that are read.
-        otherwise: The format of files whose suffix is of none.
-        skip_corrupt: Leave out damaged row groups of Parquet; `skipped` lists them. None: the caller has no such
-            option.
-        harness_types: The files whose columns get the types of a harness's reader; None: no files.
-
-    Raises:
-        DataError: If a file can't be read, its suffix is of no format, or the files' columns differ.
-
     """
 
     def __init__(
@@ -143,12 +128,7 @@ class Samples:
         return any(getattr(file, "has_times", False) for _, file in self._files)
 
     def identity(self) -> list[dict[str, Any]]:
-        """Return JSON values that identify the content of each file in a later run.
-
-        Raises:
-            UsageError: If a file can be read only once.
-
-        """
+        """Return JSON values that identify the content of each file in a later run."""
         out = []
         for path, _ in self._files:
             with reading(path):
@@ -163,14 +143,7 @@ class Samples:
     def reader(
         self, count: Callable[[int], object] = int, first: int = 0, dictionaries: Collection[str] = ()
     ) -> pa.RecordBatchReader:
-        """Open the stream over all files; a reader can be consumed once.
-
-        Args:
-            count: Called with the number of rows of each batch, when the consumer asks for the next.
-            first: The row to begin with.
-            dictionaries: Columns of texts that may come as dictionaries, if all files store them like this.
-
-        """
+        """Open the stream over all files; a reader can be consumed once."""
         schema, encoded = self.schema, set[str]()
         if dictionaries:
             stored = [file.repetitive(dictionaries) for _, file in self._files if isinstance(file, ParquetInput)]
@@ -284,16 +257,7 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn any error of reading a file into a `DataError` that names the file.
-
-    Example:
-        >>> with reading("a.parquet"):
-        ...     raise OSError(5, "Input/output error")
-        Traceback (most recent call last):
-        ...
-        promptpress.DataError: a.parquet: Input/output error
-
-    """
+    """Turn any error of reading a file into a `DataError` that names the file."""
     try:
         yield
     except pa.ArrowMemoryError as error:  # a MemoryError too; a damaged file may ask for any amount

@@ -27,12 +27,6 @@ class Source:
 
     A pipe or a file at an address is copied to a temporary file first, because types are known only when all rows have
     been read, and memory may not hold them. Columnar files at an address are read there if the server sends any part.
-
-    Args:
-        path: The file, its address, or `-`.
-        stack: Closes files that stay open until the samples are closed.
-        encoding: The encoding of a text file, as Python names it; None: UTF-8.
-
     """
 
     def __init__(self, path: str, stack: ExitStack, encoding: str | None = None) -> None:

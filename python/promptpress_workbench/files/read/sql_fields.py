@@ -19,14 +19,7 @@ class AmbiguousFieldsError(Exception):
 
 
 def path_of(node: Any) -> Path | None:
-    """Return the path of a node of DuckDB's syntax tree that names a column or a field, as `m.x` and `m['x']` do.
-
-    >>> column = {"class": "COLUMN_REF", "column_names": ["m"]}
-    >>> name = {"class": "CONSTANT", "value": {"value": "X"}}
-    >>> path_of({"class": "OPERATOR", "type": "STRUCT_EXTRACT", "children": [column, name]})
-    ('m', 'X')
-
-    """
+    """Return the path of a node of DuckDB's syntax tree that names a column or a field, as `m.x` and `m['x']` do."""
     if node.get("class") == "COLUMN_REF":
         return tuple(node["column_names"])
     if node.get("type") in _EXTRACTS:
@@ -41,19 +34,7 @@ def path_of(node: Any) -> Path | None:
 
 
 def without_ambiguous_fields(data_type: pa.DataType, paths: Sequence[Path]) -> pa.DataType:
-    """Return a type without the fields that SQL would take for others, as far as none of the paths leads to them.
-
-    Args:
-        data_type: The type of a column.
-        paths: The names that lead from it to what the condition reads; an empty one reads all of it.
-
-    Raises:
-        AmbiguousFieldsError: If SQL would take a field that is read for another one.
-
-    >>> without_ambiguous_fields(pa.struct({"x": pa.int8(), "X": pa.int16(), "y": pa.int8()}), [("X",)])
-    StructType(struct<X: int16, y: int8>)
-
-    """
+    """Return a type without the fields that SQL would take for others, as far as none of the paths leads to them."""
     equal = _equal_names(data_type)
     if equal is None:
         return data_type
@@ -72,8 +53,7 @@ def without_ambiguous_fields(data_type: pa.DataType, paths: Sequence[Path]) -> p
             field.name.lower(), field.with_type(without_ambiguous_fields(field.type, read[field.name]))
         )
         if other.name != field.name and read[field.name]:
-            message = f"SQL doesn't tell the fields {other.name!r} and {field.name!r} apart"
-            raise AmbiguousFieldsError(message)
+            raise AmbiguousFieldsError(f"SQL doesn't tell the fields {other.name!r} and {field.name!r} apart")
     is_kept = {field.name for field in kept.values()}
     return pa.struct([kept[name.lower()] for name in names if name in is_kept])
 

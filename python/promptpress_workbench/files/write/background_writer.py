@@ -21,12 +21,6 @@ def background_writer(write: Callable[[T], object]) -> Iterator[Callable[[T], No
     One batch is written at a time, in order, while at most one more waits. The caller's thread renders, because only
     the main thread gets signals. The function raises the error of an earlier write; a write that Arrow can't do is an
     `OutputError`.
-
-    Example:
-        >>> with background_writer(print) as write:
-        ...     write("a batch")
-        a batch
-
     """
     pending: Call[None] | None = None
 

@@ -15,23 +15,11 @@ from promptpress_workbench.files.write.json_lines import LineWriter, Piece
 
 
 class CsvWriter:
-    r"""Writes a header and a row for each request; lines end with CR and LF.
+    """Writes a header and a row for each request; lines end with CR and LF.
 
     Text is written as it is, in quotes if necessary. Other values are written as in JSON lines: messages and other
     nested values as JSON, times as text. Null is an empty field, and an empty text is `""`, though few readers tell
     them apart.
-
-    Raises:
-        OutputError: If a column's name is empty.
-
-    Example:
-        >>> import io
-        >>> batch = pa.record_batch({"id": [1, None], "prompt": ['a "b"\nc', ""]})
-        >>> file = io.BytesIO()
-        >>> CsvWriter(file, batch.schema).write_batch(batch)
-        >>> file.getvalue()
-        b'id,prompt\r\n1,"a ""b""\nc"\r\n,""\r\n'
-
     """
 
     def __init__(self, file: IO[bytes], schema: pa.Schema, requests: int = -1) -> None:

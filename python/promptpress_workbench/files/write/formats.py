@@ -47,14 +47,7 @@ _AtEnd = Callable[[], Mapping[str, str]] | None
 
 
 class OutFormat(NamedTuple):
-    """A format of outputs.
-
-    Args:
-        open: Opens a writer, given the file, the schema, the compression, and `requests` and `at_end` of `open_writer`.
-        compressions: The names for `--compression`; empty for text, whose files are compressed as a whole.
-        no_compression: The beginning of the error for text with `--compression`.
-
-    """
+    """A format of outputs."""
 
     open: Callable[[IO[bytes], pa.Schema, str | None, int, _AtEnd], Writer]
     compressions: tuple[str, ...] = ()
@@ -100,16 +93,7 @@ OUT_FORMATS = {
 
 
 def out_format(path: str, given: str | None) -> FileFormat:
-    """Return the format of an output file: the given one, or else the suffix's.
-
-    Raises:
-        UsageError: If the suffix is of no format, or the format isn't compressed as a whole file.
-
-    Example:
-        >>> out_format("a.jsonl.gz", None)
-        FileFormat(format='jsonl', codec='gzip')
-
-    """
+    """Return the format of an output file: the given one, or else the suffix's."""
     inner, codec = split_codec(path)
     suffix = os.path.splitext(inner)[1].lower()
     name = given or SUFFIXES.get(suffix)
@@ -130,15 +114,7 @@ def out_format(path: str, given: str | None) -> FileFormat:
 
 
 def check_compression(kind: str, compression: str | None) -> None:
-    """Raise `UsageError` if a format has no such compression.
-
-    Example:
-        >>> check_compression("arrow", "zst")
-        Traceback (most recent call last):
-        ...
-        promptpress._errors.file_errors.UsageError: --compression zst: not of arrow; did you mean 'zstd'?
-
-    """
+    """Raise `UsageError` if a format has no such compression."""
     out = OUT_FORMATS[kind]
     if compression is None or compression.lower() in (out.compressions or ("none",)):
         return
@@ -155,20 +131,7 @@ def check_compression(kind: str, compression: str | None) -> None:
 def open_writer(
     file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None, *, requests: int = -1, at_end: _AtEnd = None
 ) -> Writer:
-    """Open a writer of record batches, to be closed before the file is.
-
-    Args:
-        file: The file.
-        kind: One of `OUT_FORMATS`.
-        schema: The schema of the batches.
-        compression: The compression of Parquet (None: zstd) or Arrow (None: none).
-        requests: The index of the requests' column.
-        at_end: Returns metadata when all batches have been written, if `takes_metadata_at_end`.
-
-    Raises:
-        OutputError: If the format can't hold the schema.
-
-    """
+    """Open a writer of record batches, to be closed before the file is."""
     try:
         return OUT_FORMATS[kind].open(file, schema, compression and compression.lower(), requests, at_end)
     except (pa.ArrowException, ValueError, TypeError) as error:

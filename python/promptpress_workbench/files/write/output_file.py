@@ -40,19 +40,6 @@ def output_file(path: str, *, is_alone: bool = False) -> Iterator[IO[bytes]]:
 
     It is written under another name in the same folder, synced, and renamed. If an error or a signal ends the block
     early, it is deleted, and an older file of the name stays. `is_alone` is that of `PartialFile`.
-
-    Raises:
-        OutputError: If the file can't be written.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with output_file(f"{folder}/a") as file:
-        ...         _ = file.write(b"x")
-        ...         before = os.path.exists(f"{folder}/a")
-        ...     before, os.listdir(folder)
-        (False, ['a'])
-
     """
     if path == STDOUT:
         with standard_output():
@@ -82,14 +69,6 @@ class PartialFile:
 
     It is locked until it gets its name. So the next run for the same name deletes the file of a killed run, but raises
     an error if another run is still writing one.
-
-    Args:
-        path: The final name; a file of this name stays as it is until `rename`.
-        is_alone: No other run writes a file of that name or has left one.
-
-    Raises:
-        OutputError: If no file can have that name.
-
     """
 
     def __init__(self, path: str, *, is_alone: bool = False) -> None:
@@ -210,11 +189,6 @@ def bounded(name: str) -> str:
     """Shorten a file's name so that longer names can be made of it; a file system takes 255 bytes.
 
     A name that is too long keeps its beginning, and gets digits of its hash.
-
-    Example:
-        >>> bounded("prompts.parquet"), len(bounded("a" * 200))
-        ('prompts.parquet', 40)
-
     """
     if len(name) <= _MAX_NAME:
         return name
@@ -235,12 +209,7 @@ def resolve_output(path: str) -> str:
 
 @contextlib.contextmanager
 def standard_output() -> Iterator[TextIO]:
-    """Yield standard output, which is flushed at the end; after an error, the interpreter's exit doesn't fail again.
-
-    Raises:
-        OutputError: If it can't be written, for example because its reader is gone.
-
-    """
+    """Yield standard output, which is flushed at the end; after an error, the interpreter's exit doesn't fail again."""
     if sys.stdout is None:
         raise OutputError("standard output: it is closed")
     try:
@@ -266,16 +235,7 @@ def _unbuffered(stream: TextIO) -> TextIO:
 
 @contextlib.contextmanager
 def output_errors(path: str) -> Iterator[None]:
-    """Turn an error of the system into an `OutputError` about a file.
-
-    Example:
-        >>> with output_errors("a.jsonl"):
-        ...     raise OSError(errno.ENOSPC, "No space left on device")
-        Traceback (most recent call last):
-        ...
-        promptpress._errors.file_errors.OutputError: a.jsonl: No space left on device (disk full)
-
-    """
+    """Turn an error of the system into an `OutputError` about a file."""
     try:
         yield
     except OSError as error:

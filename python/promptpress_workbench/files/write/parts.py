@@ -44,13 +44,7 @@ class _Part(NamedTuple):
 
 
 def parts_folder(path: str) -> str:
-    """Return the folder of an output's finished parts.
-
-    Example:
-        >>> parts_folder("/out/prompts.parquet")
-        '/out/.prompts.parquet.parts'
-
-    """
+    """Return the folder of an output's finished parts."""
     folder, name = os.path.split(resolve_output(path))
     return os.path.join(folder, f".{bounded(name)}.parts")
 
@@ -74,15 +68,6 @@ class Parts:
     """The finished parts of one output, each of some rows of the input; locked until they are closed.
 
     A part is complete or doesn't exist: it is synced before it gets its name, which has its rows and a hash.
-
-    Args:
-        path: The output.
-        run: JSON values that identify the run. The parts of another run are refused.
-
-    Raises:
-        OutputError: If another run has locked them, or the folder can't be read or written.
-        UsageError: If they belong to another run.
-
     """
 
     def __init__(self, path: str, run: Mapping[str, Any]) -> None:
@@ -124,12 +109,7 @@ class Parts:
         return len(self._parts)
 
     def write(self, schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int) -> None:
-        """Write the batches made of the next `rows` rows of the input as a part.
-
-        Raises:
-            OutputError: If the part can't be written.
-
-        """
+        """Write the batches made of the next `rows` rows of the input as a part."""
         partial = PartialFile(os.path.join(self.folder, "part"), is_alone=True)
         try:
             with output_errors(self.folder):
@@ -147,12 +127,7 @@ class Parts:
         self._parts.append(part)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the batches of all parts, as they were written.
-
-        Raises:
-            OutputError: If a part can't be read.
-
-        """
+        """Read the batches of all parts, as they were written."""
         for part in self._parts:
             path = os.path.join(self.folder, part.name)
             try:

@@ -22,10 +22,6 @@ class EarlyWrites(io.FileIO):
     """A new file whose bytes go to the disk while more are made.
 
     By default the system begins after seconds, when all bytes are there, and the sync in the end waits for all of them.
-
-    Raises:
-        FileExistsError: If a file has the name.
-
     """
 
     def __init__(self, path: str) -> None:
@@ -51,7 +47,6 @@ class WholeWrites(io.RawIOBase):
     Standard output may have no buffer (`PYTHONUNBUFFERED`, `python -u`), and the system may write fewer bytes: at a
     full disk, at the largest size of a file, or at a pipe with a slow reader if the process is stopped and continued.
     Then this writes the rest, or the system says why it can't. It waits for a pipe that doesn't block.
-
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -88,18 +83,6 @@ class CompressedFile:
 
     All frames but the last hold the same number of bytes, so that the same bytes give the same file. Nothing is written
     when it is deleted, so it may be dropped at any time.
-
-    Args:
-        file: The file for the compressed bytes.
-        codec: `gzip` or `zstd`.
-
-    Example:
-        >>> import gzip, io
-        >>> file = io.BytesIO()
-        >>> out = CompressedFile(file, "gzip")
-        >>> out.write(b"x"), out.finish(), gzip.decompress(file.getvalue())
-        (1, None, b'x')
-
     """
 
     def __init__(self, file: IO[bytes], codec: str) -> None:
