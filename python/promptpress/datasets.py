@@ -1,6 +1,6 @@
 """Hugging Face datasets: prompts next to their rows, by `map` over Arrow batches."""
 
-from promptpress_workbench.adapters.dataset_maps import render
+from promptpress_workbench.adapters import render
 
 from promptpress._utils.public_names import name_publicly as _name_publicly
 

@@ -1,7 +1,7 @@
 """Polars: the namespace `promptpress` of expressions, which have it as soon as this module is imported."""
 
-from promptpress_workbench.adapters.polars_expressions import PromptExpressions
-from promptpress_workbench.adapters.polars_expressions import register_namespace as _register
+from promptpress_workbench.adapters import PromptExpressions
+from promptpress_workbench.adapters import register_namespace as _register
 
 from promptpress._utils.public_names import name_publicly as _name_publicly
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
 from promptpress_workbench.export.custom_ids import CustomIds
-from promptpress_workbench.export.line_files import write_batches
+from promptpress_workbench.export.streams import write_batches
 from test_field_text import text
 
 MESSAGES = [

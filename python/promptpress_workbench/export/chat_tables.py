@@ -13,11 +13,15 @@ from promptpress.engine.errors import render_error
 from promptpress.typing import StreamLike
 from pyarrow import types
 
-from promptpress_workbench.export.answers import answer_texts, check_answer
-from promptpress_workbench.export.chat_messages import Form, Prompts
-from promptpress_workbench.export.line_files import Path
-from promptpress_workbench.export.misspelt import Unknown, refuse_misspelt_columns
-from promptpress_workbench.export.streams import converted_reader, whole_table, with_sampling_params
+from promptpress_workbench.export.chat_messages import Form, Prompts, answer_texts, check_answer
+from promptpress_workbench.export.streams import (
+    Path,
+    Unknown,
+    converted_reader,
+    refuse_misspelt_columns,
+    whole_table,
+    with_sampling_params,
+)
 
 _MESSAGES = "messages"
 

@@ -101,7 +101,7 @@ EXPORTS = {
         "TRL: DPO and the like",
     ),
     "alpaca": Export(
-        "alpaca.alpaca",
+        "conversations.alpaca",
         "conversations",
         ("answer", "input_column"),
         '`{"instruction": ..., "input": ..., "output": ...}` a line, with `system` and `history` of messages',

@@ -18,9 +18,15 @@ from pyarrow import types
 
 from promptpress_workbench.export.chat_messages import refuse_nulls
 from promptpress_workbench.export.forms import MaskColumn
-from promptpress_workbench.export.misspelt import Unknown, refuse_misspelt_columns
-from promptpress_workbench.export.object_lines import Convert, no_rows
-from promptpress_workbench.export.streams import converted_reader, whole_table, with_sampling_params
+from promptpress_workbench.export.streams import (
+    Convert,
+    Unknown,
+    converted_reader,
+    no_rows,
+    refuse_misspelt_columns,
+    whole_table,
+    with_sampling_params,
+)
 
 _IDS = "input_ids"
 _MASK = "assistant_masks"

@@ -78,7 +78,7 @@ def _open_jsonl(file: IO[bytes], schema: pa.Schema, _: str | None, requests: int
 
 
 def _open_csv(file: IO[bytes], schema: pa.Schema, _: str | None, requests: int, __: _AtEnd) -> Writer:
-    from promptpress_workbench.files.write.csv_writer import CsvWriter  # noqa: PLC0415 - see the head
+    from promptpress_workbench.files.write.writers import CsvWriter  # noqa: PLC0415 - see the head
 
     return CsvWriter(file, schema, requests)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from promptpress.engine.errors import OutputError, UsageError, reason
 
 from promptpress_workbench.files.write.output_file import (
+    HashedWrites,
     PartialFile,
     bounded,
     other_run_error,
@@ -22,7 +23,6 @@ from promptpress_workbench.files.write.output_file import (
     resolve_output,
     try_lock,
 )
-from promptpress_workbench.files.write.streams import HashedWrites
 
 _MANIFEST = "run.json"
 _DONE = "done.json"
