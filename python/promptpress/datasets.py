@@ -2,7 +2,7 @@
 
 from promptpress_workbench.adapters import render
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["render"]
 

@@ -18,7 +18,7 @@ from promptpress_workbench.export.streams import Written
 from promptpress_workbench.export.token_tables import axolotl_tokens, ray_tokens, sglang_tokens, trl_tokens, vllm_tokens
 from promptpress_workbench.export.trl_files import preference, prompt_completion
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = [
     "Written",

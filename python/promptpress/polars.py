@@ -3,7 +3,7 @@
 from promptpress_workbench.adapters import PromptExpressions
 from promptpress_workbench.adapters import register_namespace as _register
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["PromptExpressions"]
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
 from models.json_lines_oracle import json_lines, strict
-from promptpress._arrow.large_text import text_of
+from promptpress._arrow.columns import text_of
 from promptpress_workbench.cli.process import main
 from promptpress_workbench.files.write.formats import open_writer
 from promptpress_workbench.files.write.json_lines import LineIds, LineWriter, Piece, object_pieces

@@ -2,16 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import json
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import chain
 from typing import Any, Literal
 
 import pyarrow as pa
+from pyarrow import types
 
-from promptpress._arrow.changed_values import changed, nested_too_deeply
-from promptpress._arrow.exact_values import is_exact, json_texts
 from promptpress._arrow.json_columns import json_array, json_field
 from promptpress._errors.errors import render_error
+
+_MAX_DEPTH = 128
+_CONTAINERS = (list, tuple, dict)
+
+
+def nested_too_deeply(values: Iterable[Any]) -> bool:
+    """Return true if a value of a column is nested without end, or deeper than any table of samples may be."""
+    level = [value for value in values if isinstance(value, _CONTAINERS)]
+    for _ in range(_MAX_DEPTH + 1):
+        if not level:
+            return False
+        # A container that many others hold is looked into once.
+        within = (item for value in level for item in (value.values() if isinstance(value, dict) else value))
+        level = list({id(item): item for item in within if isinstance(item, _CONTAINERS)}.values())
+    return True
+
+
+def changed(values: Iterable[Any], kind: pa.DataType) -> tuple[int, Any, str, int, str] | None:
+    """Find a value of a column that Arrow made one of another kind: a text of bytes, a datetime of a date."""
+    if not _may_change(kind):
+        return None
+    first: dict[str, tuple[int, str]] = {}
+    for row, value in enumerate(values):
+        for path, leaf in _leaves(value, ""):
+            leaf_kind = _changeable_kind(leaf)
+            if leaf_kind is not None and (first_of_path := first.setdefault(path, (row, leaf_kind)))[1] != leaf_kind:
+                return row, leaf, leaf_kind, *first_of_path
+    return None
+
+
+def _may_change(kind: pa.DataType) -> bool:
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_date(kind) or types.is_timestamp(kind):
+        return True
+    return any(_may_change(kind.field(n).type) for n in range(kind.num_fields))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _leaves(item, f"{path}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item, f"{path}[]")
+    else:
+        yield path, value
+
+
+def _changeable_kind(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "bytes"
+    if isinstance(value, datetime):
+        return "a datetime" if value.tzinfo is None else "a datetime with a zone"
+    return "a date" if isinstance(value, date) else None
+
+
+_SCALARS = frozenset({bool, int, float, str})
+_BUILTIN = frozenset({*_SCALARS, list, dict})
+
+
+def is_exact(values: Iterable[Any], kind: pa.DataType, *, builtin: bool = False) -> bool:
+    """Return true if a column of a type has the values that Arrow made it of, as far as JSON has such values.
+
+    Arrow makes a number with a fraction of an integer next to one, and gives all dicts the same keys in one order.
+    """
+    present = [value for value in values if value is not None]
+    kinds = set(map(type, present))
+    if builtin and not kinds <= _BUILTIN:
+        return False
+    if types.is_struct(kind):
+        names = tuple(field.name for field in kind)
+        if not all(isinstance(value, Mapping) and tuple(value) == names for value in present):
+            return False
+        return all(is_exact([value[field.name] for value in present], field.type, builtin=builtin) for field in kind)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return is_exact(chain.from_iterable(present), kind.value_type, builtin=builtin)
+    if types.is_floating(kind):
+        return not any(issubclass(kind, int) for kind in kinds)
+    return not (types.is_integer(kind) and bool in kinds)
+
+
+def json_texts(values: Sequence[Any]) -> list[str | None] | None:
+    """Write values as JSON, a tuple as a list; return None if one of them has no such form."""
+    texts: list[str | None] = []
+    for value in values:
+        if value is None:
+            texts.append(None)
+            continue
+        try:
+            text = json.dumps(value, default=_plain_number)
+        except (TypeError, ValueError, RecursionError):
+            return None
+        if type(value) not in _SCALARS and not _has_text_keys(value):
+            return None
+        texts.append(text)
+    return texts
+
+
+def _plain_number(value: Any) -> Any:
+    """Return the value of one of NumPy's numbers; raise TypeError for anything else."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} isn't a type of JSON")
+
+
+def _has_text_keys(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) for key in value) and all(map(_has_text_keys, value.values()))
+    return not isinstance(value, (list, tuple)) or all(map(_has_text_keys, value))
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,16 @@
-"""Rows of a column of any type, repeated: pyarrow's `take`, for what it refuses, too."""
+"""Rows of columns of any type, repeated or in any order: pyarrow's `take`, for what it refuses, too."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pyarrow as pa
 from pyarrow import types
 
+import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.core_tables import checked, unsupported_columns
 from promptpress._errors.errors import render_error
-from promptpress._utils import lazy_compute as pc
 
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
@@ -178,3 +182,27 @@ def _without_views(data_type: pa.DataType) -> pa.DataType:
         item = data_type.value_field.with_type(_without_views(data_type.value_type))
         return pa.list_(item, data_type.list_size)
     return data_type
+
+
+_AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+"""The types of texts, which the core takes as bytes."""
+
+
+def rows_in_order(table: pa.Table, rows: pa.Array, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table in another order, without copying more than a batch of them at a time."""
+    table = checked(table)
+    foreign = unsupported_columns(table.schema)
+    native = [name for name in table.schema.names if name not in foreign]
+    source = _core.RowSource(table.select(native))
+    for start in range(0, len(rows), batch_rows):
+        chosen = rows.slice(start, batch_rows)
+        columns = dict(zip(native, source.take(chosen), strict=True))
+        arrays = []
+        for field in table.schema:
+            if field.name in foreign:
+                arrays.append(rows_in_any_order(table.column(field.name), chosen))
+            elif field.type in _AS_BYTES:
+                arrays.append(columns[field.name].view(field.type))
+            else:
+                arrays.append(columns[field.name])
+        yield pa.RecordBatch.from_arrays(arrays, schema=table.schema)

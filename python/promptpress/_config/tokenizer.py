@@ -1,4 +1,4 @@
-"""Tokenizers, loaded from this machine.
+"""Tokenizers, loaded from this machine, and counts of what they encode.
 
 The package `tokenizers` is imported only when a tokenizer is loaded. Nothing is ever downloaded.
 """
@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,16 @@ def text_parts(request: Any, *, is_json: bool = False) -> Iterator[str]:
     elif isinstance(request, dict):
         for key in _TEXT_KEYS:
             yield from text_parts(request.get(key))
+
+
+@dataclass(frozen=True)
+class EncodedRequests:
+    """The requests of a run that were encoded, and by what."""
+
+    requests: int = 0
+    library: int = 0
+    reason: str | None = None
+
+
+MARKS = ("\ufdd0", "\ufdd1")
+"""The characters before and after the text of a `{% generation %}` block where blocks are marked: noncharacters."""
