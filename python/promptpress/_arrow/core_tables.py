@@ -266,7 +266,7 @@ def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa
 def for_core(
     table: pa.Table, first_row: int = 0, of: Literal["samples", "examples"] = "samples"
 ) -> tuple[pa.Table, PythonText]:
-    """Return a checked table with row numbers for columns that the core has no texts for, and the function of their texts.
+    """Return a checked table with row numbers for columns that the core has no texts for, and a function for the texts.
 
     The function takes rows in any order. It is called when texts are needed, which they seldom are for a column that no
     template names.

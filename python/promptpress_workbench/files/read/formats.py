@@ -7,11 +7,11 @@ because every command reads the table.
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -62,6 +62,23 @@ class ReadOptions(NamedTuple):
     given: DataFormat
     skip_corrupt: bool | None = None
     harness_types: HarnessTypes | None = None
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """A choice of rows: by `where`, a condition of SQL, and of these as many at random as `sample` says."""
+
+    where: str | None = None
+    sample: int | None = None
+    seed: int = 0
+
+    @property
+    def skips(self) -> bool:
+        """True if rows may be left out between the chosen ones."""
+        return self.where is not None or self.sample is not None
+
+
+ALL_ROWS = RowChoice()
 
 
 class InputFormat(NamedTuple):
@@ -163,6 +180,8 @@ def find_files(path: str, data_format: str | None = None) -> list[tuple[str, str
     if colon and os.path.isfile(os.path.join(folder, _SPLITS)):
         return _of_split(folder, split)
     if any(character in path for character in "*?[") and not os.path.lexists(path):
+        import glob  # noqa: PLC0415 - see the head
+
         return _matched(path, [match for match in glob.glob(path, recursive=True) if not os.path.isdir(match)])
     return [(path, None)]
 

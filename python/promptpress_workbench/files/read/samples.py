@@ -7,7 +7,6 @@ import random
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,10 +22,12 @@ from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.files.read.columnar_inputs import ParquetInput, RowGroup
 from promptpress_workbench.files.read.formats import (
+    ALL_ROWS,
     FORMATS,
     DataFormat,
     HarnessTypes,
     ReadOptions,
+    RowChoice,
     SampleFile,
     find_files,
     input_format,
@@ -37,23 +38,6 @@ from promptpress_workbench.files.read.sources import FileState, Source, changed,
 from promptpress_workbench.threads import Threads
 
 Batches = Callable[[], Iterable[pa.RecordBatch]]
-
-
-@dataclass(frozen=True)
-class RowChoice:
-    """A choice of rows: by `where`, a condition of SQL, and of these as many at random as `sample` says."""
-
-    where: str | None = None
-    sample: int | None = None
-    seed: int = 0
-
-    @property
-    def skips(self) -> bool:
-        """True if rows may be left out between the chosen ones."""
-        return self.where is not None or self.sample is not None
-
-
-ALL_ROWS = RowChoice()
 
 
 class ChosenRows:
