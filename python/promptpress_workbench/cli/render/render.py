@@ -34,7 +34,6 @@ from promptpress_workbench.files.write.formats import (
     OUT_FORMATS,
     FileFormat,
     check_compression,
-    open_writer,
     out_format,
 )
 from promptpress_workbench.files.write.output_file import (
@@ -45,7 +44,7 @@ from promptpress_workbench.files.write.output_file import (
     output_file,
     standard_output,
 )
-from promptpress_workbench.files.write.writers import lines_of
+from promptpress_workbench.files.write.writers import lines_of, open_writer
 from promptpress_workbench.prompts.escapes import encodable, visible
 from promptpress_workbench.threads import background_writer, write_or_raise
 

@@ -1,8 +1,7 @@
-"""The table of input formats, with the class that reads each, and the files that a path means.
+"""The table of input formats, the files that a path means, and the rows of them that are read.
 
-A new format is a class with the attributes of `SampleFile`, and an entry of `FORMATS`. `Samples` opens files by this
-table, and the command takes the choices of `--data-format` from it. The classes are imported when they are needed,
-because every command reads the table.
+A new format is a class with the attributes of `SampleFile`, an entry of `FORMATS`, from which the command takes the
+choices of `--data-format`, and a branch of `Samples`. Every command reads the table, so it imports little.
 """
 
 from __future__ import annotations
@@ -10,18 +9,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-import pyarrow as pa
 from promptpress import DataError
 from promptpress.engine.configs import STDIN, is_remote, split_codec
 from promptpress.engine.errors import Choice, close_names, reason
 
 if TYPE_CHECKING:
-    from promptpress_workbench.files.read.sources import Source
+    pass
 
 HarnessTypes: TypeAlias = Literal["json", "all"]
 """The files whose columns get the types of a harness's reader: those of JSON, or all.
@@ -30,19 +27,12 @@ OpenCompass reads CSV by Python's `csv`, so every value is a text; lm-evaluation
 """
 
 
-class SampleFile(Protocol):
-    """A file of samples as record batches of one schema; the classes of all formats have these attributes."""
-
-    schema: pa.Schema
-    num_rows: int | None
-    """The number of rows; None if it isn't known before all rows are read."""
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows."""
-
-
 class DataFormat(NamedTuple):
-    """The format of files, as far as the user gives it."""
+    """The format of files, as far as the user gives it.
+
+    None is the format of the suffix, the format's delimiter, UTF-8, and a JSON file that is the array of rows itself,
+    which an object has under the key `records` otherwise.
+    """
 
     name: str | None = None
     delimiter: str | None = None
@@ -53,15 +43,6 @@ class DataFormat(NamedTuple):
     def of(cls, given: DataFormat | str | None) -> DataFormat:
         """Return a format that may be given by its name alone."""
         return given if isinstance(given, DataFormat) else cls(given)
-
-
-class ReadOptions(NamedTuple):
-    """Settings of reading a file."""
-
-    batch_size: int
-    given: DataFormat
-    skip_corrupt: bool | None = None
-    harness_types: HarnessTypes | None = None
 
 
 @dataclass(frozen=True)
@@ -81,54 +62,17 @@ class RowChoice:
 ALL_ROWS = RowChoice()
 
 
-class InputFormat(NamedTuple):
-    """A format of samples."""
-
-    suffixes: tuple[str, ...]
-    open: Callable[[Source, ReadOptions], SampleFile]
-
-
-def _open_parquet(source: Source, options: ReadOptions) -> SampleFile:
-    from promptpress_workbench.files.read.columnar_inputs import ParquetInput  # noqa: PLC0415 - see the head
-
-    return ParquetInput(source, options.batch_size, skip_corrupt=options.skip_corrupt)
-
-
-def _open_arrow(source: Source, options: ReadOptions) -> SampleFile:
-    from promptpress_workbench.files.read.columnar_inputs import ArrowInput  # noqa: PLC0415 - see the head
-
-    return ArrowInput(source, options.batch_size)
-
-
-def _open_json(source: Source, options: ReadOptions, *, is_array: bool) -> SampleFile:
-    from promptpress_workbench.files.read.json_rows import JsonRows  # noqa: PLC0415 - see the head
-
-    return JsonRows(source, options.batch_size, is_array=is_array, records=options.given.records if is_array else None)
-
-
-def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> SampleFile:
-    from promptpress_workbench.files.read.csv_files import SeparatedValues  # noqa: PLC0415 - see the head
-
-    given = options.given.delimiter
-    texts = SeparatedValues(source, options.batch_size, given or delimiter, is_given=given is not None)
-    if options.harness_types != "all":
-        return texts
-    from promptpress_workbench.files.read.csv_files import TypedValues  # noqa: PLC0415 - see the head
-
-    return TypedValues(texts)
-
-
 FORMATS = {
-    "parquet": InputFormat((".parquet",), _open_parquet),
-    "arrow": InputFormat((".arrow", ".feather", ".ipc", ".arrows"), _open_arrow),
-    "jsonl": InputFormat((".jsonl", ".ndjson"), partial(_open_json, is_array=False)),
-    "json": InputFormat((".json",), partial(_open_json, is_array=True)),
-    "csv": InputFormat((".csv",), partial(_open_csv, delimiter=",")),
-    "tsv": InputFormat((".tsv",), partial(_open_csv, delimiter="\t")),
+    "parquet": (".parquet",),
+    "arrow": (".arrow", ".feather", ".ipc", ".arrows"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "json": (".json",),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
 }
-"""The formats of samples by name, in the order in which help and errors list them."""
+"""The formats of samples by name, with the suffixes of their files, in the order in which help and errors list them."""
 
-SUFFIXES = {suffix: name for name, entry in FORMATS.items() for suffix in entry.suffixes}
+SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
 """The names of the formats by the suffix of a file."""
 
 _CONVERSIONS = {

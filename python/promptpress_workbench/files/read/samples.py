@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,15 +20,12 @@ from promptpress.engine.errors import reason
 from promptpress.engine.tables import batch_rows, core_schema
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.files.read.columnar_inputs import ParquetInput, RowGroup
+from promptpress_workbench.files.read.columnar_inputs import ArrowInput, ParquetInput, RowGroup
 from promptpress_workbench.files.read.formats import (
     ALL_ROWS,
-    FORMATS,
     DataFormat,
     HarnessTypes,
-    ReadOptions,
     RowChoice,
-    SampleFile,
     find_files,
     input_format,
 )
@@ -38,6 +35,16 @@ from promptpress_workbench.files.read.sources import FileState, Source, changed,
 from promptpress_workbench.threads import Threads
 
 Batches = Callable[[], Iterable[pa.RecordBatch]]
+
+
+class SampleFile(Protocol):
+    """A file of samples as record batches of one schema; `num_rows` is None if only reading tells it."""
+
+    schema: pa.Schema
+    num_rows: int | None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows; an error of the data is a `DataError` with its place."""
 
 
 class ChosenRows:
@@ -179,8 +186,9 @@ class Samples:
     ) -> None:
         self.error: BaseException | None = None
         self.skipped: list[RowGroup] = []
-        given = DataFormat.of(data_format)
-        self._options = ReadOptions(batch_size, given, skip_corrupt, harness_types)
+        self._given = DataFormat.of(data_format)
+        self._skip_corrupt = skip_corrupt
+        self._harness_types = harness_types
         self._states: dict[str, FileState | None] = {}
         self.batch_size = batch_size
         self._otherwise = otherwise
@@ -188,7 +196,7 @@ class Samples:
         self._stack = ExitStack()
         self._files: list[tuple[str, SampleFile]] = []
         try:
-            self._open(paths, given.name)
+            self._open(paths, self._given.name)
         except BaseException:
             self._stack.close()
             raise
@@ -222,7 +230,7 @@ class Samples:
         files = [file for _, file in self._files if isinstance(file, JsonRows)]
         JsonRows.agree(files)
         # Files of other formats have one type of Arrow for each column, and all files have the same.
-        if files and (self._options.harness_types or len(files) < len(self._files)):
+        if files and (self._harness_types or len(files) < len(self._files)):
             from promptpress_workbench.files.read.harness_types import typed  # noqa: PLC0415 - most runs need no such types
 
             with reading(files[0].path):
@@ -234,11 +242,28 @@ class Samples:
     def _open_file(self, path: str, kind: str) -> SampleFile:
         self._states[path] = state_of(path)
         with reading(path):
-            file = FORMATS[kind].open(Source(path, self._stack, self._options.given.encoding), self._options)
+            file = self._opened(Source(path, self._stack, self._given.encoding), kind)
             core_schema(file.schema)  # names are any bytes in a file
         if isinstance(file, ParquetInput):
             self.skipped += file.skipped
         return file
+
+    def _opened(self, source: Source, kind: str) -> SampleFile:
+        if kind == "parquet":
+            return ParquetInput(source, self.batch_size, skip_corrupt=self._skip_corrupt)
+        if kind == "arrow":
+            return ArrowInput(source, self.batch_size)
+        if kind in ("json", "jsonl"):
+            is_array = kind == "json"
+            return JsonRows(
+                source, self.batch_size, is_array=is_array, records=self._given.records if is_array else None
+            )
+        from promptpress_workbench.files.read.csv_files import SeparatedValues, TypedValues  # noqa: PLC0415 - seldom needed
+
+        given = self._given.delimiter
+        delimiter = given or ("," if kind == "csv" else "\t")
+        texts = SeparatedValues(source, self.batch_size, delimiter, is_given=given is not None)
+        return TypedValues(texts) if self._harness_types == "all" else texts
 
     def _common_schema(self) -> pa.Schema:
         first_path, first = self._files[0]

@@ -1,15 +1,15 @@
-"""Writers of Parquet, Arrow IPC, JSON lines and CSV, a record batch at a time; `formats` opens them."""
+"""Writers of Parquet, Arrow IPC, JSON lines and CSV, a record batch at a time."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Literal
+from typing import IO, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from promptpress.engine import RenderedLines
-from promptpress.engine.errors import OutputError
+from promptpress.engine.errors import OutputError, reason
 from promptpress.engine.tables import is_json, is_text, text_of, without_json
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
@@ -23,12 +23,45 @@ def takes_metadata_at_end(kind: str) -> bool:
     return kind == "parquet" and hasattr(pq.ParquetWriter, "add_key_value_metadata")  # from pyarrow 18 on
 
 
+class Writer(Protocol):
+    """Writes record batches in one of the formats."""
+
+    def write_batch(self, batch: pa.RecordBatch | RenderedLines) -> None:
+        """Write one batch; only the writer of JSON lines takes `RenderedLines`."""
+
+    def close(self) -> None:
+        """Write the end of the file."""
+
+    def abandon(self) -> None:
+        """Write nothing more, not even when it is deleted: the file doesn't exist any longer."""
+
+
+_AtEnd = Callable[[], Mapping[str, str]] | None
+
+
+def open_writer(
+    file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None, *, requests: int = -1, at_end: _AtEnd = None
+) -> Writer:
+    """Open a writer of a format of `OUT_FORMATS`, to be closed before the file is.
+
+    Without `compression` Parquet is compressed by zstd, and Arrow isn't. `requests` is the index of the requests'
+    column, and `at_end` returns metadata when all batches have been written, if `takes_metadata_at_end`.
+    """
+    compression = compression and compression.lower()
+    try:
+        if kind == "parquet":
+            return ParquetWriter(file, schema, compression or "zstd", at_end)
+        if kind == "arrow":
+            return ArrowWriter(file, schema, compression)
+        return (JsonLinesWriter if kind == "jsonl" else CsvWriter)(file, schema, requests)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise OutputError(f"the {kind} output: {reason(error)}") from error
+
+
 class ParquetWriter:
     """Writes Parquet; `at_end` returns the file's metadata when all batches have been written."""
 
-    def __init__(
-        self, file: IO[bytes], schema: pa.Schema, compression: str, at_end: Callable[[], Mapping[str, str]] | None
-    ) -> None:
+    def __init__(self, file: IO[bytes], schema: pa.Schema, compression: str, at_end: _AtEnd) -> None:
         self._writer = pq.ParquetWriter(file, schema, compression=compression)
         self._at_end = at_end if takes_metadata_at_end("parquet") else None
 
@@ -84,8 +117,8 @@ class JsonLinesWriter:
 
     def __init__(self, file: IO[bytes], schema: pa.Schema, requests: int) -> None:
         self._lines = lines_of(schema, requests)
-        self._file = file
         self._rows = 0
+        self._file = file
         self._stack = contextlib.ExitStack()
         self._write = self._stack.enter_context(background_writer(self._write_lines))
 
@@ -144,10 +177,7 @@ class CsvWriter:
         separator, end = pa.scalar(",", pa.large_string()), pa.scalar("\r\n", pa.large_string())
         rows = pc.binary_join_element_wise(*columns, separator)
         lines = pc.binary_join_element_wise(rows, pa.scalar("", pa.large_string()), end)
-        # The lines follow each other in memory.
-        offsets, data = lines.buffers()[1:]
-        ends = memoryview(offsets).cast("q")
-        return bytes(memoryview(data)[ends[lines.offset] : ends[lines.offset + len(lines)]])
+        return bytes(text_of(lines))
 
 
 def _texts(field: pa.Field, kind: Literal["value", "request"]) -> Callable[[pa.RecordBatch, int], pa.Array]:
