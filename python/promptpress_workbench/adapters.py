@@ -76,7 +76,6 @@ class PromptExpressions:
     >>> import polars as pl  # doctest: +SKIP
     >>> import promptpress.polars  # doctest: +SKIP
     >>> frame.with_columns(prompt=pl.struct(pl.all()).promptpress.render("Q: {question}"))  # doctest: +SKIP
-
     """
 
     __slots__ = ("_expression",)
@@ -100,7 +99,6 @@ class PromptExpressions:
             TypeError: If `template` is something else, or arguments come with a `ChatTemplate`.
 
         >>> frame.with_columns(prompt=pl.col("messages").promptpress.chat(template))  # doctest: +SKIP
-
         """
         if isinstance(template, str):
             from promptpress.engine.templates import template_class  # noqa: PLC0415 - needs Jinja2
@@ -125,7 +123,6 @@ class PromptExpressions:
             TypeError: If `renderer` is something else.
 
         >>> frame.with_columns(prompt=pl.struct("question", "answer").promptpress.render(renderer))  # doctest: +SKIP
-
         """
         try:
             polars: Any = importlib.import_module("polars")
@@ -187,7 +184,6 @@ def register(connection: Any, name: str, renderer: AnyRenderer, /) -> None:
     >>> from promptpress import duckdb
     >>> duckdb.register(connection, "prompt", "Q: {question}")  # doctest: +SKIP
     >>> connection.sql("SELECT id, prompt(samples) FROM samples")  # doctest: +SKIP
-
     """
     if not hasattr(connection, "create_function"):
         raise TypeError(f"expected a connection of DuckDB, found a {type(connection).__name__}")
@@ -248,7 +244,6 @@ def render(
         features: ['question', 'prompt'],
         num_rows: 2
     })
-
     """
     if not (hasattr(dataset, "with_format") and hasattr(dataset, "map")):
         raise TypeError(f"expected a Hugging Face dataset, found a {type(dataset).__name__}")

@@ -155,7 +155,6 @@ def as_table(samples: Any, reading: ValueReading = EXACT) -> pa.Table:  # noqa: 
 
     >>> as_table(pa.record_batch({"q": ["1+1=?"]})).num_rows
     1
-
     """
     if isinstance(samples, pa.Table):
         return samples
@@ -176,7 +175,11 @@ def as_table(samples: Any, reading: ValueReading = EXACT) -> pa.Table:  # noqa: 
         _refuse_objects(samples.collect_schema())
         return pa.table(samples.collect(engine="streaming"))
     if _is_hugging_face(samples):
-        return as_reader(samples).read_all() if _streams(samples) else pa.table(samples.with_format("arrow")[:])
+        return (
+            as_reader(samples).read_all()
+            if not hasattr(samples, "__len__")
+            else pa.table(samples.with_format("arrow")[:])
+        )
     if is_relation(samples):
         return relation_reader(samples).read_all()
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
@@ -243,7 +246,7 @@ def as_reader(batches: Any, reading: ValueReading = EXACT) -> pa.RecordBatchRead
         raise not_a_table(batches)
     if _is_lazy_frame(batches):
         return _lazy_reader(batches)
-    if _is_hugging_face(batches) and _streams(batches):
+    if _is_hugging_face(batches) and not hasattr(batches, "__len__"):
         return _stream_reader(batches)
     if is_relation(batches):
         return relation_reader(batches)
@@ -292,10 +295,6 @@ def _is_hugging_face(samples: Any) -> bool:
             "apply it by samples.map(...), or drop it by samples.with_format(None)"
         )
     return True
-
-
-def _streams(samples: Any) -> bool:
-    return not hasattr(samples, "__len__")
 
 
 def _lazy_reader(frame: Any) -> pa.RecordBatchReader:

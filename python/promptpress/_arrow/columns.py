@@ -15,7 +15,7 @@ from promptpress._errors.errors import render_error
 LAYOUTS: dict[str, pa.DataType] = {name: getattr(pa, name)() for name in STRING_LAYOUTS}
 """Layouts of strings, keyed by their public names."""
 
-_LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
+LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
 
 
 def is_text(data_type: pa.DataType, *, encoded: bool = False) -> bool:
@@ -32,7 +32,7 @@ def is_encoded(data_type: pa.DataType) -> bool:
 
 def is_messages(data_type: pa.DataType) -> bool:
     """Return true if a column of a type holds lists of messages, each with a speaker and a content."""
-    if not isinstance(data_type, _LISTS) or not types.is_struct(data_type.value_type):
+    if not isinstance(data_type, LISTS) or not types.is_struct(data_type.value_type):
         return False
     names = {field.name for field in data_type.value_type}
     return names >= {"role", "content"} or names >= {"from", "value"}

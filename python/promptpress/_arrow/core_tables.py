@@ -236,11 +236,6 @@ def _foreign(schema: pa.Schema) -> list[str]:
     return foreign
 
 
-def _is_foreign(field: pa.Field) -> bool:
-    """Return true for a column that the core has no texts for; those of JSON are made when they are needed."""
-    return not _text.is_native(field.type) or is_json(field) or _claims_row_numbers(field)
-
-
 def column_names(schema: pa.Schema) -> list[str]:
     """List a schema's names, which may be any bytes."""
     try:
@@ -250,10 +245,11 @@ def column_names(schema: pa.Schema) -> list[str]:
     return names
 
 
-def _claims_row_numbers(field: pa.Field) -> bool:
-    """Return true if a column of the user looks like one that `row_numbers` makes: its values are read here then."""
-    metadata = field.metadata or {}
-    return metadata.get(_EXTENSION_NAME_KEY.encode()) == _ROW_NUMBERS_EXTENSION.encode()
+def _is_foreign(field: pa.Field) -> bool:
+    """Return true for a column that the core has no texts for; those of JSON are made when they are needed."""
+    # A column of the user's that looks like one that `row_numbers` makes is read here.
+    is_numbered = (field.metadata or {}).get(_EXTENSION_NAME_KEY.encode()) == _ROW_NUMBERS_EXTENSION.encode()
+    return not _text.is_native(field.type) or is_json(field) or is_numbered
 
 
 def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa.Field:

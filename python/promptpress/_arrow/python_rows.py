@@ -139,7 +139,6 @@ class ValueReading:
             them, and only those that Arrow refuses are JSON.
         column: A column of objects of other kinds, too; None: there is none.
         write: Writes these as texts of JSON; returns None if they can't be written.
-
     """
 
     exact: bool = True

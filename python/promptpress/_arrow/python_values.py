@@ -34,16 +34,11 @@ def to_pylist(prompts: pa.Array | pa.ChunkedArray) -> list[Request | None]:
     >>> rendered = pa.array([[{"role": None, "prompt": "Be kind."}, {"role": "HUMAN", "prompt": "1+1=?"}]])
     >>> to_pylist(rendered)
     [['Be kind.', {'role': 'HUMAN', 'prompt': '1+1=?'}]]
-
     """
     requests: list[Any] = prompts.to_pylist()
     if is_text(prompts.type):
         return requests
-    return [None if request is None else _request(request) for request in requests]
-
-
-def _request(request: Any) -> Any:
-    return [_message(item) for item in request] if isinstance(request, list) else request
+    return [[_message(item) for item in request] if isinstance(request, list) else request for request in requests]
 
 
 def _message(item: Any) -> Any:

@@ -243,7 +243,6 @@ def renderer_arguments(
 
     Raises:
         TemplateError: If a dict lacks a part that prompts need.
-
     """
     say = _warner(PromptWarning) if warn is None else warn
     inform = _warner(UserWarning) if warn is None else warn

@@ -35,7 +35,6 @@ class RequestsHash:
     ...     other.update(pa.array([half * 16], pa.binary(16)))
     >>> one.hexdigest() == other.hexdigest() == hashlib.sha256(b"a" * 16 + b"b" * 16).hexdigest()
     True
-
     """
 
     __slots__ = ("_sha",)

@@ -252,7 +252,6 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
 
     >>> short_form_of({"prompt_template": "{q}", "output_column": "a"})
     {'prompt_template': '{q}', 'reader': {'output_column': 'a'}, 'substitution': 'single_pass'}
-
     """
     rest = {name: value for name, value in arguments.items() if name not in SHORT_WORDS and value is not None}
     template, words = rest.get("prompt_template"), {name: arguments.get(name) for name in SHORT_WORDS}

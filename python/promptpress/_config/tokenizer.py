@@ -58,7 +58,6 @@ def load_tokenizer(source: Any) -> LoadedTokenizer:
         OSError: If the file can't be read; `FileNotFoundError` if there is no such file, folder or name.
         ValueError: If the file holds no tokenizer.
         TypeError: If `source` is none of these.
-
     """
     if isinstance(source, LoadedTokenizer):
         return source

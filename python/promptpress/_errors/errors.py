@@ -71,7 +71,6 @@ def template_error(code: str, path: str, message: str) -> TemplateError:
     >>> error = template_error("wrong_type", "reader", "found nothing")
     >>> print(error, error.code, error.path, sep=", ")
     reader: found nothing, wrong_type, reader
-
     """
     error = TemplateError(f"{path}: {message}")
     error.code, error.message = code, message
@@ -93,7 +92,6 @@ def render_error(
 
     >>> print(render_error("row_out_of_range", "no such row", row=3))
     row 3: no such row
-
     """
     row_and_column = [f"row {row}"] * (row is not None) + [f'column "{column}"'] * (column is not None)
     prefix = ", ".join(row_and_column) + ": " if placed and row_and_column else ""

@@ -50,7 +50,6 @@ class FileError(Exception):
     >>> error = DataError("a.x: unknown suffix", Choice("data_format", "says the format"))
     >>> str(error), error.of_command()
     ('a.x: unknown suffix; data_format= says the format', 'a.x: unknown suffix; --data-format says the format')
-
     """
 
     usual_code = "internal_error"
@@ -99,7 +98,6 @@ class ConfigError(FileError, TemplateError):
     ... except ConfigError as error:
     ...     print(error.code, error.path, error.message, sep="; ")
     unreadable_config; nothing.json; No such file or directory
-
     """
 
     usual_code = "unreadable_config"
@@ -114,7 +112,6 @@ class DataError(FileError, RenderError):
     ... except DataError as error:
     ...     print(error.code, error.path, error.message, sep="; ")
     unreadable_data; nothing.jsonl; No such file or directory
-
     """
 
     usual_code = "unreadable_data"

@@ -263,7 +263,6 @@ def openai_batch(
     >>> export.openai_batch(table, f"{folder.name}/in.jsonl", model="m", custom_id="math-{id}").requests
     2
     >>> folder.cleanup()
-
     """
     settings = RequestSettings(model, body, body_columns, custom_id, custom_id_length, url, prompt, form)
     return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
@@ -311,7 +310,6 @@ def vllm_batch(
     >>> export.vllm_batch(table, f"{folder.name}/in.jsonl", model="m", body={"top_k": 1}).requests
     2
     >>> folder.cleanup()
-
     """
     settings = RequestSettings(model, body, body_columns, custom_id, None, CHAT, prompt, form)
     return _write_requests(table, path, settings, max_requests, None, unknown=unknown)
@@ -364,7 +362,6 @@ def litellm_batch(
     >>> export.litellm_batch(pa.table({"prompt": ["1+1=?"]}), f"{folder.name}/in.jsonl", model="azure/m").requests
     1
     >>> folder.cleanup()
-
     """
     settings = RequestSettings(model, body, body_columns, custom_id, custom_id_length, url, prompt, form)
     return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)

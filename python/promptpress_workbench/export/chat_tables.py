@@ -129,7 +129,6 @@ def datasets(
     >>> from promptpress import export
     >>> export.datasets(pa.table({"prompt": ["1+1=?"]}))[0]  # doctest: +SKIP
     {'messages': [{'role': 'user', 'content': '1+1=?'}]}
-
     """
     import tempfile  # noqa: PLC0415 - for this one export
 
@@ -211,7 +210,6 @@ def ray_rows(
     >>> from promptpress import export
     >>> export.ray_rows(pa.table({"prompt": ["1+1=?"]}), sampling_params={"max_tokens": 5}).to_pylist()
     [{'messages': [{'role': 'user', 'content': '1+1=?'}], 'sampling_params': {'max_tokens': 5}}]
-
     """
     sampling = {"sampling_params": sampling_params, "sampling_columns": sampling_columns}
     return whole_table(ray_batches(table, **sampling, prompt=prompt, form=form, unknown=unknown))

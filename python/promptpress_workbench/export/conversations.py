@@ -184,7 +184,6 @@ def sharegpt(
     >>> print(Path(f"{folder.name}/train.jsonl").read_text(), end="")
     {"conversations": [{"from": "human", "value": "1+1=?"}, {"from": "gpt", "value": "2"}]}
     >>> folder.cleanup()
-
     """
     form_of_lines = partial(_Conversations, key="conversations", fields=("from", "value"))
     names = {**_SHAREGPT_ROLES, **(roles or {})}
@@ -233,7 +232,6 @@ def messages_json(
     >>> print(Path(f"{folder.name}/out.jsonl").read_text(), end="")
     {"messages": [{"role": "user", "content": "1+1=?"}, {"role": "assistant", "content": "2"}]}
     >>> folder.cleanup()
-
     """
     form_of_lines = partial(_Conversations, key="messages", fields=("role", "content"))
     source_of = partial(form_of_lines, roles=None, answer=answer, keep=keep, prompt=prompt, form=form)
@@ -289,7 +287,6 @@ def alpaca(
     >>> print(Path(f"{folder.name}/train.jsonl").read_text(), end="")
     {"instruction": "1+1=?", "input": "", "output": "2"}
     >>> folder.cleanup()
-
     """
 
     def source_of(schema: pa.Schema) -> ObjectLines:

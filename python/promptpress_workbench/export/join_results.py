@@ -345,7 +345,6 @@ def join(
     >>> results = [{"custom_id": "1", "response": {"status_code": 200, "body": body}, "error": None}]
     >>> export.join(results, pa.table({"prompt": ["1+1=?", "2+2=?"]})).select(["response", "status"]).to_pylist()
     [{'response': None, 'status': 'missing'}, {'response': '4', 'status': 'ok'}]
-
     """
     if (requests is None) != (retry is None):
         message = "requests= names the files that were sent, and retry= the file for those that failed; give both"

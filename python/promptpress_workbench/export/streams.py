@@ -49,7 +49,6 @@ class Written:
 
     >>> Written(["a.jsonl"], 2, 300)
     Written(paths=['a.jsonl'], requests=2, bytes=300)
-
     """
 
     paths: list[str]

@@ -62,7 +62,6 @@ def vllm_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     >>> from promptpress import export
     >>> export.vllm_tokens(pa.table({"input_ids": [[5, 6]], "n_tokens": [2]})).to_pylist()
     [{'prompt_token_ids': [5, 6]}]
-
     """
     return whole_table(vllm_tokens_batches(table, unknown=unknown))
 
@@ -101,7 +100,6 @@ def sglang_tokens(
     >>> tokens = pa.table({"input_ids": [[5, 6]], "n_tokens": [2]})
     >>> export.sglang_tokens(tokens, sampling_params={"max_new_tokens": 9}).to_pylist()
     [{'input_ids': [5, 6], 'sampling_params': {'max_new_tokens': 9}}]
-
     """
     options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
     return whole_table(sglang_tokens_batches(table, **options))
@@ -145,7 +143,6 @@ def ray_tokens(
     >>> tokens = pa.table({"input_ids": [[5, 6]], "n_tokens": [2]})
     >>> export.ray_tokens(tokens, sampling_params={"max_tokens": 9}).to_pylist()
     [{'prompt': None, 'tokenized_prompt': [5, 6], 'sampling_params': {'max_tokens': 9}}]
-
     """
     options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
     return whole_table(ray_tokens_batches(table, **options))
@@ -190,7 +187,6 @@ def trl_tokens(
     >>> from promptpress import export
     >>> export.trl_tokens(pa.table({"input_ids": [[5, 6]], "assistant_masks": [[False, True]]})).to_pylist()
     [{'input_ids': [5, 6], 'labels': [-100, 6], 'assistant_masks': [0, 1]}]
-
     """
     return whole_table(trl_tokens_batches(table, mask_column=mask_column, unknown=unknown))
 
@@ -225,7 +221,6 @@ def axolotl_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Tabl
     >>> from promptpress import export
     >>> export.axolotl_tokens(pa.table({"input_ids": [[5, 6]], "labels": [[-100, 6]]})).to_pylist()
     [{'input_ids': [5, 6], 'attention_mask': [1, 1], 'labels': [-100, 6]}]
-
     """
     return whole_table(axolotl_tokens_batches(table, unknown=unknown))
 

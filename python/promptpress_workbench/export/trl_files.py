@@ -79,7 +79,6 @@ def prompt_completion(
     >>> print(Path(f"{folder.name}/train.jsonl").read_text(), end="")
     {"prompt": "1+1=", "completion": "2"}
     >>> folder.cleanup()
-
     """
 
     def source_of(schema: pa.Schema) -> ObjectLines:
@@ -168,7 +167,6 @@ def preference(
     >>> print(Path(f"{folder.name}/train.jsonl").read_text(), end="")
     {"prompt": "1+1=", "chosen": "2", "rejected": "3"}
     >>> folder.cleanup()
-
     """
     if chosen_label is None:
         if chosen is None or rejected is None:

@@ -80,16 +80,15 @@ class JsonRows:
         """The columns of the type `arrow.json`."""
         return [name for name, kind in self._columns if kind == "json"]
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        yield from self._batches(self._columns)
-
     def values(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
         """Read some columns as `arrow.json`, whatever their types are."""
-        yield from self._batches([(name, "json") for name, _ in self._columns if name in columns])
+        yield from self.batches([(name, "json") for name, _ in self._columns if name in columns])
 
-    def _batches(self, columns: list[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: list[tuple[str, str]] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the rows with all columns, or some with other types."""
         if not self.num_rows:
             return
+        columns = self._columns if columns is None else columns
         for number, blocks in enumerate(self._blocks() if self._only is None else [self._only]):
             batches, line = _core.json_batches(blocks, columns, self._batch_size)
             if line is not None:

@@ -91,7 +91,9 @@ class RowFilter:
             self._check_values(1)
             is_cast = isinstance(error, self._duckdb.ConversionException)
             hint = "; TRY_CAST gives null for such a value" if is_cast else ""
-            raise DataError(f"{self._problem(error)}{hint}", given=self._given, is_choice=False) from None
+            raise DataError(
+                f"{self._problem(error)}{hint}", given=("where", self._condition), is_choice=False
+            ) from None
 
     def _column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         """Return a column of a batch; one of JSON with its type of Arrow, if it has one."""
@@ -103,21 +105,10 @@ class RowFilter:
         return typed_column(column, self._json_types[name])
 
     def _evaluated(self, columns: list[pa.Array], rows: int) -> pa.Array:
-        table = pa.table([_core.repeated_rows(0, rows, 1), *columns], self._names)
-        kept = self._relation(table).filter(self._expression).project(f'"{_ROW}"')
+        table = pa.table([_core.repeated_rows(0, rows, 1), *columns], [_ROW, *self._columns])
+        kept = self._connection.from_arrow(table).filter(self._expression).project(f'"{_ROW}"')
         numbers = pa.table(kept).column(0).combine_chunks()
         return numbers if isinstance(numbers, pa.Array) else pa.concat_arrays(numbers.chunks)
-
-    @property
-    def _names(self) -> list[str]:
-        return [_ROW, *self._columns]
-
-    @property
-    def _given(self) -> tuple[str, str]:
-        return "where", self._condition
-
-    def _relation(self, table: pa.Table) -> Any:
-        return self._connection.from_arrow(table)
 
     def _parsed(self) -> Any:
         """Return DuckDB's syntax tree of the condition as JSON values."""
@@ -191,7 +182,9 @@ class RowFilter:
 
     def _refuse_unsteady(self, parsed: Any) -> None:
         """Refuse functions whose result isn't the same in each run."""
-        for node in _calls(parsed):
+        for node, _ in _dicts(parsed, frozenset()):
+            if node.get("class") != "FUNCTION":
+                continue
             name = node["function_name"]
             count = len(node.get("arguments", node.get("children", ())))
             if name in _unsteady_functions(self._connection) or _OF_TODAY.get(name) == count:
@@ -219,11 +212,11 @@ class RowFilter:
         for name, kind in self._types.items():
             field = pa.field(name, kind)
             try:
-                self._relation(pa.schema([field]).empty_table())
+                self._connection.from_arrow(pa.schema([field]).empty_table())
             except self._duckdb.Error:
                 raise self._error(f"DuckDB has no type for column {name!r}, which is {field.type}") from None
             fields.append(field)
-        relation = self._relation(pa.schema(fields).empty_table())
+        relation = self._connection.from_arrow(pa.schema(fields).empty_table())
         try:
             relation.filter(self._expression)  # refuses aggregates and windows
             (kind,) = relation.select(self._expression).types
@@ -244,7 +237,7 @@ class RowFilter:
             raise self._error(f"{self._problem(error)}{kinds and f'; {kinds}'}") from None
 
     def _error(self, problem: str) -> UsageError:
-        return UsageError(problem, given=self._given)
+        return UsageError(problem, given=("where", self._condition))
 
     @staticmethod
     def _problem(error: Exception) -> str:
@@ -279,11 +272,6 @@ def _nodes(tree: Any, bound: frozenset[str]) -> Iterator[tuple[str, str]]:
             yield from ((kind, name) for name in _parameters(node))
         elif isinstance(kind, str):
             yield kind, ""
-
-
-def _calls(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the calls of functions in a syntax tree."""
-    return (node for node, _ in _dicts(tree, frozenset()) if node.get("class") == "FUNCTION")
 
 
 def _paths(tree: Any) -> Iterator[Path]:
