@@ -32,7 +32,7 @@ def unwind_by_interrupt() -> None:
 
 
 def import_pyarrow() -> None:
-    """Import pyarrow."""
+    """Import pyarrow; an error has the remedy, and is a line on standard error in the package's commands."""
     try:
         import pyarrow  # noqa: F401, PLC0415 - it may be absent
     except ImportError as error:

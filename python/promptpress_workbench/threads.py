@@ -50,7 +50,10 @@ class Call(Generic[Result]):
         self._error: BaseException | None = None
 
     def run(self) -> Callable[[], None]:
-        """Make the call and keep its result or error."""
+        """Make the call, keep its result or error, and return a function that wakes the waiting threads.
+
+        It is to be called when no other reference to the call is left.
+        """
         function, arguments = self._function, self._arguments
         self._function, self._arguments = None, ()
         assert function is not None

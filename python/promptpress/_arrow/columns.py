@@ -19,7 +19,7 @@ LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, p
 
 
 def is_text(data_type: pa.DataType, *, encoded: bool = False) -> bool:
-    """Return true if a column of a type holds strings."""
+    """Return true if a column of a type holds strings, or with `encoded` dictionaries or runs of strings."""
     if encoded and is_encoded(data_type):
         return is_text(data_type.value_type, encoded=True)
     return bool(types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type))
@@ -59,12 +59,12 @@ def bytes_table(data: bytes) -> pa.Table:
 
 
 def ends_of(texts: pa.LargeBinaryArray | pa.LargeStringArray) -> memoryview:
-    """Say where the first of some texts starts, and where each ends."""
+    """Return where the first of some texts starts, and where each ends: 64-bit numbers, one more than texts."""
     return memoryview(texts.buffers()[1]).cast("q")[texts.offset : texts.offset + len(texts) + 1]
 
 
 def text_of(texts: pa.LargeBinaryArray | pa.LargeStringArray) -> memoryview:
-    """Return the bytes of texts, one after the other, without a copy."""
+    """Return the bytes of texts, those of nulls too, one after the other, without a copy."""
     data = texts.buffers()[2]
     if not len(texts) or data is None:
         return memoryview(b"")

@@ -45,7 +45,7 @@ def checked(table: pa.Table) -> pa.Table:
     """Check what a table's arrays say of their buffers, and lay out anew what the core can't read where it lies.
 
     The core reads offsets where they are, and Arrow asks for multiples of 8. Frames that were unpickled without a copy,
-    as Dask's workers get them, lie anywhere.
+    as Dask's workers get them, lie anywhere. The table is cut where any column's chunks end, as on its way to the core.
     """
     if _is_plain(table):
         return table

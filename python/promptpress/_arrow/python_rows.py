@@ -33,7 +33,7 @@ def nested_too_deeply(values: Iterable[Any]) -> bool:
 
 
 def changed(values: Iterable[Any], kind: pa.DataType) -> tuple[int, Any, str, int, str] | None:
-    """Find a value of a column that Arrow made one of another kind: a text of bytes, a datetime of a date."""
+    """Find a value that Arrow made one of another kind, such as a text of bytes, and the first row of that kind."""
     if not _may_change(kind):
         return None
     first: dict[str, tuple[int, str]] = {}
@@ -79,7 +79,8 @@ _BUILTIN = frozenset({*_SCALARS, list, dict})
 def is_exact(values: Iterable[Any], kind: pa.DataType, *, builtin: bool = False) -> bool:
     """Return true if a column of a type has the values that Arrow made it of, as far as JSON has such values.
 
-    Arrow makes a number with a fraction of an integer next to one, and gives all dicts the same keys in one order.
+    Arrow makes a number with a fraction of an integer next to one, and gives all dicts the same keys in one order. With
+    `builtin` each value has to be of one of Python's own types that JSON has.
     """
     present = [value for value in values if value is not None]
     kinds = set(map(type, present))
@@ -161,7 +162,7 @@ OF_HARNESS = ValueReading(exact=False)
 def rows_table(
     rows: Sequence[Mapping[Any, Any]], first: int = 0, reading: ValueReading = EXACT, json_names: Collection[str] = ()
 ) -> pa.Table:
-    """Make a table of dicts, one a row."""
+    """Make a table of dicts, of which the first is row `first`; columns of `json_names` are JSON."""
     names = [_name(name) for name in dict.fromkeys(name for row in rows for name in row)]
     columns = [
         _column(name, [row.get(name) for row in rows], first, reading, is_json=name in json_names) for name in names

@@ -67,7 +67,10 @@ def core_writes(field: pa.Field) -> bool:
 
 
 def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Table:
-    """Replace the columns that the core can't print by their texts."""
+    """Replace the columns that the core can't print by their texts (large strings); errors count rows from `first_row`.
+
+    Timestamps, times and durations in nanoseconds are what pyarrow gives where pandas isn't installed.
+    """
     for name in columns:
         index = table.schema.get_field_index(name)
         column, field = table.column(index), table.schema.field(index)
@@ -104,7 +107,7 @@ def values(column: pa.ChunkedArray, name: str, first_row: int = 0, field: pa.Fie
 
 
 def printable_bitmap() -> bytes:
-    """Return the characters that this interpreter prints as they are, for the core's `repr` of strings."""
+    """Return `str.isprintable` of all code points as bits, the lowest bit of the first byte for the first one."""
     # All code points of a plane as UTF-32, written column by column: counting up in Python takes longer than the rest.
     codes = bytearray(4 * 0x10000)
     codes[0::4] = bytes(range(256)) * 256
@@ -312,7 +315,10 @@ _MANY = 4096
 
 
 def narrowed(array: pa.Array) -> pa.Array:
-    """The same rows, of a list with no more items than they have. Nothing is copied."""
+    """Return the same rows, of a list with no more items than they have; nothing is copied.
+
+    Offsets that lead astray stay, so that a check finds them.
+    """
     if types.is_list(array.type) or types.is_large_list(array.type):
         return _narrowed_list(array)
     if types.is_struct(array.type) and not array.null_count and array.type.num_fields:

@@ -16,7 +16,10 @@ _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.str
 
 
 def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
-    """Repeat rows of a column of any type."""
+    """Return rows of a column of any type, in several arrays where one would hold more than its offsets can count.
+
+    Row numbers (int64) ascend; each may stand there several times.
+    """
     if not types.is_primitive(column.type):
         # Copying believes the offsets of each value, and writes anywhere if they are wrong.
         try:
@@ -62,7 +65,7 @@ def spread_over_runs(column: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def batch_rows(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
-    """Return some rows of a batch, whose columns may have any type."""
+    """Return some rows of a batch, whose columns may have any type; row numbers (int64) ascend, each once."""
     if len(rows) == batch.num_rows:
         return batch
     if not len(rows):

@@ -26,7 +26,8 @@ def written(value: Any) -> bytes:
     """Write a value down so that no two different ones are written alike.
 
     A letter for the type; before texts, lists and dicts their length, 8 bytes, the lowest first. `1`, `1.0`, `True` and
-    `"1"` differ, tuples are lists, NaN is itself, and a dict is written in the order that it has.
+    `"1"` differ, tuples are lists, NaN is itself, and a dict is written in the order that it has. Anything else than
+    plain values and bytes is its type's name and `str`.
     """
     out: list[bytes] = []
     _write(value, out)

@@ -59,7 +59,7 @@ class RequestsHash:
 
 
 def with_requests_hash(rendered: pa.Table, columns_after: int = 0) -> pa.Table:
-    """Write the hash of a table's requests into its metadata."""
+    """Write the hash of a table's requests into its metadata; hashes are the last column but `columns_after`."""
     total = RequestsHash()
     total.update(rendered.column(rendered.num_columns - 1 - columns_after))
     return rendered.replace_schema_metadata({**(rendered.schema.metadata or {}), HASH: total.hexdigest()})

@@ -161,7 +161,10 @@ def text_parts(request: Any, *, is_json: bool = False) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class EncodedRequests:
-    """The requests of a run that were encoded, and by what."""
+    """The number of requests of a run that have tokens, and of those that the library `tokenizers` has encoded.
+
+    `reason` is why it, and not the core, has encoded the last of them.
+    """
 
     requests: int = 0
     library: int = 0

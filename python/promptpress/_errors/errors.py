@@ -134,7 +134,7 @@ class RowError(NamedTuple):
 
 @dataclass
 class RowErrors:
-    """The rows of a run that couldn't be rendered."""
+    """The number of rows of a run that couldn't be rendered, and the first three of them."""
 
     rows: int = 0
     first: list[RowError] = field(default_factory=list)

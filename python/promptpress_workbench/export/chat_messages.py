@@ -60,7 +60,11 @@ def are_plain(messages: list[dict[str, Any]]) -> bool:
 
 
 class Prompts:
-    """Converts the prompts of batches to messages with the fields `role` and `content`."""
+    """Converts the prompts of batches to messages with the fields `role` and `content`.
+
+    Without a `form`, strings are texts and lists of structs messages. Texts that look like the JSON of messages are
+    refused then, because only their author knows the form.
+    """
 
     def __init__(self, schema: pa.Schema, name: str, form: Form | None) -> None:
         self.name = name

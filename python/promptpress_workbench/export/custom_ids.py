@@ -23,7 +23,10 @@ _PROMPT = "prompt"
 
 
 class CustomIds:
-    """Makes the ids of the rows of batches of one schema."""
+    """Makes the ids of the rows of batches of one schema, by a text with `{column}` in it; `{{` and `}}` are braces.
+
+    `{sample}` is the column of that name, or the row's number if there is one row a sample.
+    """
 
     def __init__(self, pattern: str, schema: pa.Schema, longest: int | None = None) -> None:
         if not isinstance(pattern, str):

@@ -16,7 +16,12 @@ MaskColumn = Literal["assistant_masks", "completion_mask"]
 
 
 class Export(NamedTuple):
-    """An export, as the command has it."""
+    """An export, as the command has it.
+
+    `function` names a module of this folder and its function, which takes a table or stream, the path of the output
+    unless it makes a table, and the options as keywords; conversations take `keep` too. `content` and `readers` are for
+    the help and the page of exports.
+    """
 
     function: str
     writes: Literal["requests", "conversations", "folder", "table", "tokens"]

@@ -59,10 +59,9 @@ class Result(NamedTuple):
 
 
 def read_results(source: Any, *, raw: bool = False) -> Iterator[Result]:
-    """Read results, in order.
+    """Read results in order from a path of JSON lines, a table with such rows, a result, or several of these.
 
-    Warns:
-        PromptWarning: For texts with half a character, which Arrow can't hold.
+    Texts with half a character, which Arrow can't hold, are warned of.
     """
     reader = _Reader(raw)
     yield from reader.read(source)
@@ -231,13 +230,10 @@ _BATCH_LINES = 4096
 
 
 def write_retry(requests: Path | Iterable[Path], path: Path, failed: Iterable[str]) -> Written:
-    """Write the requests that failed as they were sent.
+    """Write the requests that failed as they were sent; warn if some of them aren't in the files that were sent.
 
     If there were several files, no file of the retry has more lines or bytes than the largest of them, so that it
     keeps the limits of the service.
-
-    Warns:
-        PromptWarning: If some of the failed requests aren't in the files.
     """
     given = [requests] if isinstance(requests, (str, os.PathLike)) else requests
     files = [file for item in given for file, _ in find_files(os.fspath(item), "jsonl")]

@@ -83,13 +83,10 @@ def write_lines(
     *,
     unknown: Unknown,
 ) -> Written:
-    """Write a rendered table as lines, in files of bounded size, all of them or none.
+    """Write a rendered table as lines, in files of bounded size, all of them or none; warn if it has no rows.
 
     An error of a file is Python's own `OSError`, but an `OutputError` for a `RenderedStream`, which is the command's.
     Rendering itself tells that a `RenderedStream` has no rows.
-
-    Warns:
-        PromptWarning: If the table has no rows.
     """
     if isinstance(table, RenderedStream):
         refuse_misspelt_columns(table.schema, unknown)
@@ -133,7 +130,10 @@ Convert = Callable[[pa.RecordBatch, int], Mapping[str, pa.Array]]
 
 
 class ObjectLines:
-    """Makes a line for each row of batches of one schema: kept columns, then the values that `convert` makes."""
+    """Makes a line for each row of batches of one schema: kept columns, then the values that `convert` makes.
+
+    `convert` is asked for the values of no rows, too, whose types are those of all rows.
+    """
 
     frame = None
 

@@ -220,10 +220,10 @@ def _answers(schema: pa.Schema, columns: tuple[str, str], prompts: Prompts) -> C
 
 
 class LabelPairs:
-    """Makes pairs of the rows of batches of one schema.
+    """Makes pairs of the rows of batches of one schema; `chosen_label` is the column of a sample's right label.
 
     Rows of one sample stand together. The next sample begins where a label comes again, or where the column `sample`
-    has another number.
+    has another number. The columns of `keep` are those of the chosen row.
     """
 
     def __init__(self, schema: pa.Schema, prompts: Prompts, label: str, chosen_label: str, keep: Sequence[str]) -> None:

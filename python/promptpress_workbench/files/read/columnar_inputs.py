@@ -33,7 +33,7 @@ class RowGroup(NamedTuple):
 
 
 class ParquetInput:
-    """One Parquet file."""
+    """One Parquet file, read in advance to `skip_corrupt` row groups, which is None without such an option."""
 
     def __init__(self, source: Source, batch_size: int, *, skip_corrupt: bool | None = None) -> None:
         self._path = source.path

@@ -334,7 +334,7 @@ def _typed_column(column: pa.Array) -> pa.Array:
 
 
 def _converted(texts: list[str], *, has_nulls: bool) -> tuple[Iterable[object], pa.DataType]:
-    """Return the values of texts, and their type, as pandas tries types one after the other."""
+    """Return the values of texts, and their type, as pandas tries types; raise OverflowError as `_integers`."""
     integers = _integers(texts, has_nulls=has_nulls)
     if integers is not None and has_nulls:
         return map(float, integers), pa.float64()
@@ -349,7 +349,7 @@ def _converted(texts: list[str], *, has_nulls: bool) -> tuple[Iterable[object], 
 
 
 def _integers(texts: list[str], *, has_nulls: bool) -> list[int] | None:
-    """Return integers, or None if a text is none."""
+    """Return integers, or None if a text is none; raise OverflowError if they don't fit 64 bits together."""
     try:
         return _within(texts, -_MAX_SIGNED - 1, _MAX_SIGNED)
     except OverflowError:

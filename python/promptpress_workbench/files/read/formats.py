@@ -111,7 +111,10 @@ _STATE = "state.json"
 
 
 def find_files(path: str, data_format: str | None = None) -> list[tuple[str, str | None]]:
-    """List the files that a path, a pattern, a folder or a saved dataset means."""
+    """List the files that a path, a pattern, a folder or a saved dataset means, in natural order.
+
+    Each has its format if that isn't the suffix's. A path that looks like a pattern is a file if a file has this name.
+    """
     if path == STDIN or os.path.isfile(path):
         return [(path, None)]
     if is_remote(path):

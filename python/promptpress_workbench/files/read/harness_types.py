@@ -100,7 +100,7 @@ def _columns(
 
 
 def _common(before: pa.DataType, after: pa.DataType) -> pa.DataType:
-    """Return the type of the values of both types."""
+    """Return the type of the values of both types; raise TypeError if they are of different kinds."""
     if not pa.types.is_null(before) and not pa.types.is_null(after) and _kind(before) != _kind(after):
         raise TypeError
     schemas = [pa.schema([(_VALUE, data_type)]) for data_type in (before, after)]

@@ -331,7 +331,11 @@ def path_of(node: Any) -> Path | None:
 
 
 def without_ambiguous_fields(data_type: pa.DataType, paths: Sequence[Path]) -> pa.DataType:
-    """Return a type without the fields that SQL would take for others, as far as none of the paths leads to them."""
+    """Return a type without the fields that SQL would take for others, as far as none of the paths leads to them.
+
+    An empty path reads all of a column. If SQL would take a field that is read for another one, that is an
+    AmbiguousFieldsError.
+    """
     equal = _equal_names(data_type)
     if equal is None:
         return data_type

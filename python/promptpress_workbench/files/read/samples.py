@@ -48,9 +48,9 @@ class SampleFile(Protocol):
 
 
 class ChosenRows:
-    """The chosen rows of a table that is read batch by batch.
+    """The chosen rows of a table that is read batch by batch, and their numbers in the whole table.
 
-    The numbers of the rows in the whole table are kept: a bit for each row that was read, or the numbers of a sample.
+    `limit` counts before a sample is drawn. The table is read once more for a sample if its rows aren't known.
     """
 
     def __init__(
@@ -170,6 +170,8 @@ class Samples:
     """The rows of some files with one schema, as a stream of record batches.
 
     If a consumer pulls batches through Arrow's C stream, an error reaches it as bare text; `error` keeps the exception.
+    `otherwise` is the format of files whose suffix is of none. Damaged row groups of Parquet are left out, and listed
+    by `skipped`, if `skip_corrupt` is true; it is None if the caller has no such option.
     """
 
     def __init__(
@@ -293,7 +295,11 @@ class Samples:
     def reader(
         self, count: Callable[[int], object] = int, first: int = 0, dictionaries: Collection[str] = ()
     ) -> pa.RecordBatchReader:
-        """Open the stream over all files; a reader can be consumed once."""
+        """Open the stream over all files from a row on; a reader can be consumed once.
+
+        `count` gets the rows of each batch, when the next one is asked for. Texts in columns of `dictionaries` may come
+        as dictionaries, if all files store them like this.
+        """
         schema, encoded = self.schema, set[str]()
         if dictionaries:
             stored = [file.repetitive(dictionaries) for _, file in self._files if isinstance(file, ParquetInput)]

@@ -23,7 +23,13 @@ _OF_FRAMES = ("literal", "row", "request")
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of each line."""
+    """A piece of each line, of one of these kinds.
+
+    `literal` is `text` in each line, `value` a column's value as JSON, `request` a text, or messages with the keys that
+    they have, `items` the items of a list, each with a comma, `member` the `text` and a column's value, or neither for
+    null, `json` a column that is JSON already, `text` a value's text within a JSON string, `plain` the text as it is,
+    and `row` the row's number.
+    """
 
     kind: Kind
     text: str = ""
@@ -48,7 +54,7 @@ class LineIds:
 
 
 class LineWriter:
-    """Writes the rows of record batches of one schema as lines."""
+    """Writes the rows of batches of one schema as lines; `ids` are the indices of the pieces that are a row's id."""
 
     def __init__(self, schema: pa.Schema, pieces: Sequence[Piece], ids: range = range(0)) -> None:
         foreign = unsupported_columns(schema)

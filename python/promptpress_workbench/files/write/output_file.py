@@ -192,7 +192,7 @@ class PartialFile:
     """A file that is written under a temporary name in the same folder, and renamed when it is complete.
 
     It is locked until it gets its name. So the next run for the same name deletes the file of a killed run, but raises
-    an error if another run is still writing one.
+    an error if another run is still writing one. `is_alone` says that there is no other run.
     """
 
     def __init__(self, path: str, *, is_alone: bool = False) -> None:

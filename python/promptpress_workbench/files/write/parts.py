@@ -67,7 +67,8 @@ def refuse_other_run(path: str) -> str | None:
 class Parts:
     """The finished parts of one output, each of some rows of the input; locked until they are closed.
 
-    A part is complete or doesn't exist: it is synced before it gets its name, which has its rows and a hash.
+    A part is complete or doesn't exist: it is synced before it gets its name, which has its rows and a hash. Parts of
+    another `run`, JSON values that identify it, are refused.
     """
 
     def __init__(self, path: str, run: Mapping[str, Any]) -> None:

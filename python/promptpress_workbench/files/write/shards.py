@@ -206,7 +206,11 @@ def _noted(text: bytes) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None = None) -> Iterator[ShardedLines]:
-    """Open files for lines; they get their names when the block ends without an error."""
+    """Open files for lines, `name-00000.jsonl` and so on if there are several, which get their names at the end.
+
+    `-` is standard output, which takes all lines. Files that a killed run has named, when it hadn't named all of them,
+    are deleted.
+    """
     if path == STDOUT or is_null_device(path):
         with output_file(path) as file:
             yield ShardedLines(path, None, None, file)
