@@ -21,7 +21,7 @@ from promptpress._errors.errors import (
     render_error,
     row_error_text,
 )
-from promptpress._errors.file_errors import Choice, DataError, is_remote, located, missing, reason, split_codec
+from promptpress._errors.file_errors import DataError, is_remote, located, missing, reason, split_codec
 from promptpress._importing import name_publicly
 
 
@@ -55,13 +55,6 @@ def test_reason() -> None:
 def test_located() -> None:
     error = located(DataError("a.jsonl:3: not valid JSON"), "a.jsonl")
     assert (error.path, error.message) == ("a.jsonl", "not valid JSON")
-
-
-def test_of_command() -> None:
-    assert (
-        DataError("a.x: unknown suffix", Choice("data_format", "says the format")).of_command()
-        == "a.x: unknown suffix; --data-format says the format"
-    )
 
 
 def test_row_error_text() -> None:

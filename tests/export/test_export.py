@@ -272,7 +272,7 @@ def test_nothing_is_left_where_reading_fails(tmp_path: Path) -> None:
 
 
 class _Lines:
-    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+    def lines(self, batch: pa.RecordBatch, _: int) -> list[pa.LargeBinaryArray]:
         return [pa.array([b"{}\n"] * batch.num_rows, pa.large_binary())]
 
 

@@ -67,7 +67,7 @@ def test_batch_requests() -> None:
     table = pa.table({"prompt": ["1+1=?"], "length": [5]})
     settings = RequestSettings("m", body_columns={"max_tokens": "length"})
     requests = BatchRequests(table.schema, settings)
-    assert json.loads(requests.lines(table.to_batches()[0])[0][0].as_py()) == {
+    assert json.loads(requests.lines(table.to_batches()[0], 0)[0][0].as_py()) == {
         "custom_id": "0",
         "method": "POST",
         "url": "/v1/chat/completions",
@@ -90,7 +90,7 @@ def test_no_rows() -> None:
 def test_object_lines() -> None:
     batch = pa.record_batch({"id": [7], "q": ["1+1=?"]})
     source = ObjectLines(batch.schema, lambda rows, _: {"prompt": rows["q"]}, ["id"])
-    assert source.lines(batch)[0].to_pylist() == [b'{"id": 7, "prompt": "1+1=?"}\n']
+    assert source.lines(batch, 0)[0].to_pylist() == [b'{"id": 7, "prompt": "1+1=?"}\n']
 
 
 def test_load() -> None:

@@ -79,7 +79,14 @@ class FileError(Exception):
         self.column: Any = None
 
     def of_command(self) -> str:
-        """Return the text for users of the command."""
+        """Return the text for users of the command.
+
+        Returns:
+            The message with options in the place of arguments.
+
+        >>> DataError("a.x: unknown suffix", Choice("data_format", "says the format")).of_command()
+        'a.x: unknown suffix; --data-format says the format'
+        """
         prefix = "" if self._given is None else f"{_option(self._given[0])} {self._given[1]}: "
         hints = ["" if self._choice is None else self._choice.of_command, self._for_command]
         return "; ".join([f"{prefix}{self._problem}", *filter(None, hints)])

@@ -76,7 +76,6 @@ class BatchRequests:
         self._parameters = list(columns.values())
         self._prompt_field = pa.field(prompt, self._prompts.type)
         self._writer = LineWriter(schema.set(self._prompt_index, self._prompt_field), pieces, ids)
-        self._rows = 0
         self._are_roles_checked = False
 
     def _prompt_key(self, url: str) -> str:
@@ -101,35 +100,33 @@ class BatchRequests:
         is_shown = self._prompts.type == self._given_type and self._prompts.form != "messages_json"
         return self._writer.frame if is_shown else None
 
-    def lines(self, batch: pa.RecordBatch | RenderedLines) -> list[pa.LargeBinaryArray]:
+    def lines(self, batch: pa.RecordBatch | RenderedLines, first_row: int) -> list[pa.LargeBinaryArray]:
         """Make the lines of the next batch, in several arrays; rendered lines in `frame` are only checked."""
         if isinstance(batch, RenderedLines):
-            self._check_first(batch)
-            self._ids.check_numbers(self._rows, batch.num_rows)
-            self._rows += batch.num_rows
+            self._check_first(batch, first_row)
+            self._ids.check_numbers(first_row, batch.num_rows)
             return [batch.lines]
-        self._check_values(batch)
-        prompts = self._prompts.converted(batch.column(self._prompt_index), self._rows)
+        self._check_values(batch, first_row)
+        prompts = self._prompts.converted(batch.column(self._prompt_index), first_row)
         converted = batch.set_column(self._prompt_index, self._prompt_field, prompts)
-        out, ids = self._writer.lines_and_ids(converted, self._rows)
-        self._ids.check(ids, batch, self._rows)
-        self._rows += batch.num_rows
+        out, ids = self._writer.lines_and_ids(converted, first_row)
+        self._ids.check(ids, batch, first_row)
         return out
 
-    def _check_first(self, rendered: RenderedLines) -> None:
+    def _check_first(self, rendered: RenderedLines, first_row: int) -> None:
         """Refuse messages that no API takes; one row is enough, because the roles are the same in all rows."""
         if self._prompts.form == "messages" and not self._are_roles_checked and rendered.num_rows:
             self._are_roles_checked = True
             messages = json.loads(rendered.lines[0].as_py())["body"]["messages"]
             # To make an array of Python's values pyarrow imports pandas: only for the error.
             if not are_plain(messages):
-                self._prompts.converted(pa.array([messages], self._given_type), self._rows)
+                self._prompts.converted(pa.array([messages], self._given_type), first_row)
 
-    def _check_values(self, batch: pa.RecordBatch) -> None:
+    def _check_values(self, batch: pa.RecordBatch, first_row: int) -> None:
         """Refuse rows without a model, or with a number that JSON doesn't have."""
         if self._model_column is not None:
             models = batch.column(self._model_column)
-            refuse_nulls(models, self._rows, self._model_column, "the request names no model")
+            refuse_nulls(models, first_row, self._model_column, "the request names no model")
         for name in self._parameters:
             column = batch.column(name)
             if not pa.types.is_floating(column.type):
@@ -137,7 +134,7 @@ class BatchRequests:
             index = pc.index(pc.is_finite(column.cast(pa.float64())), False).as_py()  # a null is neither
             if index >= 0:
                 message = f"JSON has no {column[index].as_py()}; a null leaves the parameter out"
-                raise render_error("no_json_form", message, self._rows + index, name)
+                raise render_error("no_json_form", message, first_row + index, name)
 
 
 def _mapping(value: Mapping[str, Any] | None, path: str) -> dict[str, Any]:

@@ -91,32 +91,25 @@ class _Conversations:
             begin = Piece("literal", f'{{"{fields[0]}": "{assistant}", "{fields[1]}": "')
             head += [Piece("literal", "["), items, begin, Piece("text", column=answer), Piece("literal", '"}]')]
         self._writer = LineWriter(schema.set(self._prompt_index, self._prompt_field), [*head, end])
-        self._rows = 0
 
-    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+    def lines(self, batch: pa.RecordBatch, first_row: int) -> list[pa.LargeBinaryArray]:
         """Make the lines of the next batch, in several arrays."""
         column = batch.column(self._prompt_index)
         if self._is_json:
-            prompts = self._prompts.converted(column, self._rows)
+            prompts = self._prompts.converted(column, first_row)
         else:
-            messages = self._prompts.as_messages(column, self._rows)
+            messages = self._prompts.as_messages(column, first_row)
             prompts = self._converted(messages)
         if self._answer is None and self._is_json:
-            self._refuse_unanswered_json(prompts)
+            for row, text in enumerate(prompts.to_pylist(), first_row):
+                if not any(message["role"] == ASSISTANT for message in json.loads(text)):
+                    raise unanswered(row, self._prompts.name)
         elif self._answer is None:
-            refuse_unanswered(messages, self._rows, self._prompts.name)
+            refuse_unanswered(messages, first_row, self._prompts.name)
         else:
             answers = batch.column(batch.schema.get_field_index(self._answer))
-            refuse_no_answers(answers, self._rows, self._answer)
-        converted = batch.set_column(self._prompt_index, self._prompt_field, prompts)
-        out = self._writer.lines(converted, self._rows)
-        self._rows += batch.num_rows
-        return out
-
-    def _refuse_unanswered_json(self, prompts: pa.Array) -> None:
-        for row, text in enumerate(prompts.to_pylist(), self._rows):
-            if not any(message["role"] == ASSISTANT for message in json.loads(text)):
-                raise unanswered(row, self._prompts.name)
+            refuse_no_answers(answers, first_row, self._answer)
+        return self._writer.lines(batch.set_column(self._prompt_index, self._prompt_field, prompts), first_row)
 
     def _converted(self, messages: pa.Array) -> pa.Array:
         """Give messages the fields and the names of roles that lines have."""
@@ -185,9 +178,9 @@ def sharegpt(
     {"conversations": [{"from": "human", "value": "1+1=?"}, {"from": "gpt", "value": "2"}]}
     >>> folder.cleanup()
     """
-    form_of_lines = partial(_Conversations, key="conversations", fields=("from", "value"))
     names = {**_SHAREGPT_ROLES, **(roles or {})}
-    source_of = partial(form_of_lines, roles=names, answer=answer, keep=keep, prompt=prompt, form=form)
+    lines_of = partial(_Conversations, key="conversations", fields=("from", "value"), roles=names)
+    source_of = partial(lines_of, answer=answer, keep=keep, prompt=prompt, form=form)
     return write_lines(table, path, source_of, unknown=unknown)
 
 
@@ -233,8 +226,8 @@ def messages_json(
     {"messages": [{"role": "user", "content": "1+1=?"}, {"role": "assistant", "content": "2"}]}
     >>> folder.cleanup()
     """
-    form_of_lines = partial(_Conversations, key="messages", fields=("role", "content"))
-    source_of = partial(form_of_lines, roles=None, answer=answer, keep=keep, prompt=prompt, form=form)
+    lines_of = partial(_Conversations, key="messages", fields=("role", "content"), roles=None)
+    source_of = partial(lines_of, answer=answer, keep=keep, prompt=prompt, form=form)
     return write_lines(table, path, source_of, unknown=unknown)
 
 

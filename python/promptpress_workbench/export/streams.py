@@ -63,7 +63,7 @@ class LineSource(Protocol):
     def frame(self) -> LineLayout | None:
         """The text around each request, if lines have nothing else of a row."""
 
-    def lines(self, batch: pa.RecordBatch | RenderedLines) -> list[pa.LargeBinaryArray]:
+    def lines(self, batch: pa.RecordBatch | RenderedLines, first_row: int) -> list[pa.LargeBinaryArray]:
         """Make the lines of the next batch; a batch is `RenderedLines` only if there is a `frame`."""
 
 
@@ -110,10 +110,13 @@ def write_batches(
     max_bytes: int | None = None,
 ) -> Written:
     """Write batches of one schema as lines, like `write_lines`."""
+    rows = 0
 
     def make_lines(batch: pa.RecordBatch | RenderedLines) -> None:
-        for rows in [batch] if isinstance(batch, RenderedLines) else (rows for rows, _ in slices(batch)):
-            write(source.lines(rows))
+        nonlocal rows
+        for part, first in [(batch, 0)] if isinstance(batch, RenderedLines) else slices(batch):
+            write(source.lines(part, rows + first))
+        rows += batch.num_rows
 
     with (
         sharded_lines(os.fspath(path), max_lines, max_bytes) as files,
@@ -140,7 +143,6 @@ class ObjectLines:
     def __init__(self, schema: pa.Schema, convert: Convert, keep: Sequence[str]) -> None:
         self._convert = convert
         self._keep = keep
-        self._rows = 0
         values = convert(no_rows(schema), 0)
         members = kept_members(schema, keep, values)
         for name, array in values.items():
@@ -151,14 +153,11 @@ class ObjectLines:
         )
         self._writer = LineWriter(self._schema, object_pieces(members))
 
-    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+    def lines(self, batch: pa.RecordBatch, first_row: int) -> list[pa.LargeBinaryArray]:
         """Make the lines of the next batch, in several arrays."""
         kept = [batch.column(batch.schema.get_field_index(name)) for name in self._keep]
-        values = self._convert(batch, self._rows).values()
-        rows = pa.RecordBatch.from_arrays([*kept, *values], schema=self._schema)
-        out = self._writer.lines(rows, self._rows)
-        self._rows += batch.num_rows
-        return out
+        values = self._convert(batch, first_row).values()
+        return self._writer.lines(pa.RecordBatch.from_arrays([*kept, *values], schema=self._schema), first_row)
 
 
 def kept_members(schema: pa.Schema, keep: Sequence[str], keys: Mapping[str, object]) -> list[tuple[str, Piece]]:
