@@ -98,11 +98,7 @@ def _is_plain(table: pa.Table) -> bool:
 
 
 def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
-    """Refuse columns that lead out of their buffers.
-
-    Arrow's C interface hands over addresses without lengths, so that an importer believes the offsets of a column.
-    This is the last place where the buffers' sizes are known. It takes no longer for many rows than for few.
-    """
+    """Refuse columns that lead out of their buffers; it takes no longer for many rows than for few."""
     try:
         table.validate()
     except pa.ArrowException as error:

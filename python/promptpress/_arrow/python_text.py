@@ -79,7 +79,8 @@ def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> p
         if core_writes(field):
             texts = pa.chunked_array(_core_texts(table.select([index]), name, first_row), pa.large_string())
         else:
-            texts = pa.chunked_array(list(_texts(column, field, first_row)), pa.large_string())
+            converted = _converted(column, field, first_row, _text_of)
+            texts = pa.chunked_array([pa.array(chunk, pa.large_string()) for chunk in converted], pa.large_string())
         table = table.set_column(index, pa.field(name, pa.large_string()), texts)
     return table
 
@@ -143,25 +144,16 @@ def depth(data_type: pa.DataType, limit: int) -> int:
     """Count how deep a type is nested, at most to `limit`."""
     deepest, level = 0, [data_type]
     while level and deepest < limit:
-        level = [child for parent in level for child in _children(_storage(parent))]
+        storages = (kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind for kind in level)
+        level = [child for parent in storages for child in _children(parent)]
         deepest += bool(level)
     return deepest
-
-
-def _storage(data_type: pa.DataType) -> pa.DataType:
-    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
 
 
 def _children(data_type: pa.DataType) -> Iterator[pa.DataType]:
     """Yield the types within `data_type`; not those of an extension type's storage."""
     for field in fields_within(data_type):
         yield field.type
-
-
-def _texts(column: pa.ChunkedArray, field: pa.Field, done: int) -> Iterator[pa.Array]:
-    """Yield the texts of each chunk of `column`."""
-    for texts in _converted(column, field, done, _text_of):
-        yield pa.array(texts, pa.large_string())
 
 
 def _text_of(value: Any) -> str:
@@ -214,7 +206,7 @@ def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exc
     try:
         for value in to_python(chunk):
             _text_of(value)
-    except Exception as error:  # as in `_texts`
+    except Exception as error:  # as in `_converted`
         return error
     return None
 
