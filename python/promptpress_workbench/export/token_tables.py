@@ -6,7 +6,6 @@ The functions that end in `_batches` make the rows of the public ones batch by b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.typing import StreamLike
 from pyarrow import types
 
-from promptpress_workbench.export.chat_messages import refuse_nulls
+from promptpress_workbench.export.chat_messages import lists_of, refuse_nulls
 from promptpress_workbench.export.forms import MaskColumn
 from promptpress_workbench.export.streams import (
     Convert,
@@ -159,7 +158,7 @@ def trl_tokens_batches(
         ids = _ids(batch, first_row)
         labels = _labels(batch, ids, first_row)
         trained = pc.not_equal(labels.flatten(), _NOT_TRAINED).cast(pa.int8())
-        return {_IDS: ids, _LABELS: labels, mask_column: _like(ids, trained)}
+        return {_IDS: ids, _LABELS: labels, mask_column: lists_of(ids, trained)}
 
     return _token_batches(table, columns, **options)
 
@@ -195,7 +194,7 @@ def axolotl_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchR
     def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
         ids = _ids(batch, first_row)
         attended = pa.repeat(pa.scalar(1, pa.int8()), len(ids.flatten()))
-        return {_IDS: ids, "attention_mask": _like(ids, attended), _LABELS: _labels(batch, ids, first_row)}
+        return {_IDS: ids, "attention_mask": lists_of(ids, attended), _LABELS: _labels(batch, ids, first_row)}
 
     return _token_batches(table, columns, **options)
 
@@ -299,12 +298,4 @@ def _labels(batch: pa.RecordBatch, ids: pa.Array, first_row: int) -> pa.Array:
     if name == _LABELS:
         return values
     tokens = ids.flatten()
-    return _like(ids, pc.if_else(values.flatten().cast(pa.bool_()), tokens, pa.scalar(_NOT_TRAINED, tokens.type)))
-
-
-def _like(lists: pa.Array, values: pa.Array) -> pa.Array:
-    """Divide values into lists as long as others."""
-    is_large = types.is_large_list(lists.type)
-    ends = [0, *accumulate(pc.list_value_length(lists).to_pylist())]
-    make = pa.LargeListArray if is_large else pa.ListArray
-    return make.from_arrays(pa.array(ends, pa.int64() if is_large else pa.int32()), values)
+    return lists_of(ids, pc.if_else(values.flatten().cast(pa.bool_()), tokens, pa.scalar(_NOT_TRAINED, tokens.type)))

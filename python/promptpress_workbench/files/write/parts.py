@@ -202,7 +202,9 @@ class Parts:
         saved = read_manifest(self._path)
         if saved is None:
             if any(map(_NAME.fullmatch, os.listdir(self.folder))):
-                raise UsageError(f"{path}: can't be read, so nobody knows what the parts beside it are; {self._anew}")
+                raise UsageError(
+                    f"{path}: can't be read, so nobody knows what the parts beside it are; delete {self.folder} to begin anew"
+                )
             self._write(_MANIFEST, manifest)
             return
         differences = list(_differences(saved, manifest))
@@ -210,12 +212,8 @@ class Parts:
             more = f", and {len(differences) - 3} more" if len(differences) > 3 else ""
             raise UsageError(
                 f"--resume: the finished parts in {self.folder} are of another run: {'; '.join(differences[:3])}{more};"
-                f" {self._anew}"
+                f" delete {self.folder} to begin anew"
             )
-
-    @property
-    def _anew(self) -> str:
-        return f"delete {self.folder} to begin anew"
 
     def _find(self) -> None:
         """Find the intact parts that follow each other from the first row on; delete all others."""

@@ -183,9 +183,10 @@ class _Naming:
         try:
             if try_lock(handle) is False:
                 raise other_run_error(self._path)
-            with open(handle, "rb", closefd=False) as file:
-                noted = _noted(file.read())
-            for name in _shards_of(self._path):
+            noted: Any = {}
+            with open(handle, "rb", closefd=False) as file, contextlib.suppress(ValueError):
+                noted = json.loads(file.read())  # a killed run may not have written all of it
+            for name in _shards_of(self._path) if isinstance(noted, dict) else ():
                 with contextlib.suppress(OSError):
                     if os.stat(name).st_ino == noted.get(os.path.basename(name)):
                         os.unlink(name)
@@ -193,15 +194,6 @@ class _Naming:
                 os.unlink(self._file)
         finally:
             os.close(handle)
-
-
-def _noted(text: bytes) -> dict[str, Any]:
-    """Return the inodes by the names in a note, which a killed run may not have written as a whole."""
-    try:
-        noted = json.loads(text)
-    except ValueError:
-        return {}
-    return noted if isinstance(noted, dict) else {}
 
 
 @contextlib.contextmanager
