@@ -203,7 +203,8 @@ class Parts:
         if saved is None:
             if any(map(_NAME.fullmatch, os.listdir(self.folder))):
                 raise UsageError(
-                    f"{path}: can't be read, so nobody knows what the parts beside it are; delete {self.folder} to begin anew"
+                    f"{path}: can't be read, so nobody knows what the parts beside it are;"
+                    f" delete {self.folder} to begin anew"
                 )
             self._write(_MANIFEST, manifest)
             return
