@@ -169,11 +169,7 @@ _ITEM_REMEDIES = (
     (Mapping, "dicts", "put them into a list: {}; stream takes them as they are"),
     (pa.RecordBatch, "record batches", "make a table of them: pyarrow.Table.from_batches({}); stream takes them"),
     (pa.Table, "tables", "make one of them: pyarrow.concat_tables({})"),
-    (
-        (list, tuple),
-        "rows without names",
-        'name the columns: [dict(zip(["question", "answer"], row)) for row in {}]',
-    ),
+    ((list, tuple), "rows without names", 'name the columns: [dict(zip(["question", "answer"], row)) for row in {}]'),
     (str, "strings", 'name the column: pyarrow.table({{"question": {}}})'),
 )
 _ENGINES = ("pyspark", "dask", "ray", "daft")
