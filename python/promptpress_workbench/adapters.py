@@ -143,7 +143,6 @@ class _Function:
         self.renderer = renderer
 
     def __call__(self, series: Any) -> Any:
-        """Return the series of the prompts."""
         polars: Any = importlib.import_module("polars")
         if series.dtype == polars.Struct:
             frame = series.struct.unnest()
@@ -207,7 +206,6 @@ def register(connection: Any, name: str, renderer: AnyRenderer, /) -> None:
 
 
 def _rendered(renderer: AnyRenderer, arguments: tuple[Any, ...]) -> pa.Table:
-    """Render the rows of a call's arguments."""
     if len(arguments) == 1 and pa.types.is_struct(arguments[0].type):
         rows = arguments[0]
         names = [rows.type.field(number).name for number in range(rows.type.num_fields)]

@@ -96,7 +96,6 @@ class Threads:
             _thread.start_new_thread(_work, (self._calls,))
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Call[Result]:
-        """Add a call to the queue."""
         call = Call(function, arguments)
         _unfinished.add(call)
         self._calls.put(call)

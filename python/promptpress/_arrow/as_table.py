@@ -274,7 +274,6 @@ def _chain(first: pa.RecordBatch, rest: Iterable[Any]) -> Iterator[pa.RecordBatc
 
 
 def _difference(expected: pa.Schema, actual: pa.Schema) -> str:
-    """Describe the first difference of two schemas."""
     for old, new in zip(expected, actual, strict=False):
         if old.name != new.name:
             return f"it has column {new.name!r} where {old.name!r} was"
@@ -351,7 +350,6 @@ def _fits(value: Any, kind: pa.DataType) -> bool:
 
 
 def is_relation(samples: Any) -> bool:
-    """Return true for a relation of DuckDB."""
     return type(samples).__name__ == "DuckDBPyRelation"
 
 
@@ -372,7 +370,6 @@ def relation_reader(relation: Any) -> pa.RecordBatchReader:
 
 
 def _with_json(field: pa.Field, kind: Any) -> pa.Field:
-    """Return a field with the JSON that DuckDB's type has."""
     if str(kind) == "JSON":
         return json_field(field.name)
     data_type = field.type
@@ -389,5 +386,4 @@ def _with_json(field: pa.Field, kind: Any) -> pa.Field:
 
 
 def _children(kind: Any) -> list[Any]:
-    """Return the types within a type of DuckDB."""
     return [child for _, child in kind.children if not isinstance(child, int)]  # an array has its size

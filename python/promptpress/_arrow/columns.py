@@ -53,7 +53,6 @@ def table_bytes(table: pa.Table) -> bytes:
 
 
 def bytes_table(data: bytes) -> pa.Table:
-    """Read a table that `table_bytes` wrote."""
     with pa.ipc.open_stream(data) as reader:
         return reader.read_all()
 
@@ -93,7 +92,6 @@ def _has_union(kind: Any) -> bool:
 
 
 def one_array(arrays: Sequence[pa.Array], column: str | None = None) -> pa.Array:
-    """Join arrays of texts."""
     if len(arrays) == 1:
         return arrays[0]
     try:

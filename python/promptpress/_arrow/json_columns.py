@@ -62,7 +62,6 @@ def without_json(data_type: pa.DataType) -> pa.DataType:
 
 
 def json_field(name: str) -> pa.Field:
-    """Return the field of a column of JSON."""
     if _TYPE is not None:
         return pa.field(name, _TYPE)
     return named_json_field(name, pa.string())

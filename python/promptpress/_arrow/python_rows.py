@@ -171,7 +171,6 @@ def rows_table(
 
 
 def columns_table(columns: Mapping[Any, Any], reading: ValueReading = EXACT) -> pa.Table:
-    """Make a table of columns by their names."""
     made = [_column(_name(name), values, reading=reading) for name, values in columns.items()]
     lengths = {field.name: len(array) for field, array in made}
     first, *others = lengths

@@ -202,7 +202,6 @@ def _render_error(chunk: pa.Array, name: str, done: int, to_python: Callable[[pa
 
 
 def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exception | None:
-    """Return the exception that converting `chunk` raises, if any."""
     try:
         for value in to_python(chunk):
             _text_of(value)

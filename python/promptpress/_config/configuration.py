@@ -223,12 +223,10 @@ class Configuration:
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> Configuration:
-        """Make a configuration from the result of `state`."""
         examples = state["examples"]
         return cls(state["settings"], None if examples is None else bytes_table(examples), state["tokens"])
 
     def changed(self, **settings: Any) -> Configuration:
-        """Return a copy in which these settings differ."""
         return Configuration({**self.settings, **settings}, self.examples, self.tokens)
 
     def __repr__(self) -> str:

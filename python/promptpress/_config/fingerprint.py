@@ -148,7 +148,6 @@ def of_configuration(configuration: Configuration, chat: ChatSettings | None = N
 
 
 def of_jinja_template(arguments: Mapping[str, Any]) -> str:
-    """The fingerprint of a Jinja template."""
     now = arguments["now"]
     parts = {
         "source": arguments["source"],
@@ -160,7 +159,6 @@ def of_jinja_template(arguments: Mapping[str, Any]) -> str:
 
 
 def of_chat_template(settings: ChatSettings, column: str) -> str:
-    """The fingerprint of a chat template over a column."""
     return _hex("chat template", {**_chat(settings), "column": column})
 
 

@@ -318,6 +318,5 @@ def refuse_unanswered(messages: pa.Array, first_row: int, name: str) -> None:
 
 
 def unanswered(row: int, name: str) -> Exception:
-    """Return the error for a row that has no answer of the assistant."""
     message = "it has no answer of the assistant to train on; answer= names the column of the answers"
     return render_error("no_assistant_message", message, row, name)

@@ -57,7 +57,6 @@ def chat_batches(
 
 
 def _with_answers(messages: pa.Array, batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:
-    """Add the assistant's message to each conversation."""
     kind = messages.type.value_type
     if [field.name for field in kind] != ["role", "content"] or types.is_nested(kind.field("content").type):
         message = "an answer is added to messages that have a role and a text alone; export messages_json"

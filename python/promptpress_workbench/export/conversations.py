@@ -93,7 +93,6 @@ class _Conversations:
         self._writer = LineWriter(schema.set(self._prompt_index, self._prompt_field), [*head, end])
 
     def lines(self, batch: pa.RecordBatch, first_row: int) -> list[pa.LargeBinaryArray]:
-        """Make the lines of the next batch, in several arrays."""
         column = batch.column(self._prompt_index)
         if self._is_json:
             prompts = self._prompts.converted(column, first_row)
@@ -298,7 +297,6 @@ class _Turns(NamedTuple):
 
 
 def _instructions(schema: pa.Schema, answer: str | None, input_column: str | None, prompts: Prompts) -> Convert:
-    """Return the function that makes instructions, inputs and outputs of batches."""
     for name in (answer, input_column):
         if name is not None:
             check_answer(schema, name)

@@ -31,7 +31,6 @@ class Export(NamedTuple):
 
     @property
     def help(self) -> str:
-        """The line of the command's help."""
         return f"{self.content}; for {self.readers}".replace("`", "")
 
     def row(self, name: str) -> str:
@@ -39,7 +38,6 @@ class Export(NamedTuple):
         return f"| `{name}` | {self.content} | {self.readers} |"
 
     def load(self) -> Callable[..., Any]:
-        """Import the function."""
         module, name = self.function.split(".")
         function: Callable[..., Any] = getattr(importlib.import_module(f"promptpress_workbench.export.{module}"), name)
         return function

@@ -109,7 +109,6 @@ def write_batches(
     max_lines: int | None = None,
     max_bytes: int | None = None,
 ) -> Written:
-    """Write batches of one schema as lines, like `write_lines`."""
     rows = 0
 
     def make_lines(batch: pa.RecordBatch | RenderedLines) -> None:
@@ -154,7 +153,6 @@ class ObjectLines:
         self._writer = LineWriter(self._schema, object_pieces(members))
 
     def lines(self, batch: pa.RecordBatch, first_row: int) -> list[pa.LargeBinaryArray]:
-        """Make the lines of the next batch, in several arrays."""
         kept = [batch.column(batch.schema.get_field_index(name)) for name in self._keep]
         values = self._convert(batch, first_row).values()
         return self._writer.lines(pa.RecordBatch.from_arrays([*kept, *values], schema=self._schema), first_row)
@@ -174,7 +172,6 @@ def kept_members(schema: pa.Schema, keep: Sequence[str], keys: Mapping[str, obje
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch of this schema without rows."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
@@ -235,7 +232,6 @@ def with_sampling_params(
 
 
 def schema_with_cache_keys(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of `with_cache_keys`."""
     fields = list(schema)[: -len(SHARED)]
     return pa.schema([*fields, pa.field(CACHE_KEY, pa.string())], schema.metadata)
 

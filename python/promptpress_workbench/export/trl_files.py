@@ -265,7 +265,6 @@ class LabelPairs:
         return pa.Table.from_arrays([*columns, prompts], [*self._columns, self._prompts.name])
 
     def _starts(self, rows: pa.Table) -> list[int]:
-        """Return the first row of each sample."""
         labels = rows.column(self._kept).to_pylist()
         has_samples = len(self._columns) > self._kept + 2
         samples = rows.column(self._kept + 2).to_pylist() if has_samples else [0] * len(labels)
@@ -279,7 +278,6 @@ class LabelPairs:
         return starts
 
     def _pairs(self, rows: pa.Table, bounds: list[int], first_row: int) -> pa.RecordBatch:
-        """Make the pairs of the samples between the bounds."""
         labels, right = (list(map(str, rows.column(self._kept + n).to_pylist())) for n in (0, 1))
         pairs: list[tuple[int, int]] = []
         for start, end in pairwise(bounds):

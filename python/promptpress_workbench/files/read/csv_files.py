@@ -279,7 +279,6 @@ class TypedValues:
         self.schema: pa.Schema = _typed(first).schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows."""
         row = 0
         for part in self._parts():
             yield from self._cast(_typed(part), row).to_batches()
@@ -300,7 +299,6 @@ class TypedValues:
             yield pa.Table.from_batches(held)
 
     def _cast(self, part: pa.Table, row: int) -> pa.Table:
-        """Cast rows to the types of the first."""
         columns = []
         for field, column in zip(self.schema, part.columns, strict=True):
             try:
@@ -319,7 +317,6 @@ def _typed(part: pa.Table) -> pa.Table:
 
 
 def _typed_column(column: pa.Array) -> pa.Array:
-    """Give texts the type that pandas finds for them."""
     if not len(column):
         return pa.nulls(0)
     encoded = column.dictionary_encode()

@@ -93,7 +93,6 @@ _CONVERSIONS = {
 
 
 def input_format(path: str, data_format: str | None = None, otherwise: str | None = None) -> str:
-    """Return the name of a file's format."""
     inner = split_codec(path)[0]
     suffix = os.path.splitext(inner)[1].lower()
     if (name := data_format or SUFFIXES.get(suffix) or otherwise) is not None:

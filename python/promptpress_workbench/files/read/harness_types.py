@@ -172,7 +172,6 @@ def _refuse_depth(lines: bytes) -> None:
 
 
 def _without_times(data_type: pa.DataType) -> pa.DataType:
-    """Return the type with texts in the place of times."""
     if pa.types.is_temporal(data_type):
         return pa.string()
     if pa.types.is_list(data_type):

@@ -141,7 +141,6 @@ class JsonRows:
         return DataError(f"{location}: {self._problem(data[first + start : first + end])}")
 
     def _problem(self, line: bytes) -> str:
-        """Return what is wrong with a line."""
         try:
             row = json.loads(line.decode(), object_pairs_hook=_Pairs)
         except json.JSONDecodeError as error:
@@ -185,7 +184,6 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _column_type(kinds: set[str]) -> str:
-    """Return the type of a column for the core."""
     if not kinds:
         return "null"
     (kind,) = kinds if len(kinds) == 1 else ("other",)

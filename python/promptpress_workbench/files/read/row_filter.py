@@ -287,7 +287,6 @@ def _paths(tree: Any) -> Iterator[Path]:
 
 
 def _parameters(node: dict[str, Any]) -> list[str]:
-    """Return the names of a lambda's parameters."""
     return [inner["column_names"][0] for inner, _ in _dicts(node["lhs"], frozenset()) if "column_names" in inner]
 
 

@@ -120,7 +120,6 @@ class ChosenRows:
         return row if row < len(rows) and self.number(row) == number else None
 
     def _draw(self, count: int) -> list[int]:
-        """Return the numbers of the drawn rows in the whole table."""
         rows = self._table_rows
         if self._filter is not None or rows is None:
             rows = sum(batch.num_rows for batch in self._before_sampling(self._read))
@@ -310,7 +309,6 @@ class Samples:
         return pa.RecordBatchReader.from_batches(schema, self._batches(count, first, schema, encoded))
 
     def table(self) -> pa.Table:
-        """Read all rows into one table."""
         return pa.Table.from_batches(list(self._batches(int, 0, self.schema, set())), self.schema)
 
     def _batches(
@@ -389,7 +387,6 @@ def example_rows(
 
 
 def _from_row(first: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of batches from a row on."""
     for batch in batches:
         if first < batch.num_rows:
             yield batch.slice(first)

@@ -100,7 +100,6 @@ class CompressedFile:
         self._is_empty = True
 
     def write(self, data: bytes) -> int:
-        """Take some bytes; return their number."""
         rest = memoryview(data)
         while len(self._pending) + len(rest) >= _FRAME_BYTES:
             end = _FRAME_BYTES - len(self._pending)
@@ -126,8 +125,6 @@ class CompressedFile:
 
 
 class HashedWrites(io.RawIOBase):
-    """A stream that writes to a file and hashes the bytes."""
-
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._hash = hashlib.sha256()
@@ -305,7 +302,6 @@ def try_lock(handle: int) -> bool | None:
 
 
 def other_run_error(path: str) -> OutputError:
-    """Make the error for an output that another run is writing."""
     return OutputError(f"{path}: another run is writing it; wait for that, or stop it")
 
 

@@ -44,7 +44,6 @@ class _Part(NamedTuple):
 
 
 def parts_folder(path: str) -> str:
-    """Return the folder of an output's finished parts."""
     folder, name = os.path.split(resolve_output(path))
     return os.path.join(folder, f".{bounded(name)}.parts")
 
@@ -267,7 +266,6 @@ def _digest(path: str) -> str | None:
 
 
 def _differences(before: Any, after: Any, location: str = "") -> Iterator[str]:
-    """Describe the differences of two manifests."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*after, *before]):
             yield from _differences(before.get(key), after.get(key), f"{location}, {key}" if location else key)

@@ -73,7 +73,6 @@ class ShardedLines:
             start = end
 
     def write_all(self, arrays: Sequence[pa.LargeBinaryArray]) -> None:
-        """Write the lines of several arrays, like `write`."""
         for lines in arrays:
             self.write(lines)
 
@@ -219,7 +218,6 @@ def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None
 
 
 def shard_name(path: str, number: int) -> str:
-    """Return the name of one of several files."""
     stem, suffix = os.path.splitext(path)
     return f"{stem}-{number:05d}{suffix}"
 
