@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from pyarrow import types
@@ -128,13 +128,13 @@ def _take(array: pa.Array, rows: pa.Array) -> pa.Array:
     if types.is_fixed_size_list(data_type) and array.offset:
         # pyarrow 26 takes the wrong items of lists of a fixed size within such lists, if they are a slice.
         array = pa.concat_arrays([array, array.slice(0, 0)])
-    if not _holds_views_or_runs(data_type):
+    if not _holds(data_type, _is_view_or_run):
         return array.take(rows)
     try:
         if types.is_run_end_encoded(data_type):
             values = _take(pc.run_end_decode(array), rows)
             return pc.run_end_encode(values, run_end_type=data_type.run_end_type)
-        if not _holds_runs(data_type):
+        if not _holds(data_type, types.is_run_end_encoded):
             return array.cast(_without_views(data_type)).take(rows).cast(data_type)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
         pass
@@ -153,21 +153,15 @@ def _take_views(array: pa.Array, rows: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(chosen), [*chosen.buffers(), *texts])
 
 
-def _holds_views_or_runs(data_type: pa.DataType) -> bool:
-    if data_type in (pa.string_view(), pa.binary_view()) or types.is_run_end_encoded(data_type):
-        return True
-    if isinstance(data_type, pa.BaseExtensionType):
-        return _holds_views_or_runs(data_type.storage_type)
-    # The values of a dictionary aren't touched.
-    return any(_holds_views_or_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+def _is_view_or_run(data_type: pa.DataType) -> bool:
+    return data_type in (pa.string_view(), pa.binary_view()) or types.is_run_end_encoded(data_type)
 
 
-def _holds_runs(data_type: pa.DataType) -> bool:
-    if types.is_run_end_encoded(data_type):
-        return True
+def _holds(data_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
+    """Return true if a type is of a kind, or holds such a type; the values of a dictionary aren't touched."""
     if isinstance(data_type, pa.BaseExtensionType):
-        return _holds_runs(data_type.storage_type)
-    return any(_holds_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+        return _holds(data_type.storage_type, is_kind)
+    return is_kind(data_type) or any(_holds(data_type.field(n).type, is_kind) for n in range(data_type.num_fields))
 
 
 def _without_views(data_type: pa.DataType) -> pa.DataType:
