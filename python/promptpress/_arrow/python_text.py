@@ -26,15 +26,8 @@ from promptpress._errors.errors import render_error
 _NATIVE = frozenset(
     kind.id
     for kind in (
-        pa.string(),
-        pa.large_string(),
-        pa.string_view(),
-        pa.bool_(),
-        pa.int32(),
-        pa.int64(),
-        pa.float32(),
-        pa.float64(),
-        pa.null(),
+        *(pa.string(), pa.large_string(), pa.string_view(), pa.bool_(), pa.null()),
+        *(pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     )
 )
 """Types that nearly all columns have, and that need no closer look."""

@@ -176,36 +176,24 @@ def meta_template_of(name: str) -> dict[str, Any] | None:
     raise template_error("unknown_model_class", "meta_template", message)
 
 
-INFERENCER_MODES: Mapping[str, Mode] = {
+_MODES: tuple[tuple[Mode, str], ...] = (
     # one prompt a sample and label, the output column filled in
-    "PPLInferencer": "ppl",
-    "LLInferencer": "ppl",
+    ("ppl", "PPLInferencer LLInferencer"),
     # one prompt a sample, the output column masked
-    "GenInferencer": "gen",
-    "ParallelGenInferencer": "gen",
-    "SCInferencer": "gen",
-    "ToTInferencer": "gen",
-    "CLPInferencer": "gen",  # scores the choices as next tokens of a generation prompt
+    ("gen", "GenInferencer ParallelGenInferencer SCInferencer ToTInferencer"),
+    ("gen", "CLPInferencer"),  # scores the choices as next tokens of a generation prompt
     # These write down a prompt parsed for generation, but score it parsed for perplexity, where no row stops at the
     # generating role. mode="ppl" with labels=[None] renders the scored prompts.
-    "PPLOnlyInferencer": "gen",
-    "InferencePPLOnlyInferencer": "gen",
-    "MinKPercentInferencer": "gen",
-    # scores the filled prompt as it is, without examples and meta template
-    "SWCELossInferencer": "gen",
+    ("gen", "PPLOnlyInferencer InferencePPLOnlyInferencer MinKPercentInferencer"),
+    ("gen", "SWCELossInferencer"),  # scores the filled prompt as it is, without examples and meta template
     # fills the placeholder adv_key with each candidate instruction; here a column of that name provides it
-    "AttackInferencer": "gen",
+    ("gen", "AttackInferencer"),
     # whole conversations
-    "ChatInferencer": "gen",
-    "ParallelChatInferencer": "gen",
-    "AgentInferencer": "gen",
-    "ChatMLInferencer": "gen",
-    "ParallelChatMLInferencer": "gen",
+    ("gen", "ChatInferencer ParallelChatInferencer AgentInferencer ChatMLInferencer ParallelChatMLInferencer"),
     # AISBench's own
-    "MultiTurnGenInferencer": "gen",
-    "BFCLV3FunctionCallInferencer": "gen",
-    "LMMGenInferencer": "gen",
-}
+    ("gen", "MultiTurnGenInferencer BFCLV3FunctionCallInferencer LMMGenInferencer"),
+)
+INFERENCER_MODES: Mapping[str, Mode] = {name: mode for mode, names in _MODES for name in names.split()}
 """The mode of each inferencer of the harnesses. For other inferencers, `Renderer` decides."""
 
 CHAT_INFERENCERS = ("ChatInferencer", "ParallelChatInferencer")
