@@ -5,9 +5,12 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # `signal` takes longer to import than all of this
 import os
 import sys
-from collections.abc import Mapping
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+
+TYPE_CHECKING = False  # that of `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 
 def _started_as() -> str:
