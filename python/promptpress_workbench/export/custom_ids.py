@@ -1,6 +1,6 @@
 """The `custom_id` of each request, made of a pattern over columns and checked to be unique.
 
-`batch_requests` writes the ids, `join_results` and the command read them.
+`batch_files` writes the ids, `join_results` and the command read them.
 """
 
 from __future__ import annotations
