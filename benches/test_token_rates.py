@@ -23,8 +23,8 @@ import transformers
 from in_turns import Sizes, Way, measured, ours
 from parts.foreign_code import definitions
 from parts.small_tokenizers import small_tokenizer
+from promptpress._config.tokenizer import load_tokenizer
 from promptpress._core import TextEncoder
-from promptpress._io.tokenizer import load_tokenizer
 from record import Record
 from texts import SHARED
 from tokens import CHATML, SHOTS, conversations

@@ -24,8 +24,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import promptpress as pp
 import pyarrow as pa
+from promptpress._config.tokenizer import load_tokenizer
 from promptpress._core import TextEncoder
-from promptpress._io.tokenizer import load_tokenizer
 
 CHATML = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
 SHOTS = 5

@@ -1,7 +1,7 @@
 """Whole Arrow tables of samples into prompts, byte for byte what an evaluation harness gives."""
 
 # ruff: noqa: E402 - what handles Ctrl-C comes before the imports that it may interrupt
-from promptpress._utils.importing import end_by_interrupt as _end_by_interrupt
+from promptpress._importing import end_by_interrupt as _end_by_interrupt
 
 _end_by_interrupt()  # the imports below take most of the command's first tenth of a second
 
@@ -9,15 +9,15 @@ _end_by_interrupt()  # the imports below take most of the command's first tenth 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.python_values import to_pylist
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
 from promptpress._engine.conversation import Conversation
 from promptpress._errors.errors import PromptWarning
 from promptpress._errors.file_errors import ConfigError, DataError
+from promptpress._importing import name_publicly as _name_publicly
 from promptpress._renderers.config import LoadedConfig as Config
 from promptpress._renderers.config import load_config
 from promptpress._renderers.renderer import Renderer
-from promptpress._utils.public_names import name_publicly as _name_publicly
 
 if _TYPE_CHECKING:
     from promptpress_workbench.diff.diff import Diff, diff

@@ -8,7 +8,7 @@ from typing import NoReturn
 from promptpress_workbench import cli as _cli
 from promptpress_workbench.threads import wait_for_calls
 
-from promptpress._utils.importing import unwind_by_interrupt
+from promptpress._importing import unwind_by_interrupt
 
 _FLUSH_FAILED = 120
 """Python's own exit code if standard output can't be flushed."""

@@ -25,7 +25,7 @@ from promptpress_harness.aisbench.prompt_template import BasePromptTemplate, Mul
 from promptpress_harness.single import harness as _harness
 from promptpress_harness.single.text import safe_format
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = [
     "APITemplateParser",

@@ -1,8 +1,8 @@
 """Hugging Face datasets: prompts next to their rows, by `map` over Arrow batches."""
 
-from promptpress_workbench.adapters.dataset_maps import render
+from promptpress_workbench.adapters import render
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["render"]
 

@@ -1,8 +1,8 @@
 """DuckDB: renderers as functions in SQL."""
 
-from promptpress_workbench.adapters.duckdb_functions import register
+from promptpress_workbench.adapters import register
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["register"]
 

@@ -10,16 +10,15 @@
 
 """
 
-from promptpress_workbench.export.alpaca import alpaca
 from promptpress_workbench.export.batch_files import litellm_batch, openai_batch, vllm_batch
 from promptpress_workbench.export.chat_tables import datasets, ray_rows
-from promptpress_workbench.export.conversations import messages_json, sharegpt
+from promptpress_workbench.export.conversations import alpaca, messages_json, sharegpt
 from promptpress_workbench.export.join_results import join
-from promptpress_workbench.export.line_files import Written
+from promptpress_workbench.export.streams import Written
 from promptpress_workbench.export.token_tables import axolotl_tokens, ray_tokens, sglang_tokens, trl_tokens, vllm_tokens
 from promptpress_workbench.export.trl_files import preference, prompt_completion
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = [
     "Written",

@@ -4,7 +4,7 @@ from promptpress_harness.lm_eval.backend.versions import backend, disable, enabl
 from promptpress_harness.lm_eval.requests import requests
 from promptpress_harness.lm_eval.tokens import tokenize
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["backend", "disable", "enable", "requests", "tokenize"]
 

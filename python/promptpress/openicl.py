@@ -9,7 +9,7 @@ Example:
 
 from promptpress_harness.openicl.prompt_template import PromptTemplate
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["PromptTemplate"]
 

@@ -1,9 +1,9 @@
 """Polars: the namespace `promptpress` of expressions, which have it as soon as this module is imported."""
 
-from promptpress_workbench.adapters.polars_expressions import PromptExpressions
-from promptpress_workbench.adapters.polars_expressions import register as _register
+from promptpress_workbench.adapters import PromptExpressions
+from promptpress_workbench.adapters import register_namespace as _register
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["PromptExpressions"]
 

@@ -2,7 +2,7 @@
 
 from promptpress_harness.transformers.switch import apply_chat_template, backend, disable, enable
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["apply_chat_template", "backend", "disable", "enable"]
 

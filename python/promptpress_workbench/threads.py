@@ -15,9 +15,13 @@ import _thread
 import atexit
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+from promptpress.engine.errors import OutputError, reason
 
 Result = TypeVar("Result")
 
@@ -46,11 +50,9 @@ class Call(Generic[Result]):
         self._error: BaseException | None = None
 
     def run(self) -> Callable[[], None]:
-        """Make the call and keep its result or error.
+        """Make the call, keep its result or error, and return a function that wakes the waiting threads.
 
-        Returns:
-            A function that wakes the waiting threads; to be called when no other reference to the call is left.
-
+        It is to be called when no other reference to the call is left.
         """
         function, arguments = self._function, self._arguments
         self._function, self._arguments = None, ()
@@ -85,14 +87,7 @@ class Call(Generic[Result]):
 
 
 class Threads:
-    """A number of background threads that run calls in the order of their submission.
-
-    >>> with Threads(1) as threads:
-    ...     call = threads.submit(sum, [1, 2])
-    ...     call.result()
-    3
-
-    """
+    """A number of background threads that run calls in the order of their submission."""
 
     def __init__(self, count: int) -> None:
         self._calls: SimpleQueue[Call[Any] | None] = SimpleQueue()
@@ -101,7 +96,6 @@ class Threads:
             _thread.start_new_thread(_work, (self._calls,))
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Call[Result]:
-        """Add a call to the queue."""
         call = Call(function, arguments)
         _unfinished.add(call)
         self._calls.put(call)
@@ -148,3 +142,43 @@ atexit.register(wait_for_calls)
 if hasattr(os, "register_at_fork"):
     # A child process has none of the threads that run these calls.
     os.register_at_fork(after_in_child=_unfinished.clear)
+
+
+T = TypeVar("T")
+
+
+@contextmanager
+def background_writer(write: Callable[[T], object]) -> Iterator[Callable[[T], None]]:
+    """Yield a function that writes a batch, or anything else, in a thread; all is written when the block ends.
+
+    One batch is written at a time, in order, while at most one more waits. The caller's thread renders, because only
+    the main thread gets signals. The function raises the error of an earlier write; a write that Arrow can't do is an
+    `OutputError`.
+    """
+    pending: Call[None] | None = None
+
+    def submit(item: T) -> None:
+        nonlocal pending
+        if pending is not None:
+            pending.result()
+        pending = thread.submit(write_or_raise, write, item)
+
+    with Threads(1) as thread:
+        try:
+            yield submit
+            if pending is not None:
+                pending.result()
+        finally:
+            # Nothing may be written after the block, however it ends.
+            if pending is not None:
+                pending.wait()
+
+
+def write_or_raise(write: Callable[..., object], *arguments: Any) -> None:
+    """Call `write`; raise `OutputError` for an error of Arrow that isn't an error of the system."""
+    try:
+        write(*arguments)
+    except OSError:
+        raise  # `output_file` makes it an OutputError
+    except pa.ArrowException as error:
+        raise OutputError(reason(error)) from error

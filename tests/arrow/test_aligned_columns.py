@@ -6,7 +6,7 @@ import promptpress as pp
 import promptpress._core as _core
 import pyarrow as pa
 import pytest
-from promptpress._arrow.validation import checked
+from promptpress._arrow.core_tables import checked
 
 TEXTS = pa.array(["one", "two", "three"])
 

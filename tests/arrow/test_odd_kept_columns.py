@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._arrow.sizes import bytes_of
+from promptpress._arrow.columns import bytes_of
 from promptpress_workbench.cli import main
 
 

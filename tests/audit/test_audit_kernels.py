@@ -16,7 +16,7 @@ from amounts import part_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import heavy
-from promptpress._arrow.validation import checked
+from promptpress._arrow.core_tables import checked
 from test_broken_arrow import BROKEN, Bytes
 
 QUICK = settings(max_examples=part_of(150), deadline=None, database=None)

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from promptpress._errors.file_errors import DataError, UsageError
 from promptpress_workbench.cli import main
-from promptpress_workbench.files.read.chosen_rows import ChosenRows, RowChoice, sampled_rows
+from promptpress_workbench.files.read.formats import RowChoice
 from promptpress_workbench.files.read.row_filter import RowFilter
+from promptpress_workbench.files.read.samples import ChosenRows, sampled_rows
 
 ROWS = 300
 LEVELS = [None if n % 11 == 0 else n % 7 for n in range(ROWS)]

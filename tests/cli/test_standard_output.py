@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import warm
 from promptpress_workbench.cli.shell.errors import ExitCode
-from promptpress_workbench.files.write.streams import WholeWrites
+from promptpress_workbench.files.write.output_file import WholeWrites
 
 ROWS = 50_000
 ROW = {"prompt": "Q: " + "a" * 40}

@@ -7,8 +7,13 @@ import warnings
 from types import MappingProxyType
 
 import pytest
-from promptpress._config.from_harness import INFERENCER_MODES, dialect_of, renderer_arguments
-from promptpress._config.model_classes import MODEL_CLASSES, meta_template_of
+from promptpress._config.from_harness import (
+    INFERENCER_MODES,
+    MODEL_CLASSES,
+    dialect_of,
+    meta_template_of,
+    renderer_arguments,
+)
 
 TEMPLATE = {
     "type": "PromptTemplate",

@@ -1,7 +1,7 @@
 """The tables of model classes: look-up by name, dotted name and class; the meta templates that stand by default."""
 
 import pytest
-from promptpress._config.model_classes import (
+from promptpress._config.from_harness import (
     MODEL_CLASSES,
     WRAPPERS,
     find_model_class,
@@ -10,7 +10,7 @@ from promptpress._config.model_classes import (
     meta_template_of,
     type_paths,
 )
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._errors.errors import did_you_mean
 
 CHAT = {
     "opencompass": ["HuggingFacewithChatTemplate", "TurboMindModelwithChatTemplate", "VLLMwithChatTemplate"],

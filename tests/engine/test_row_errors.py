@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from marks import UNWARNED
-from promptpress._fingerprint.request_hash import RequestsHash
+from promptpress._config.request_hash import RequestsHash
 
 pytestmark = UNWARNED
 

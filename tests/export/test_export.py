@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
 from promptpress_workbench.export.custom_ids import CustomIds
-from promptpress_workbench.export.line_files import write_batches
+from promptpress_workbench.export.streams import write_batches
 from test_field_text import text
 
 MESSAGES = [
@@ -272,7 +272,7 @@ def test_nothing_is_left_where_reading_fails(tmp_path: Path) -> None:
 
 
 class _Lines:
-    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+    def lines(self, batch: pa.RecordBatch, _: int) -> list[pa.LargeBinaryArray]:
         return [pa.array([b"{}\n"] * batch.num_rows, pa.large_binary())]
 
 

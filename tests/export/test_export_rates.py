@@ -15,9 +15,8 @@ import pyarrow as pa
 import pytest
 from promptpress import export
 from promptpress_workbench.export.custom_ids import CustomIds
-from promptpress_workbench.files.write.background_writer import background_writer
-from promptpress_workbench.files.write.output_file import output_file
-from promptpress_workbench.files.write.streams import EarlyWrites
+from promptpress_workbench.files.write.output_file import EarlyWrites, output_file
+from promptpress_workbench.threads import background_writer
 
 ROLES = ["user", "assistant"]
 MESSAGE = {"role": "user", "content": "x"}

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
 from promptpress_workbench.cli.process import main
-from promptpress_workbench.export.results import read_results
+from promptpress_workbench.export.join_results import read_results
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

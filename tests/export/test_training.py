@@ -19,7 +19,7 @@ from promptpress_workbench.cli.commands.export import COMMAND
 from promptpress_workbench.cli.process import main
 from promptpress_workbench.cli.shell.errors import ExitCode
 from promptpress_workbench.export.forms import EXPORTS
-from promptpress_workbench.export.line_files import RenderedStream
+from promptpress_workbench.export.streams import RenderedStream
 
 PROJECT = Path(__file__).resolve().parents[2]
 USER, SYSTEM = {"role": "user", "content": "1+1=?"}, {"role": "system", "content": "Be brief."}

@@ -9,7 +9,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
-from promptpress._fingerprint import examples
+from promptpress._config import hashed_values as examples
 
 pytestmark = UNWARNED
 

@@ -1,7 +1,7 @@
 """Bytes, and the number of the rules by which they are made: whoever changes the one raises the other.
 
 If a test here fails because prompts come out otherwise than before, and that is meant: raise `RULES` in
-python/promptpress/_fingerprint/rules.py by one, and write down what is found now. If `RULES` was raised, only the
+python/promptpress/_config/request_hash.py by one, and write down what is found now. If `RULES` was raised, only the
 fingerprints are to be written anew. If neither was meant, something else has changed bytes.
 """
 
@@ -13,7 +13,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
-from promptpress._fingerprint.rules import RULES
+from promptpress._config.request_hash import RULES
 from test_layouts import CONFIGS, META, ROWS, TRAIN
 
 SAMPLES = pa.table(

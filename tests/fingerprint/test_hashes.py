@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from marks import UNWARNED
-from promptpress._fingerprint.request_hash import RequestsHash
+from promptpress._config.request_hash import RequestsHash
 from promptpress.opencompass import get_prompt_hash
 from promptpress_workbench.cli import main
 from promptpress_workbench.cli.shell.errors import ExitCode

@@ -25,9 +25,8 @@ from json_columns import rows_of
 from promptpress._errors.file_errors import DataError
 from promptpress_workbench.cli import main
 from promptpress_workbench.cli.shell import option_values
-from promptpress_workbench.files.read import csv_input, json_rows, sources
-from promptpress_workbench.files.read.find_files import find_files, natural
-from promptpress_workbench.files.read.formats import DataFormat
+from promptpress_workbench.files.read import csv_files, json_rows, sources
+from promptpress_workbench.files.read.formats import DataFormat, find_files, natural
 from promptpress_workbench.files.read.samples import Samples, reading
 
 ROWS = [
@@ -232,8 +231,8 @@ class TestCsv:
     def test_line_ends_in_every_piece(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, end: str
     ) -> None:
-        monkeypatch.setattr(csv_input, "_CHUNK_BYTES", chunk)
-        monkeypatch.setattr(csv_input, "_HEADER_BYTES", chunk)
+        monkeypatch.setattr(csv_files, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(csv_files, "_HEADER_BYTES", chunk)
         many = [{'q"\r\n': f'{i}\r"\n",', "n": str(i)} for i in range(20)]
         assert self.rows_of(tmp_path, separated(many, end=end)) == many
         content = separated([{"q": "a,b", "n": str(i)} for i in range(20)], end=end) + b"1,2,3"
@@ -242,7 +241,7 @@ class TestCsv:
     def test_a_byte_order_mark_in_a_field(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         many = [{"q": "\ufeffx", "n": "\ufeff"}] * 4
         assert self.rows_of(tmp_path, separated(many)) == many
-        monkeypatch.setattr(csv_input, "_CHUNK_BYTES", 1)
+        monkeypatch.setattr(csv_files, "_CHUNK_BYTES", 1)
         assert self.rows_of(tmp_path, separated(many)) == many
 
     def test_a_header_that_changes_meanwhile(self, tmp_path: Path) -> None:
@@ -270,7 +269,7 @@ class TestCsv:
 
     @pytest.mark.parametrize("chunk", [1, 7, 40, 1 << 24])
     def test_chunks_end_anywhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-        monkeypatch.setattr(csv_input, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(csv_files, "_CHUNK_BYTES", chunk)
         many = [{"q": f'{i} "a",\n"b"\r\n,', "n": f'"{i}"'} for i in range(50)]
         if chunk > 10:  # of the header, too
             assert self.rows_of(tmp_path, separated(many)) == many
@@ -338,7 +337,7 @@ class TestCsv:
         assert rows(path, DataFormat(None, delimiter)) == expected
 
     def test_an_error_in_a_late_row(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(csv_input, "_CHUNK_BYTES", 100)
+        monkeypatch.setattr(csv_files, "_CHUNK_BYTES", 100)
         content = "a,b\n" + '1,"x\ny"\n' * 1000 + "1,2,3\n"
         assert "a.csv:2002: 3 fields" in self.error(tmp_path, content)
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from promptpress import export
 from promptpress._arrow.json_columns import json_array, json_field
-from promptpress_workbench.files.write.csv_writer import CsvWriter
+from promptpress_workbench.files.write.writers import CsvWriter
 
 ROWS: list[dict[str, Any]] = [
     {"answer": 4, "listed": [1, "a"], "meta": {"x": 1}},

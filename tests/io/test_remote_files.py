@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress._errors.file_errors import DataError
-from promptpress_workbench.files.read import remote
+from promptpress_workbench.files.read import sources
 from promptpress_workbench.files.read.samples import Samples
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec isn't installed")
@@ -136,7 +136,7 @@ class TestMemory:
 
     def test_less_than_there_is(self, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         memory.pipe_file("/data/a.jsonl", LINES)
-        monkeypatch.setattr(remote, "_size", lambda *_: len(LINES) + 1)
+        monkeypatch.setattr(sources, "_size", lambda *_: len(LINES) + 1)
         with pytest.raises(DataError, match=r"only .* of .* bytes arrived; try again"):
             rows("memory://data/a.jsonl")
 

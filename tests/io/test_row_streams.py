@@ -7,7 +7,7 @@ from typing import Any
 
 import promptpress as pp
 import pytest
-from promptpress._io.as_table import as_reader
+from promptpress._arrow.as_table import as_reader
 
 RENDERER = pp.Renderer("Q: {q}")
 BATCH = 8192

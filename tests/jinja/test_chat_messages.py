@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, stats
-from promptpress._io import row_stream
+from promptpress._arrow import as_table
 from promptpress._jinja.chat.messages import TAG, cut, normalised, plain, tagged
 
 SEEN = "{% for m in messages %}{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}|{% endfor %}"
@@ -200,7 +200,7 @@ def test_values_of_python_stay_as_they_are(chats: list[Any], form: str) -> None:
 
 
 def test_later_batches_of_a_stream_are_written_as_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_stream, "_ROWS", 2)
+    monkeypatch.setattr(as_table, "_STREAM_ROWS", 2)
     contents: list[Any] = [[{"type": "image"}, {"type": "text", "text": "b"}], "c", "d", "e"]
     chats = [[{"role": "user", "content": content}] for content in contents]
     made = ChatTemplate(SEEN).stream({"messages": chat} for chat in chats).read_all()

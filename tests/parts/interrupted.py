@@ -18,7 +18,7 @@ from typing import Any
 
 from promptpress_workbench.cli.process import main
 from promptpress_workbench.cli.render import resume
-from promptpress_workbench.files.write.streams import EarlyWrites
+from promptpress_workbench.files.write.output_file import EarlyWrites
 
 _NEEDS_SPACE = ("open", "write", "fsync", "mkdir")
 

@@ -22,7 +22,7 @@ _IMPORTERS = ("import_module", "__import__", "find_spec")
 
 MAY_NAME_ANY = {
     "promptpress/__init__.py": "the face of the package: public names are imported when they are first used",
-    "promptpress/_config/model_classes.py": "names of classes in users' configurations; nothing is imported",
+    "promptpress/_config/from_harness.py": "names of classes in users' configurations; nothing is imported",
     "promptpress_harness/registry.py": "what the start-up file, outside of the package, switches on",
 }
 """Files that may name modules of rooms above, with the reasons."""

@@ -11,8 +11,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from promptpress._config.from_harness import renderer_arguments
-from promptpress._errors.remedies import known_arguments, not_a_table
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._errors.errors import did_you_mean, known_arguments, not_a_table
 from test_leading_errors import DATASET, ICE, READER, SAMPLES, SHOTS, TEMPLATE, has_words, infer, without
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from promptpress._io.tokenizer import LOAD_ERRORS, load_tokenizer
+from promptpress._config.tokenizer import LOAD_ERRORS, load_tokenizer
 from promptpress._tokens.encoder import Encoder
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -81,7 +81,7 @@ def test_another_object_is_refused() -> None:
 
 def test_the_package_is_imported_only_then(file: Path) -> None:
     code = (
-        "import sys, promptpress._io.tokenizer as t; assert 'tokenizers' not in sys.modules\n"
+        "import sys, promptpress._config.tokenizer as t; assert 'tokenizers' not in sys.modules\n"
         "sys.modules['tokenizers'] = None\n"
         f"try: t.load_tokenizer({str(file)!r})\n"
         "except ImportError as error: print(error)"

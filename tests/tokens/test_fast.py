@@ -17,8 +17,8 @@ import pytest
 from amounts import part_of
 from parts.small_tokenizers import KINDS, MARKS, SPLITS, WORDS, small_tokenizer
 from promptpress import set_threads
+from promptpress._config.tokenizer import load_tokenizer
 from promptpress._core import RenderError
-from promptpress._io.tokenizer import load_tokenizer
 from promptpress._tokens import encoder, fast
 from promptpress._tokens.anchors import anchors
 from promptpress._tokens.encoder import Encoder

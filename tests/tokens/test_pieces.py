@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from amounts import part_of
 from parts.small_tokenizers import KINDS, MARKS, WORDS, small_tokenizer
-from promptpress._io.tokenizer import PANIC, load_tokenizer
+from promptpress._config.tokenizer import PANIC, load_tokenizer
 from promptpress._tokens import encoder, pieces
 from promptpress._tokens.anchors import anchors
 from promptpress._tokens.encoder import Encoder

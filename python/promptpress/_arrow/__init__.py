@@ -3,6 +3,6 @@
 It is the first room that is imported, so pyarrow is first imported here.
 """
 
-from promptpress._utils.required import import_pyarrow
+from promptpress._importing import import_pyarrow
 
 import_pyarrow()

@@ -19,12 +19,7 @@ _TYPE = pa.json_(pa.string()) if hasattr(pa, "json_") else None
 
 
 def is_json(field: pa.Field) -> bool:
-    """Return true for a column of JSON.
-
-    >>> is_json(pa.field("v", pa.string())), is_json(json_field("v"))
-    (False, True)
-
-    """
+    """Return true for a column of JSON."""
     if isinstance(field.type, pa.BaseExtensionType):
         return bool(field.type.extension_name == _NAME)
     return (field.metadata or {}).get(_NAME_KEY) == _NAME.encode()
@@ -48,12 +43,7 @@ def fields_within(data_type: pa.DataType) -> Iterator[pa.Field]:
 
 
 def without_json(data_type: pa.DataType) -> pa.DataType:
-    """Return a type with texts in the place of JSON, as the core sees it; dictionaries and runs stay as they are.
-
-    >>> without_json(pa.list_(pa.string()))
-    ListType(list<item: string>)
-
-    """
+    """Return a type with texts in the place of JSON, as the core sees it; dictionaries and runs stay as they are."""
     if isinstance(data_type, pa.BaseExtensionType):
         return data_type.storage_type if data_type.extension_name == _NAME else data_type
     within = fields_within(data_type)
@@ -72,7 +62,6 @@ def without_json(data_type: pa.DataType) -> pa.DataType:
 
 
 def json_field(name: str) -> pa.Field:
-    """Return the field of a column of JSON."""
     if _TYPE is not None:
         return pa.field(name, _TYPE)
     return named_json_field(name, pa.string())
@@ -103,21 +92,7 @@ def json_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray
 
 
 def json_values(array: pa.Array, field: pa.Field, other_values: Any) -> list[Any]:  # noqa: PLR0911 - a return for each kind of type
-    """Return the values of an array that holds JSON somewhere.
-
-    Args:
-        array: The array.
-        field: Its field.
-        other_values: Returns the values of an array without JSON.
-
-    Raises:
-        ValueError: If a text isn't JSON.
-        RecursionError: If one is nested too deep.
-
-    >>> json_values(json_array(['{"a": [1.0, 1]}', None, '"x"']), json_field("v"), pa.Array.to_pylist)
-    [{'a': [1.0, 1]}, None, 'x']
-
-    """
+    """Return the values of an array that holds JSON somewhere."""
     if is_json(field):
         texts = (json_texts(array) if isinstance(array, pa.ExtensionArray) else array).to_pylist()
         return [None if text is None else json.loads(text) for text in texts]

@@ -2,16 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import json
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import chain
 from typing import Any, Literal
 
 import pyarrow as pa
+from pyarrow import types
 
-from promptpress._arrow.changed_values import changed, nested_too_deeply
-from promptpress._arrow.exact_values import is_exact, json_texts
 from promptpress._arrow.json_columns import json_array, json_field
 from promptpress._errors.errors import render_error
+
+_MAX_DEPTH = 128
+_CONTAINERS = (list, tuple, dict)
+
+
+def nested_too_deeply(values: Iterable[Any]) -> bool:
+    """Return true if a value of a column is nested without end, or deeper than any table of samples may be."""
+    level = [value for value in values if isinstance(value, _CONTAINERS)]
+    for _ in range(_MAX_DEPTH + 1):
+        if not level:
+            return False
+        # A container that many others hold is looked into once.
+        within = (item for value in level for item in (value.values() if isinstance(value, dict) else value))
+        level = list({id(item): item for item in within if isinstance(item, _CONTAINERS)}.values())
+    return True
+
+
+def changed(values: Iterable[Any], kind: pa.DataType) -> tuple[int, Any, str, int, str] | None:
+    """Find a value that Arrow made one of another kind, such as a text of bytes, and the first row of that kind."""
+    if not _may_change(kind):
+        return None
+    first: dict[str, tuple[int, str]] = {}
+    for row, value in enumerate(values):
+        for path, leaf in _leaves(value, ""):
+            leaf_kind = _changeable_kind(leaf)
+            if leaf_kind is not None and (first_of_path := first.setdefault(path, (row, leaf_kind)))[1] != leaf_kind:
+                return row, leaf, leaf_kind, *first_of_path
+    return None
+
+
+def _may_change(kind: pa.DataType) -> bool:
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_date(kind) or types.is_timestamp(kind):
+        return True
+    return any(_may_change(kind.field(n).type) for n in range(kind.num_fields))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _leaves(item, f"{path}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item, f"{path}[]")
+    else:
+        yield path, value
+
+
+def _changeable_kind(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "bytes"
+    if isinstance(value, datetime):
+        return "a datetime" if value.tzinfo is None else "a datetime with a zone"
+    return "a date" if isinstance(value, date) else None
+
+
+_SCALARS = frozenset({bool, int, float, str})
+_BUILTIN = frozenset({*_SCALARS, list, dict})
+
+
+def is_exact(values: Iterable[Any], kind: pa.DataType, *, builtin: bool = False) -> bool:
+    """Return true if a column of a type has the values that Arrow made it of, as far as JSON has such values.
+
+    Arrow makes a number with a fraction of an integer next to one, and gives all dicts the same keys in one order. With
+    `builtin` each value has to be of one of Python's own types that JSON has.
+    """
+    present = [value for value in values if value is not None]
+    kinds = set(map(type, present))
+    if builtin and not kinds <= _BUILTIN:
+        return False
+    if types.is_struct(kind):
+        names = tuple(field.name for field in kind)
+        if not all(isinstance(value, Mapping) and tuple(value) == names for value in present):
+            return False
+        return all(is_exact([value[field.name] for value in present], field.type, builtin=builtin) for field in kind)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return is_exact(chain.from_iterable(present), kind.value_type, builtin=builtin)
+    if types.is_floating(kind):
+        return not any(issubclass(kind, int) for kind in kinds)
+    return not (types.is_integer(kind) and bool in kinds)
+
+
+def json_texts(values: Sequence[Any]) -> list[str | None] | None:
+    """Write values as JSON, a tuple as a list; return None if one of them has no such form."""
+    texts: list[str | None] = []
+    for value in values:
+        if value is None:
+            texts.append(None)
+            continue
+        try:
+            text = json.dumps(value, default=_plain_number)
+        except (TypeError, ValueError, RecursionError):
+            return None
+        if type(value) not in _SCALARS and not _has_text_keys(value):
+            return None
+        texts.append(text)
+    return texts
+
+
+def _plain_number(value: Any) -> Any:
+    """Return the value of one of NumPy's numbers; raise TypeError for anything else."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} isn't a type of JSON")
+
+
+def _has_text_keys(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) for key in value) and all(map(_has_text_keys, value.values()))
+    return not isinstance(value, (list, tuple)) or all(map(_has_text_keys, value))
 
 
 @dataclass(frozen=True)
@@ -23,7 +140,6 @@ class ValueReading:
             them, and only those that Arrow refuses are JSON.
         column: A column of objects of other kinds, too; None: there is none.
         write: Writes these as texts of JSON; returns None if they can't be written.
-
     """
 
     exact: bool = True
@@ -46,26 +162,7 @@ OF_HARNESS = ValueReading(exact=False)
 def rows_table(
     rows: Sequence[Mapping[Any, Any]], first: int = 0, reading: ValueReading = EXACT, json_names: Collection[str] = ()
 ) -> pa.Table:
-    """Make a table of dicts, one a row.
-
-    Args:
-        rows: The rows. A key that a row lacks is null there; columns stand in the order in which they first occur.
-        first: The number of the first row in messages.
-        reading: Decides which columns are JSON.
-        json_names: Columns that are JSON in any case.
-
-    Returns:
-        The table.
-
-    Raises:
-        RenderError: If a column has values that neither Arrow nor JSON has.
-
-    >>> rows_table([{"q": "1+1=?"}, {"q": "2+2=?", "n": 4}]).to_pydict()
-    {'q': ['1+1=?', '2+2=?'], 'n': [None, 4]}
-    >>> rows_table([{"v": {"x": 1}}, {"v": 7}]).to_pydict()
-    {'v': ['{"x": 1}', '7']}
-
-    """
+    """Make a table of dicts, of which the first is row `first`; columns of `json_names` are JSON."""
     names = [_name(name) for name in dict.fromkeys(name for row in rows for name in row)]
     columns = [
         _column(name, [row.get(name) for row in rows], first, reading, is_json=name in json_names) for name in names
@@ -74,22 +171,6 @@ def rows_table(
 
 
 def columns_table(columns: Mapping[Any, Any], reading: ValueReading = EXACT) -> pa.Table:
-    """Make a table of columns by their names.
-
-    Args:
-        columns: Lists, arrays of NumPy or arrays of pyarrow.
-        reading: Decides which columns are JSON.
-
-    Returns:
-        The table.
-
-    Raises:
-        RenderError: As `rows_table`; and if columns differ in length.
-
-    >>> columns_table({"q": ["1+1=?"], "n": [4]}).num_rows
-    1
-
-    """
     made = [_column(_name(name), values, reading=reading) for name, values in columns.items()]
     lengths = {field.name: len(array) for field, array in made}
     first, *others = lengths

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import types
 
 import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.json_columns import (
     fields_within,
     holds_json,
@@ -19,22 +21,13 @@ from promptpress._arrow.json_columns import (
     named_json_field,
     without_json,
 )
-from promptpress._arrow.narrow import narrowed
 from promptpress._errors.errors import render_error
-from promptpress._utils import lazy_compute as pc
 
 _NATIVE = frozenset(
     kind.id
     for kind in (
-        pa.string(),
-        pa.large_string(),
-        pa.string_view(),
-        pa.bool_(),
-        pa.int32(),
-        pa.int64(),
-        pa.float32(),
-        pa.float64(),
-        pa.null(),
+        *(pa.string(), pa.large_string(), pa.string_view(), pa.bool_(), pa.null()),
+        *(pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     )
 )
 """Types that nearly all columns have, and that need no closer look."""
@@ -48,10 +41,6 @@ def is_native(data_type: pa.DataType) -> bool:
 
     The core says so, but for what it can't see: an extension type looks like its storage, and the C interface cuts a
     field name at a NUL byte.
-
-    Args:
-        data_type: The type of a column.
-
     """
     return data_type.id in _NATIVE or (not _is_hidden(data_type) and _core.is_native(data_type))
 
@@ -71,21 +60,9 @@ def core_writes(field: pa.Field) -> bool:
 
 
 def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Table:
-    """Replace the columns that the core can't print by their texts.
+    """Replace the columns that the core can't print by their texts (large strings); errors count rows from `first_row`.
 
-    Args:
-        table: The samples; column names are unique.
-        columns: The columns whose text is needed. The others stay as they are.
-        first_row: Number of the table's first row, where it is a slice; errors count from there.
-
-    Returns:
-        The table with each of `columns` that isn't native as a `large_string` column of `str(value)`, `None` for null.
-        Timestamps, times and durations in nanoseconds are what pyarrow gives where pandas isn't installed.
-        A native column stays as it is.
-
-    Raises:
-        RenderError: If a value can't be converted; names the row, the column and the value's start.
-
+    Timestamps, times and durations in nanoseconds are what pyarrow gives where pandas isn't installed.
     """
     for name in columns:
         index = table.schema.get_field_index(name)
@@ -95,26 +72,14 @@ def with_texts(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> p
         if core_writes(field):
             texts = pa.chunked_array(_core_texts(table.select([index]), name, first_row), pa.large_string())
         else:
-            texts = pa.chunked_array(list(_texts(column, field, first_row)), pa.large_string())
+            converted = _converted(column, field, first_row, _text_of)
+            texts = pa.chunked_array([pa.array(chunk, pa.large_string()) for chunk in converted], pa.large_string())
         table = table.set_column(index, pa.field(name, pa.large_string()), texts)
     return table
 
 
 def json_on_one_line(column: pa.Array, name: str, first_row: int = 0) -> pa.Array:
-    r"""Write texts of JSON, each on one line, with the numbers and the order of the text itself; a null is `null`.
-
-    Args:
-        column: The texts: strings, or a column of JSON.
-        name: The column's name, for errors.
-        first_row: The number of the first row, for errors.
-
-    Raises:
-        RenderError: If a text isn't JSON.
-
-    >>> json_on_one_line(pa.array(['{"a":1E5,\n"b":[ ]}']), "v")[0].as_py()
-    '{"a": 1E5, "b": []}'
-
-    """
+    """Write texts of JSON, each on one line, with the numbers and the order of the text itself; a null is `null`."""
     texts = json_texts(column)
     table = pa.Table.from_arrays([texts], schema=pa.schema([named_json_field(name, texts.type)]))
     return pa.concat_arrays(_core_texts(table, name, first_row, as_json=True) or [pa.array([], pa.large_string())])
@@ -130,33 +95,13 @@ def _core_texts(table: pa.Table, name: str, first_row: int, *, as_json: bool = F
 
 
 def values(column: pa.ChunkedArray, name: str, first_row: int = 0, field: pa.Field | None = None) -> list[Any]:
-    """Return the values of a column as Python has them, whose `str` `with_texts` gives.
-
-    Args:
-        column: A column of any type.
-        name: Its name, for errors.
-        first_row: Number of the column's first row, where it is a slice; errors count from there.
-        field: Its field, if that may say that its texts are JSON.
-
-    Returns:
-        Its values, nanoseconds as where pandas isn't installed.
-
-    Raises:
-        RenderError: As `with_texts`.
-
-    """
+    """Return the values of a column as Python has them, whose `str` `with_texts` gives."""
     field = pa.field(name, column.type) if field is None else field.with_name(name)
     return [value for chunk in _converted(column, field, first_row, lambda value: value) for value in chunk]
 
 
 def printable_bitmap() -> bytes:
-    """Return the characters that this interpreter prints as they are, for the core's `repr` of strings.
-
-    Returns:
-        One bit for each of the 0x110000 code points, the lowest bit of the first byte for the first one:
-        `str.isprintable`.
-
-    """
+    """Return `str.isprintable` of all code points as bits, the lowest bit of the first byte for the first one."""
     # All code points of a plane as UTF-32, written column by column: counting up in Python takes longer than the rest.
     codes = bytearray(4 * 0x10000)
     codes[0::4] = bytes(range(256)) * 256
@@ -189,33 +134,19 @@ def _printable(plane: str) -> bytes:
 
 
 def depth(data_type: pa.DataType, limit: int) -> int:
-    """Count how deep a type is nested, at most to `limit`.
-
-    >>> depth(pa.list_(pa.struct([("a", pa.int64())])), 9)
-    2
-
-    """
+    """Count how deep a type is nested, at most to `limit`."""
     deepest, level = 0, [data_type]
     while level and deepest < limit:
-        level = [child for parent in level for child in _children(_storage(parent))]
+        storages = (kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind for kind in level)
+        level = [child for parent in storages for child in _children(parent)]
         deepest += bool(level)
     return deepest
-
-
-def _storage(data_type: pa.DataType) -> pa.DataType:
-    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
 
 
 def _children(data_type: pa.DataType) -> Iterator[pa.DataType]:
     """Yield the types within `data_type`; not those of an extension type's storage."""
     for field in fields_within(data_type):
         yield field.type
-
-
-def _texts(column: pa.ChunkedArray, field: pa.Field, done: int) -> Iterator[pa.Array]:
-    """Yield the texts of each chunk of `column`."""
-    for texts in _converted(column, field, done, _text_of):
-        yield pa.array(texts, pa.large_string())
 
 
 def _text_of(value: Any) -> str:
@@ -237,8 +168,7 @@ def _converted(
         try:
             chunk.validate(full=True)
         except pa.ArrowException as error:
-            message = f"the Arrow array is malformed: {error}"
-            raise render_error("malformed_array", message, column=name) from error
+            raise render_error("malformed_array", f"the Arrow array is malformed: {error}", column=name) from error
         try:
             yield [convert(value) for value in to_python(chunk)]
         except Exception as error:  # an extension type's scalars may raise anything
@@ -265,11 +195,10 @@ def _render_error(chunk: pa.Array, name: str, done: int, to_python: Callable[[pa
 
 
 def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exception | None:
-    """Return the exception that converting `chunk` raises, if any."""
     try:
         for value in to_python(chunk):
             _text_of(value)
-    except Exception as error:  # as in `_texts`
+    except Exception as error:  # as in `_converted`
         return error
     return None
 
@@ -363,3 +292,32 @@ def children(array: pa.Array) -> list[pa.Array]:
     if data_type.num_fields:
         return [array.values]
     return []
+
+
+_MANY = 4096
+"""Values of other rows that are worth leaving out."""
+
+
+def narrowed(array: pa.Array) -> pa.Array:
+    """Return the same rows, of a list with no more items than they have; nothing is copied.
+
+    Offsets that lead astray stay, so that a check finds them.
+    """
+    if types.is_list(array.type) or types.is_large_list(array.type):
+        return _narrowed_list(array)
+    if types.is_struct(array.type) and not array.null_count and array.type.num_fields:
+        fields = [narrowed(array.field(n)) for n in range(array.type.num_fields)]
+        return pa.StructArray.from_arrays(fields, fields=[array.type.field(n) for n in range(array.type.num_fields)])
+    return array
+
+
+def _narrowed_list(array: pa.Array) -> pa.Array:
+    if len(array) * 16 + _MANY > len(array.values):
+        return array
+    ends = array.offsets.to_pylist()
+    if ends[0] < 0 or ends[-1] > len(array.values) or any(a > b for a, b in pairwise(ends)):
+        return array
+    items = narrowed(array.values.slice(ends[0], ends[-1] - ends[0]))
+    kind = pa.LargeListArray if types.is_large_list(array.type) else pa.ListArray
+    offsets = pa.array([end - ends[0] for end in ends], array.offsets.type)
+    return kind.from_arrays(offsets, items, type=array.type, mask=array.is_null() if array.null_count else None)

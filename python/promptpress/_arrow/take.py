@@ -1,40 +1,31 @@
-"""Rows of a column of any type, repeated: pyarrow's `take`, for what it refuses, too."""
+"""Rows of columns of any type, repeated or in any order: pyarrow's `take`, for what it refuses, too."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from pyarrow import types
 
+import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.core_tables import checked, unsupported_columns
 from promptpress._errors.errors import render_error
-from promptpress._utils import lazy_compute as pc
 
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
 
 def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
-    """Repeat rows of a column of any type.
+    """Return rows of a column of any type, in several arrays where one would hold more than its offsets can count.
 
-    Args:
-        column: A column or a part of it.
-        rows: Row numbers (int64) in ascending order; each may stand there several times.
-
-    Returns:
-        The rows in arrays of the column's type: several where one would hold more than its offsets can count.
-
-    Raises:
-        RenderError: If pyarrow can't copy values of the type at all, or the column is malformed.
-
-    >>> take_rows(pa.array(["a", "b"], pa.string_view()), pa.array([0, 0, 1]))[0].to_pylist()
-    ['a', 'a', 'b']
-
+    Row numbers (int64) ascend; each may stand there several times.
     """
     if not types.is_primitive(column.type):
         # Copying believes the offsets of each value, and writes anywhere if they are wrong.
         try:
             column.validate(full=True)
         except pa.ArrowException as error:
-            message = f"a column to keep is malformed: {error}"
-            raise render_error("malformed_array", message) from error
+            raise render_error("malformed_array", f"a column to keep is malformed: {error}") from error
     if isinstance(column, pa.Array):
         return _take_chunked(column, rows)
     out = []
@@ -51,19 +42,7 @@ def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Arr
 
 
 def rows_in_any_order(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
-    """Return rows of a column of any type, in any order.
-
-    Args:
-        column: The column.
-        rows: Row numbers (int64) in any order.
-
-    Raises:
-        RenderError: As `take_rows`; and if one array can't hold the rows.
-
-    >>> rows_in_any_order(pa.chunked_array([["a"], ["b", "c"]]), pa.array([2, 0, 1])).to_pylist()
-    ['c', 'a', 'b']
-
-    """
+    """Return rows of a column of any type, in any order."""
     by_number = pc.sort_indices(rows)
     ascending = take_rows(column, rows.take(by_number))
     if len(ascending) > 1:
@@ -79,18 +58,6 @@ def spread_over_runs(column: pa.Array, values: pa.Array) -> pa.Array:
     """Give each row of a column of runs a value of its run.
 
     pyarrow decodes runs of numbers and booleans alone. Numbers of a column's values, or marks for them, are such.
-
-    Args:
-        column: A run-end encoded array, also a slice of one.
-        values: Numbers or booleans, one for each of `column.values`.
-
-    Returns:
-        An array of the type of `values` with a value for each row.
-
-    >>> runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3]), pa.array(["a", "b"], pa.string_view()))
-    >>> spread_over_runs(runs.slice(1), pa.array([10, 20])).to_pylist()
-    [20, 20]
-
     """
     kind = pa.run_end_encoded(column.type.run_end_type, values.type)
     parts = [column.run_ends, values]
@@ -98,19 +65,7 @@ def spread_over_runs(column: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def batch_rows(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
-    """Return some rows of a batch, whose columns may have any type.
-
-    Args:
-        batch: The batch.
-        rows: Row numbers (int64) in ascending order, each once.
-
-    Raises:
-        RenderError: If pyarrow can't copy values of a type at all, or a nested column is malformed.
-
-    >>> batch_rows(pa.record_batch({"n": [1, 2, 3]}), pa.array([0, 2]))["n"].to_pylist()
-    [1, 3]
-
-    """
+    """Return some rows of a batch, whose columns may have any type; row numbers (int64) ascend, each once."""
     if len(rows) == batch.num_rows:
         return batch
     if not len(rows):
@@ -146,8 +101,7 @@ def _take_chunked(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
         failure = OverflowError("one value is longer than its offsets can count")
     # More than 32-bit offsets count, or more run ends than their type counts.
     if len(rows) < 2:
-        message = f"a value of type {array.type} can't be repeated: {failure}"
-        raise render_error("offset_overflow", message) from failure
+        raise render_error("offset_overflow", f"a value of type {array.type} can't be repeated: {failure}") from failure
     half = len(rows) // 2
     return [*_take_chunked(array, rows.slice(0, half)), *_take_chunked(array, rows.slice(half))]
 
@@ -174,13 +128,13 @@ def _take(array: pa.Array, rows: pa.Array) -> pa.Array:
     if types.is_fixed_size_list(data_type) and array.offset:
         # pyarrow 26 takes the wrong items of lists of a fixed size within such lists, if they are a slice.
         array = pa.concat_arrays([array, array.slice(0, 0)])
-    if not _holds_views_or_runs(data_type):
+    if not _holds(data_type, _is_view_or_run):
         return array.take(rows)
     try:
         if types.is_run_end_encoded(data_type):
             values = _take(pc.run_end_decode(array), rows)
             return pc.run_end_encode(values, run_end_type=data_type.run_end_type)
-        if not _holds_runs(data_type):
+        if not _holds(data_type, types.is_run_end_encoded):
             return array.cast(_without_views(data_type)).take(rows).cast(data_type)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
         pass
@@ -199,21 +153,15 @@ def _take_views(array: pa.Array, rows: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(chosen), [*chosen.buffers(), *texts])
 
 
-def _holds_views_or_runs(data_type: pa.DataType) -> bool:
-    if data_type in (pa.string_view(), pa.binary_view()) or types.is_run_end_encoded(data_type):
-        return True
-    if isinstance(data_type, pa.BaseExtensionType):
-        return _holds_views_or_runs(data_type.storage_type)
-    # The values of a dictionary aren't touched.
-    return any(_holds_views_or_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+def _is_view_or_run(data_type: pa.DataType) -> bool:
+    return data_type in (pa.string_view(), pa.binary_view()) or types.is_run_end_encoded(data_type)
 
 
-def _holds_runs(data_type: pa.DataType) -> bool:
-    if types.is_run_end_encoded(data_type):
-        return True
+def _holds(data_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
+    """Return true if a type is of a kind, or holds such a type; the values of a dictionary aren't touched."""
     if isinstance(data_type, pa.BaseExtensionType):
-        return _holds_runs(data_type.storage_type)
-    return any(_holds_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+        return _holds(data_type.storage_type, is_kind)
+    return is_kind(data_type) or any(_holds(data_type.field(n).type, is_kind) for n in range(data_type.num_fields))
 
 
 def _without_views(data_type: pa.DataType) -> pa.DataType:
@@ -231,3 +179,27 @@ def _without_views(data_type: pa.DataType) -> pa.DataType:
         item = data_type.value_field.with_type(_without_views(data_type.value_type))
         return pa.list_(item, data_type.list_size)
     return data_type
+
+
+_AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+"""The types of texts, which the core takes as bytes."""
+
+
+def rows_in_order(table: pa.Table, rows: pa.Array, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table in another order, without copying more than a batch of them at a time."""
+    table = checked(table)
+    foreign = unsupported_columns(table.schema)
+    native = [name for name in table.schema.names if name not in foreign]
+    source = _core.RowSource(table.select(native))
+    for start in range(0, len(rows), batch_rows):
+        chosen = rows.slice(start, batch_rows)
+        columns = dict(zip(native, source.take(chosen), strict=True))
+        arrays = []
+        for field in table.schema:
+            if field.name in foreign:
+                arrays.append(rows_in_any_order(table.column(field.name), chosen))
+            elif field.type in _AS_BYTES:
+                arrays.append(columns[field.name].view(field.type))
+            else:
+                arrays.append(columns[field.name])
+        yield pa.RecordBatch.from_arrays(arrays, schema=table.schema)

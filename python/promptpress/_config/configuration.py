@@ -1,4 +1,4 @@
-"""The configuration of a renderer: settings, examples and token texts, compiled once in each process."""
+"""The configuration of a renderer, compiled once in each process, and its labels."""
 
 from __future__ import annotations
 
@@ -7,34 +7,111 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import types
 
 import promptpress._core as _core
-from promptpress._arrow.core_tables import for_core
-from promptpress._arrow.equality import same_texts
-from promptpress._arrow.ipc import bytes_table, table_bytes
-from promptpress._arrow.warm_up import install_printable
-from promptpress._config.model_classes import last_part
-from promptpress._config.settings import canonical, token_texts
-from promptpress._errors.errors import template_error
+from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow import python_text as _text
+from promptpress._arrow.columns import bytes_table, is_text, same_texts, table_bytes
+from promptpress._arrow.core_tables import for_core, install_printable
+from promptpress._config.from_harness import last_part
+from promptpress._config.settings import canonical, plain, token_texts
+from promptpress._errors.errors import render_error, template_error
 from promptpress.typing import Tokens
+
+
+class _LabelText:
+    """A label of another type than str, int, float or None; its `repr` is the label's text, which the core uses."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def are_plain(data_type: pa.DataType) -> bool:
+    """Return true if the core reads and orders the values of a type as Python does.
+
+    True for strings, numbers and truth values, also in a dictionary array. True also for lists and structs, which the
+    core refuses as labels.
+    """
+    if types.is_dictionary(data_type):
+        return are_plain(data_type.value_type)
+    if isinstance(data_type, pa.BaseExtensionType) or types.is_run_end_encoded(data_type):
+        return False
+    return bool(
+        is_text(data_type)
+        or types.is_integer(data_type)
+        or types.is_floating(data_type)
+        or types.is_boolean(data_type)
+        or types.is_null(data_type)
+        or (types.is_nested(data_type) and _text.is_native(data_type))
+    )
+
+
+def labels_of(core: _core.CompiledRenderer, table: pa.Table, core_table: pa.Table) -> list[Any] | None:
+    """Return the labels of all samples, from the configuration or the values of a column; None for gen mode."""
+    name = core.label_column
+    if name is None:
+        return core.labels
+    if name not in table.column_names or are_plain(table.schema.field(name).type):
+        return core.labels_of(core_table)
+    return column_labels(table.column(name), name)
+
+
+def column_labels(column: pa.ChunkedArray, name: str) -> list[Any]:
+    """Return the distinct values of a column in Python's order, None first.
+
+    Strings, numbers and truth values stay as they are; others become their texts. Values that Python can't compare are
+    ordered by type and text.
+    """
+    try:
+        distinct = set(_distinct(column, name))
+    except TypeError as error:
+        message = f"its values would be the labels, which can't be of type {column.type}; give labels="
+        raise render_error("wrong_column_type", message, column=name) from error
+    values = [value for value in distinct if value is not None]
+    try:
+        values.sort()
+    except TypeError:
+        values.sort(key=lambda value: (type(value).__name__, str(value)))
+    ordered = [None, *values] if len(values) < len(distinct) else values
+    return [value if isinstance(value, (str, int, float, type(None))) else _LabelText(str(value)) for value in ordered]
+
+
+def _distinct(column: pa.ChunkedArray, name: str) -> list[Any]:
+    """Return the values of a column, without most duplicates if Arrow can drop them."""
+    kind = column.type
+    # Of views Arrow loses nulls, and of other types it can't list the distinct values.
+    if not (types.is_temporal(kind) or types.is_decimal(kind) or types.is_binary(kind)):
+        return _text.values(column, name)
+    try:
+        for chunk in column.chunks:
+            chunk.validate(full=True)
+        return _text.values(pa.chunked_array([pc.unique(column)]), name)
+    except (pa.ArrowException, ValueError):
+        # If a value can't be converted, this raises an error with its row in the whole column.
+        return _text.values(column, name)
+
+
+def label_or_text(label: Any) -> Any:
+    """Return the value by which the core finds a label: a scalar of Python's, or the label's text."""
+    # A tuple, such as an interval, is one label and no list of labels.
+    value = str(label) if isinstance(label, (tuple, list, dict)) else plain(label, "label")
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return repr(value) if isinstance(value, (bytes, bytearray)) else str(value)
+
 
 _DEFAULTS = {"dialect": _core.DIALECTS[0], "strings": _core.STRING_LAYOUTS[0]}
 _NAME = re.compile(r"\{([^{}]*)\}")
 
 
 class Configuration:
-    """A renderer's configuration: it is compared, hashed and pickled, and it is compiled at its first use.
-
-    Args:
-        settings: The arguments of `Renderer` except `examples` and `tokens`, as `plain_settings` returns them.
-        examples: The table of examples.
-        tokens: Texts of token ids.
-
-    >>> one, other = (Configuration({"prompt_template": "{q}"}, None, None) for _ in range(2))
-    >>> one == other
-    True
-
-    """
+    """A renderer's configuration: it is compared, hashed and pickled, and it is compiled at its first use."""
 
     __slots__ = ("compiled", "examples", "settings", "tokens")
 
@@ -51,12 +128,7 @@ class Configuration:
 
     @property
     def core(self) -> _core.CompiledRenderer:
-        """The compiled configuration; a forked process compiles it again.
-
-        Raises:
-            TemplateError: If the configuration is wrong.
-
-        """
+        """The compiled configuration; a forked process compiles it again."""
         if self.compiled is None or self.compiled.orphaned_by_fork:
             self.compiled = self.compile(None if self.tokens is None else token_texts(self.tokens))
         assert self.compiled is not None
@@ -151,12 +223,10 @@ class Configuration:
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> Configuration:
-        """Make a configuration from the result of `state`."""
         examples = state["examples"]
         return cls(state["settings"], None if examples is None else bytes_table(examples), state["tokens"])
 
     def changed(self, **settings: Any) -> Configuration:
-        """Return a copy in which these settings differ."""
         return Configuration({**self.settings, **settings}, self.examples, self.tokens)
 
     def __repr__(self) -> str:

@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import ValueReading
-from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.python_values import to_pylist
 from promptpress._core import RenderError
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import TemplateEngine
-from promptpress._errors.errors import render_error, template_error
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._errors.errors import did_you_mean, render_error, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.conversation_rows import conversation_of, conversations_as_texts, json_texts
 from promptpress._jinja.chat.messages import normalised
@@ -169,7 +168,7 @@ class ChatEngine(TemplateEngine):
 
     def fingerprint(self) -> str:
         """Return what is the same for all that writes the same bytes."""
-        from promptpress._fingerprint.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for
+        from promptpress._config.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for
 
         return of_chat_template(self.renderer.settings, self.column)
 

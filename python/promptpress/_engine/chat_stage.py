@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow import python_text as _text
-from promptpress._arrow.one_array import one_array
-from promptpress._arrow.to_pylist import to_pylist
-from promptpress._arrow.types import LAYOUTS, is_text, without_views
-from promptpress._config.model_classes import meta_template_of
+from promptpress._arrow.columns import LAYOUTS, is_text, one_array, without_views
+from promptpress._arrow.python_values import to_pylist
+from promptpress._config.from_harness import meta_template_of
 from promptpress._core import RenderedRows, RenderError
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.chat_spans import ChatConversation, composed_spans
@@ -31,7 +31,6 @@ from promptpress._errors.errors import render_error, row_error_text, template_er
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import spans_type
-from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StringLayout
 
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}

@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from promptpress._arrow.columns import is_text, one_array
 from promptpress._arrow.json_columns import is_json, json_texts
-from promptpress._arrow.one_array import one_array
-from promptpress._arrow.prompt_column import column_of_prompts
 from promptpress._arrow.python_text import json_on_one_line
-from promptpress._arrow.to_pylist import to_pylist
-from promptpress._arrow.types import is_text
+from promptpress._arrow.python_values import column_of_prompts, to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Part, Run
 from promptpress._engine.table_engine import TableEngine

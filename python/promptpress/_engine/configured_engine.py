@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow.columns import is_text
 from promptpress._arrow.core_tables import for_core
 from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
-from promptpress._arrow.types import is_text
-from promptpress._config.configuration import Configuration
-from promptpress._config.label_values import labels_of
+from promptpress._config.configuration import Configuration, labels_of
+from promptpress._config.tokenizer import EncodedRequests
 from promptpress._engine.configured_run import ConfiguredRun
 from promptpress._engine.conversation import Conversation
 from promptpress._engine.filled_values import LastRun, warn_of_filled_values
@@ -27,7 +27,6 @@ from promptpress._engine.run import Run
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
 from promptpress._errors.errors import render_error, template_error
-from promptpress._utils.encoded_requests import EncodedRequests
 
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
@@ -400,7 +399,7 @@ class ConfiguredEngine(TableEngine):
     def fingerprint(self) -> str:
         """Return what is the same for all that writes the same bytes; it is computed once."""
         if self._fingerprint is None:
-            from promptpress._fingerprint.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
+            from promptpress._config.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
 
             chat = None if self.chat is None else self.chat.chat_settings
             fingerprint = of_configuration(self.configuration, chat)

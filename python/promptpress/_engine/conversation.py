@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._arrow.core_tables import for_core
-from promptpress._arrow.validation import check_values
+from promptpress._arrow.core_tables import check_values, for_core
 from promptpress._errors.errors import render_error
 from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 

@@ -6,12 +6,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from promptpress._config.tokenizer import EncodedRequests
 from promptpress._core import StreamState
-from promptpress._errors.errors import FilledValuesWarning
-from promptpress._errors.row_errors import RowErrors
-from promptpress._utils.callers import callers_level
-from promptpress._utils.counted import counted
-from promptpress._utils.encoded_requests import EncodedRequests
+from promptpress._errors.errors import FilledValuesWarning, RowErrors, callers_level, counted
 
 _MAX_COLUMNS = 3
 

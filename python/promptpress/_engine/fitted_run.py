@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from promptpress._arrow.python_values import to_pylist, values_of
 from promptpress._arrow.take import rows_in_any_order, take_rows
-from promptpress._arrow.to_pylist import to_pylist
-from promptpress._arrow.typed_json import values_of
 from promptpress._config.configuration import Configuration
 from promptpress._core import RenderedRows, RenderError
 from promptpress._engine.configured_run import ConfiguredRun

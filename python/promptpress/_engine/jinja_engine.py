@@ -14,15 +14,13 @@ from promptpress._core import RenderError, closest_name
 from promptpress._engine.misspelt_columns import MisspeltColumn
 from promptpress._engine.schema_warnings import listed_texts
 from promptpress._engine.template_engine import TemplateEngine
-from promptpress._errors.errors import PromptWarning
+from promptpress._errors.errors import PromptWarning, callers_level, counted
 from promptpress._jinja.origins import Origins
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner, Texts
 from promptpress._jinja.sandbox.bounded import undeclared_names
 from promptpress._jinja.sandbox.bounds import BUDGET
 from promptpress._jinja.undefined_names import guarded_names, undefined_names
-from promptpress._utils.callers import callers_level
-from promptpress._utils.counted import counted
 
 _CLOCK = "strftime_now"
 _HASHED = ("source", "environment", "fallback", "strings", "now")
@@ -151,7 +149,7 @@ class JinjaEngine(TemplateEngine):
 
     def fingerprint(self) -> str:
         """Return what is the same for all that writes the same bytes."""
-        from promptpress._fingerprint.fingerprint import of_jinja_template  # noqa: PLC0415 - seldom asked for
+        from promptpress._config.fingerprint import of_jinja_template  # noqa: PLC0415 - seldom asked for
 
         return of_jinja_template(self.arguments)
 

@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.take import take_rows
-from promptpress._errors.errors import render_error
-from promptpress._errors.suggestions import did_you_mean
-from promptpress._utils import lazy_compute as pc
+from promptpress._errors.errors import did_you_mean, render_error
 
 ALL = "all"
 """The value of `keep` that keeps all columns."""

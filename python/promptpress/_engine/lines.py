@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow.columns import bytes_of
 from promptpress._arrow.core_tables import for_core
-from promptpress._arrow.sizes import bytes_of
 from promptpress._config.configuration import Configuration
 from promptpress._engine.rendered_lines import RenderedLines
 

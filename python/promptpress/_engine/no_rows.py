@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from promptpress._errors.errors import NothingRenderedWarning
-from promptpress._utils.callers import callers_level
+from promptpress._errors.errors import NothingRenderedWarning, callers_level
 
 
 def warn_of_no_rows(rows: int) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._arrow.core_tables import column_names
-from promptpress._arrow.types import is_messages, is_text
-from promptpress._arrow.validation import check_values
+from promptpress._arrow.columns import is_messages, is_text
+from promptpress._arrow.core_tables import check_values, column_names
 from promptpress._config.configuration import Configuration
 from promptpress._core import Note, RenderError
 from promptpress._engine.misspelt_columns import MisspeltColumn

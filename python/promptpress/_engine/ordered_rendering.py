@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow.as_table import as_table
 from promptpress._arrow.core_tables import for_core
-from promptpress._arrow.rows_in_order import rows_in_order
+from promptpress._arrow.take import rows_in_order
+from promptpress._config.request_hash import with_requests_hash
 from promptpress._core import RenderError
 from promptpress._engine.leading_columns import leading_columns
 from promptpress._engine.options import SHARED, RenderOptions
 from promptpress._engine.rendering import rendered_batches
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
 from promptpress._errors.errors import of_row
-from promptpress._fingerprint.request_hash import with_requests_hash
-from promptpress._io.as_table import as_table
 from promptpress.typing import TableLike
 
 _BATCH_ROWS = 1 << 16

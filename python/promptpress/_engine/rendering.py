@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.take import batch_rows
 from promptpress._core import RenderedRows
 from promptpress._engine.kept_columns import repeated
@@ -14,7 +15,6 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Part, Run
 from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._errors.errors import render_error
-from promptpress._utils import lazy_compute as pc
 
 
 def rendered_table(run: Run, table: pa.Table, schema: pa.Schema, options: RenderOptions) -> pa.Table:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._errors.row_errors import RowErrors
+from promptpress._errors.errors import RowErrors
 
 
 @dataclass(frozen=True)

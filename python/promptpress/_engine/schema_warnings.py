@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from promptpress._errors.errors import PromptWarning
-from promptpress._utils.callers import callers_level
+from promptpress._errors.errors import PromptWarning, callers_level
 
 _MAX_SHOWN = 5
 

@@ -10,10 +10,8 @@ from typing import Any, Literal, Protocol, get_args
 
 import pyarrow as pa
 
-from promptpress._config.from_harness import CHAT_INFERENCERS
-from promptpress._config.model_classes import last_part
-from promptpress._errors.errors import template_error
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._config.from_harness import CHAT_INFERENCERS, last_part
+from promptpress._errors.errors import did_you_mean, template_error
 from promptpress.typing import FitLabels, FitRule
 
 SHOT_COLUMNS = {"n_shots": pa.int32(), "truncated": pa.bool_()}

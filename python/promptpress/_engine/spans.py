@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._arrow.core_tables import for_core
-from promptpress._config.label_values import label_or_text, labels_of
+from promptpress._config.configuration import label_or_text, labels_of
 from promptpress._core import RenderError
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.fitted_sample import fitted_sample

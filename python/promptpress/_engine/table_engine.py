@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from promptpress._arrow.as_table import as_reader, as_table
 from promptpress._arrow.core_tables import column_names, core_schema
 from promptpress._arrow.python_rows import EXACT, ValueReading
+from promptpress._config.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
+from promptpress._config.tokenizer import EncodedRequests
 from promptpress._engine.kept_columns import kept_schema
 from promptpress._engine.misspelt_columns import MisspeltColumn, with_misspelt_columns
 from promptpress._engine.no_rows import warn_of_no_rows
@@ -24,14 +27,11 @@ from promptpress._engine.run import Run
 from promptpress._engine.sample_numbers import indexed_schema
 from promptpress._engine.schema_warnings import SchemaWarnings
 from promptpress._errors.errors import render_error, template_error
-from promptpress._fingerprint.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
-from promptpress._io.as_table import as_reader, as_table
-from promptpress._utils.encoded_requests import EncodedRequests
 from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
+    from promptpress._config.tokenizer import LoadedTokenizer
     from promptpress._engine.filled_values import LastRun
-    from promptpress._io.tokenizer import LoadedTokenizer
     from promptpress._jinja.run import JinjaRun
 
 CHOSEN_EXAMPLES = "promptpress.examples"

@@ -9,18 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._arrow.one_array import one_array
-from promptpress._arrow.types import LAYOUTS
+from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.columns import LAYOUTS, one_array
 from promptpress._core import RenderError
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.run import Part, Run
 from promptpress._engine.table_engine import TableEngine
-from promptpress._errors.errors import ABOUT_THE_TABLE, PromptWarning, row_error_text, template_error
+from promptpress._errors.errors import ABOUT_THE_TABLE, PromptWarning, callers_level, row_error_text, template_error
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins, spans_type
 from promptpress._jinja.run import JinjaRun, Texts
-from promptpress._utils import lazy_compute as pc
-from promptpress._utils.callers import callers_level
 from promptpress.typing import StringLayout
 
 _PROMPT = "prompt"

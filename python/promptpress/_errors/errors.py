@@ -1,8 +1,51 @@
-"""Constructors of the core's exceptions, and the warning class; every room raises its errors with them."""
+"""Constructors of the core's exceptions, warnings, and parts of messages: suggestions, remedies, counted nouns."""
 
 from __future__ import annotations
 
+import difflib
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import pyarrow as pa
+
 from promptpress._core import RenderError, TemplateError
+
+
+def close_names(name: str, names: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
+    """Return at most `count` names that resemble a misspelt one, the closest first."""
+    return difflib.get_close_matches(name, names, count, cutoff)
+
+
+def did_you_mean(name: str, names: Iterable[str], cutoff: float = 0.75) -> str:
+    """Return the end of an error message that suggests the closest valid name, or an empty string."""
+    return "".join(f"; did you mean {close!r}?" for close in close_names(name, names, cutoff=cutoff))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which gets an "s" unless the number is one."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_PACKAGES = tuple(
+    os.path.join(_FOLDER, name, "") for name in ("promptpress", "promptpress_workbench", "promptpress_harness")
+)
+
+
+def callers_level() -> int:
+    """Return the `stacklevel` with which a warning names the first caller outside the packages."""
+    here = inspect.currentframe()
+    frame = None if here is None else here.f_back
+    level = 1
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGES):
+        frame = frame.f_back
+        level += 1
+    return level - 1 if frame is None else level
 
 
 class PromptWarning(UserWarning):
@@ -28,7 +71,6 @@ def template_error(code: str, path: str, message: str) -> TemplateError:
     >>> error = template_error("wrong_type", "reader", "found nothing")
     >>> print(error, error.code, error.path, sep=", ")
     reader: found nothing, wrong_type, reader
-
     """
     error = TemplateError(f"{path}: {message}")
     error.code, error.message = code, message
@@ -50,7 +92,6 @@ def render_error(
 
     >>> print(render_error("row_out_of_range", "no such row", row=3))
     row 3: no such row
-
     """
     row_and_column = [f"row {row}"] * (row is not None) + [f'column "{column}"'] * (column is not None)
     prefix = ", ".join(row_and_column) + ": " if placed and row_and_column else ""
@@ -62,12 +103,7 @@ def render_error(
 
 
 def of_row(error: RenderError, row: int) -> RenderError:
-    """Renumber the error of a one-row table for a larger table; a text that names no row stays as it is.
-
-    >>> print(of_row(render_error("null_value", "null", row=0, column="q"), 5))
-    row 5, column "q": null
-
-    """
+    """Renumber the error of a one-row table for a larger table; a text that names no row stays as it is."""
     message = error.message if error.path in (None, "") else f"{error.path}: {error.message}"
     out = render_error(error.code, message, error.row if error.row is None else row, error.column)
     out.message, out.path, out.row = error.message, error.path, row
@@ -81,11 +117,156 @@ ABOUT_THE_TABLE = frozenset(
 
 
 def row_error_text(error: RenderError) -> str:
-    """Return an error as a column of errors shows it: code, column if any, and message.
-
-    >>> row_error_text(render_error("null_value", "null", row=0, column="q"))
-    'null_value: column "q": null'
-
-    """
+    """Return an error as a column of errors shows it: code, column if any, and message."""
     column = "" if error.column is None else f'column "{error.column}": '
     return f"{error.code}: {column}{error.message}"
+
+
+_MAX_FIRST = 3
+
+
+class RowError(NamedTuple):
+    """The number of a row, and why it couldn't be rendered."""
+
+    row: int
+    message: str
+
+
+@dataclass
+class RowErrors:
+    """The number of rows of a run that couldn't be rendered, and the first three of them."""
+
+    rows: int = 0
+    first: list[RowError] = field(default_factory=list)
+
+    def add(self, rows: Iterable[int], messages: Iterable[str]) -> None:
+        """Add the errors of some requests, by the rows that they are of; a row's requests follow each other."""
+        last = None
+        for row, message in zip(rows, messages, strict=True):
+            if row != last:
+                self.rows += 1
+                if len(self.first) < _MAX_FIRST:
+                    self.first.append(RowError(row, message))
+            last = row
+
+    def renumbered(self, row_number: Callable[[int], int]) -> RowErrors:
+        """Return the same errors with other row numbers."""
+        return RowErrors(self.rows, [RowError(row_number(error.row), error.message) for error in self.first])
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_HARNESS_ARGUMENTS = {"template": "prompt_template", "reader_cfg": "reader"}
+_COMMAND_OPTIONS = {
+    "model": "meta_template=; Renderer.from_config takes a model's configuration",
+    "data": "an argument of render, stream and preview",
+}
+"""Python equivalents of the command's options."""
+
+_SAMPLES = re.compile(r"\bsamples\b")
+_ITEM_REMEDIES = (
+    (Mapping, "dicts", "put them into a list: {}; stream takes them as they are"),
+    (pa.RecordBatch, "record batches", "make a table of them: pyarrow.Table.from_batches({}); stream takes them"),
+    (pa.Table, "tables", "make one of them: pyarrow.concat_tables({})"),
+    ((list, tuple), "rows without names", 'name the columns: [dict(zip(["question", "answer"], row)) for row in {}]'),
+    (str, "strings", 'name the column: pyarrow.table({{"question": {}}})'),
+)
+_ENGINES = ("pyspark", "dask", "ray", "daft")
+
+
+def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function's `TypeError` for an unknown keyword argument suggest the right one."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def call_checked(*arguments: P.args, **options: P.kwargs) -> R:
+        for name in options:
+            if name not in names:
+                message = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
+                valid = names[1:] if names[0] == "self" else names
+                if "prompt_template" in valid and name in _COMMAND_OPTIONS:
+                    raise TypeError(f"{message}; it is {_COMMAND_OPTIONS[name]}")
+                # The harnesses' name for an argument counts, even if another name resembles it more.
+                renamed = _HARNESS_ARGUMENTS.get(name)
+                raise TypeError(message + did_you_mean(renamed if renamed in valid else name, valid))
+        return function(*arguments, **options)
+
+    return call_checked
+
+
+def of_examples(error: TypeError) -> TypeError:
+    """Return an error of `not_a_table` with "examples" in place of "samples"."""
+    remedy = vars(error).get("remedy", "")
+    return TypeError(f"examples: {str(error).removesuffix(remedy)}{_SAMPLES.sub('examples', remedy)}")
+
+
+def not_a_table(samples: Any, first: Any = None) -> TypeError:
+    """Make the error for samples that aren't a table; the text tells how to make a table of them, if possible."""
+    description, remedy = _description_and_remedy(samples, first)
+    article = "an" if description[0].lower() in "aeiou" else "a"
+    message = (
+        "expected a table (anything with the Arrow PyCapsule interface, a Hugging Face dataset, a Polars LazyFrame,"
+        f" a list of dicts, a dict of lists, or a path), found {article} {description}"
+    )
+    error = TypeError(f"{message}; {remedy}" if remedy else message)
+    vars(error)["remedy"] = remedy  # for `of_examples`
+    return error
+
+
+def _description_and_remedy(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911, PLR0912 - for each kind
+    name, package = type(samples).__name__, type(samples).__module__.partition(".")[0]
+    if isinstance(samples, os.PathLike):
+        return name, "a path is text, not bytes: os.fsdecode(samples)"
+    if isinstance(samples, Mapping):
+        return name, _mapping_remedy(samples, name, package)
+    if isinstance(samples, (list, tuple)):
+        if not samples:
+            return f"{name} without rows", 'name its columns: pyarrow.table({"question": []})'
+        if any(isinstance(row, Mapping) for row in samples):
+            index = next(index for index, row in enumerate(samples) if not isinstance(row, Mapping))
+            return f"{name} of dicts", f"item {index} is no dict but {type(samples[index]).__name__}"
+        return _of_items(name, next(iter(samples), None), "samples")
+    if first is not None:
+        return _of_items(name, first, "list(samples)")
+    if isinstance(samples, (pa.Array, pa.ChunkedArray)):
+        return f"{name} of {samples.type}", 'name the column: pyarrow.table({"question": samples})'
+    if name == "Series":
+        return name, "make a frame of it: samples.to_frame()"
+    if package == "pandas":
+        return f"pandas {name}", "convert it: pyarrow.Table.from_pandas(samples)"
+    if name == "ParquetFile":
+        return name, "read it: samples.read(); stream takes samples.iter_batches()"
+    if name == "Renderer" and package == "promptpress":
+        return name, "it makes one: renderer.render(samples)"
+    if hasattr(samples, "__next__"):
+        return name, "put its rows into a list: list(samples); stream takes generators of dicts or record batches"
+    if package in _ENGINES:
+        return f"{package} {name}", "hand the renderer to its map over batches (docs/scale.md)"
+    return name, ""
+
+
+def _mapping_remedy(samples: Mapping[Any, Any], name: str, package: str) -> str:
+    values = list(samples.values())
+    if package == "datasets" or any(hasattr(value, "column_names") or hasattr(value, "schema") for value in values):
+        return f"choose one of its splits: {', '.join(f'samples[{key!r}]' for key in samples) or 'it has none'}"
+    scalars = [key for key, value in samples.items() if not _is_column(value)]
+    if len(scalars) == len(values):
+        return f"a {name} is one row: put it into a list: [samples]"
+    if scalars:
+        key = scalars[0]
+        return f"as columns every value is a list, and {key!r} has a {type(samples[key]).__name__}"
+    key = next(key for key, value in samples.items() if len(getattr(value, "shape", (0,))) != 1)
+    return f"a column has one dimension, and {key!r} has another number; make lists of it: .tolist()"
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or hasattr(value, "__array__")
+
+
+def _of_items(name: str, first: Any, samples: str) -> tuple[str, str]:
+    for kind, items, remedy in _ITEM_REMEDIES:
+        if isinstance(first, kind):
+            return f"{name} of {items}", remedy.format(samples)
+    return f"{name} of {type(first).__name__}", "rows are dicts, whose keys are columns"

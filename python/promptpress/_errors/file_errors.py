@@ -1,4 +1,4 @@
-"""Error classes for files that can't be read or written, raised by the loaders, the writers and the command.
+"""Error classes for files that can't be read or written, and the paths that they name.
 
 Python callers catch two classes: errors of configuration files are also `promptpress.TemplateError`s, errors of samples
 also `promptpress.RenderError`s. An error that a Python argument or a command's option would solve holds a `Choice`,
@@ -8,9 +8,12 @@ which names it in both ways.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from promptpress._core import RenderError, TemplateError
+from promptpress._errors.errors import close_names
 
 
 class Choice(NamedTuple):
@@ -47,7 +50,6 @@ class FileError(Exception):
     >>> error = DataError("a.x: unknown suffix", Choice("data_format", "says the format"))
     >>> str(error), error.of_command()
     ('a.x: unknown suffix; data_format= says the format', 'a.x: unknown suffix; --data-format says the format')
-
     """
 
     usual_code = "internal_error"
@@ -84,7 +86,6 @@ class FileError(Exception):
 
         >>> DataError("a.x: unknown suffix", Choice("data_format", "says the format")).of_command()
         'a.x: unknown suffix; --data-format says the format'
-
         """
         prefix = "" if self._given is None else f"{_option(self._given[0])} {self._given[1]}: "
         hints = ["" if self._choice is None else self._choice.of_command, self._for_command]
@@ -104,7 +105,6 @@ class ConfigError(FileError, TemplateError):
     ... except ConfigError as error:
     ...     print(error.code, error.path, error.message, sep="; ")
     unreadable_config; nothing.json; No such file or directory
-
     """
 
     usual_code = "unreadable_config"
@@ -119,7 +119,6 @@ class DataError(FileError, RenderError):
     ... except DataError as error:
     ...     print(error.code, error.path, error.message, sep="; ")
     unreadable_data; nothing.jsonl; No such file or directory
-
     """
 
     usual_code = "unreadable_data"
@@ -134,13 +133,7 @@ class ReaderGoneError(OutputError):
 
 
 def located(error: FileError, path: str) -> FileError:
-    """Return the same error with its path set, and without the path in its message.
-
-    >>> error = located(DataError("a.jsonl:3: not valid JSON"), "a.jsonl")
-    >>> error.path, error.message
-    ('a.jsonl', 'not valid JSON')
-
-    """
+    """Return the same error with its path set, and without the path in its message."""
     error.path = path
     prefix, colon, rest = str(error).partition(": ")
     if colon and prefix.startswith(path):
@@ -149,13 +142,59 @@ def located(error: FileError, path: str) -> FileError:
 
 
 def reason(error: BaseException) -> str:
-    """Return the cause of a failure in one line: the system's text, or the first line of the error's message.
-
-    >>> reason(FileNotFoundError(2, "No such file or directory", "x"))
-    'No such file or directory'
-
-    """
+    """Return the cause of a failure in one line: the system's text, or the first line of the error's message."""
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)  # Arrow's own sentence repeats the path, which the callers name
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
+
+
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_MAX_ENTRIES = 10_000
+
+STDIN = "-"
+"""Standard input, in the place of a file."""
+
+CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
+"""The compressions of files, by the last suffix of the name."""
+
+
+def missing(path: str, error: OSError) -> str:
+    """Return the reason why a file can't be opened; if it is missing, with a missing folder or a similar name."""
+    why = reason(error)
+    if not isinstance(error, FileNotFoundError):
+        return why
+    folder, name = os.path.split(path)
+    if {"*", "?"} & set(name):
+        return f"{why} (no file matches the pattern)"
+    if folder and not os.path.isdir(folder):
+        return f"{why} (there is no folder {_first_missing(folder)!r})"
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = [entry.name for entry, _ in zip(entries, range(_MAX_ENTRIES), strict=False)]
+        names = [other for other in names if other != name]  # a link to nothing has the name itself
+    except OSError:
+        return why
+    close = close_names(name, names, 1, 0.75)
+    return f"{why}; did you mean {os.path.join(folder, close[0])}?" if close else why
+
+
+def _first_missing(folder: str) -> str:
+    """Return the outermost folder of a path that doesn't exist."""
+    while (parent := os.path.dirname(folder)) and parent != folder and not os.path.isdir(parent):
+        folder = parent
+    return folder
+
+
+def is_remote(path: str) -> bool:
+    """Return true for an address, which begins with a scheme."""
+    return _REMOTE.match(path) is not None
+
+
+def split_codec(path: str) -> tuple[str, str | None]:
+    """Split a suffix of compression off a path or address; return the rest and the codec."""
+    if path.lower().startswith(("http://", "https://")):
+        path = urlsplit(path).path
+    inner, suffix = os.path.splitext(path)
+    codec = CODECS.get(suffix.lower())
+    return (inner, codec) if codec is not None else (path, None)

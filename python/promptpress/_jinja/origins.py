@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
 from promptpress._jinja.traced.origin import COMPUTED, TEMPLATE, UNKNOWN, Origin
 from promptpress._jinja.traced.values import Piece
-from promptpress._utils import lazy_compute as pc
 from promptpress.typing import StringLayout
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow import python_text as _text
+from promptpress._arrow.columns import LAYOUTS
+from promptpress._arrow.core_tables import checked
 from promptpress._arrow.json_columns import holds_json
-from promptpress._arrow.typed_json import with_exact_types
-from promptpress._arrow.types import LAYOUTS
-from promptpress._arrow.validation import checked
-from promptpress._errors.errors import ABOUT_THE_TABLE, of_row, render_error
-from promptpress._errors.row_errors import RowErrors
+from promptpress._arrow.python_values import with_exact_types
+from promptpress._config.tokenizer import EncodedRequests
+from promptpress._errors.errors import ABOUT_THE_TABLE, RowErrors, of_row, render_error
 from promptpress._jinja.origins import Origins
 from promptpress._jinja.traced.origin import Origin
 from promptpress._jinja.traced.values import Piece, is_json, joined, known_containers, pieces, traced
-from promptpress._utils import lazy_compute as pc
-from promptpress._utils.encoded_requests import EncodedRequests
 
 if TYPE_CHECKING:
     from promptpress._jinja.reference import Reference

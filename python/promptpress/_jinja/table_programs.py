@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._arrow.warm_up import install_printable
+from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.core_tables import install_printable
 from promptpress._jinja.compiler.builder import Builder
 from promptpress._jinja.compiler.compaction import Compaction
 from promptpress._jinja.compiler.compile import Compiled, compile_columns
 from promptpress._jinja.compiler.values import NeedsKeyError
 from promptpress._jinja.reference import Reference
-from promptpress._utils import lazy_compute as pc
 
 MAX_PROGRAMS = 256
 """Combinations of lengths that have programs; Jinja2 renders rows with further ones."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
-from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.python_values import to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from promptpress._arrow.warm_up import warm_up
+from promptpress._arrow.as_table import as_table
+from promptpress._arrow.core_tables import warm_up
 from promptpress._config.from_harness import renderer_arguments
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.conversation import Conversation
@@ -18,8 +19,7 @@ from promptpress._engine.filled_values import LastRun
 from promptpress._engine.notes import find_notes, table_of
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
-from promptpress._errors.remedies import known_arguments
-from promptpress._io.as_table import as_table
+from promptpress._errors.errors import known_arguments
 from promptpress._renderers.prompt_renderer import PromptRenderer
 from promptpress._renderers.renderer_arguments import engine_of_arguments
 from promptpress.typing import (

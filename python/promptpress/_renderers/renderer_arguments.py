@@ -7,18 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow.as_table import as_table
 from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._config.configuration import Configuration
-from promptpress._config.model_classes import meta_template_of
-from promptpress._config.settings import plain_settings
-from promptpress._config.short_form import short_form_of
+from promptpress._config.from_harness import meta_template_of
+from promptpress._config.settings import plain_settings, short_form_of
+from promptpress._config.tokenizer import load_tokenizer
 from promptpress._core import DIALECTS, default_substitution
 from promptpress._engine.configured_engine import ConfiguredEngine
 from promptpress._engine.shot_fit import SHOT_COLUMNS, ShotFit, harness_limit, shot_fit_of
-from promptpress._errors.errors import template_error
-from promptpress._errors.remedies import of_examples
-from promptpress._io.as_table import as_table
-from promptpress._io.tokenizer import load_tokenizer
+from promptpress._errors.errors import of_examples, template_error
 from promptpress.typing import ChatTemplateLike, TableLike, Tokens
 
 _NO_BUDGET = {"max_seq_len": None, "fit": "harness", "reserve": 0, "fit_labels": "each"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from promptpress._utils.public_names import name_publicly
+from promptpress._importing import name_publicly
 
 
 def template_class(name: str) -> Any:

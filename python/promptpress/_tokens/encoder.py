@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
+from promptpress._config.tokenizer import PANIC, LoadedTokenizer, load_tokenizer
 from promptpress._core import RenderError, TextEncoder, TokenRows
 from promptpress._errors.errors import render_error
-from promptpress._io.tokenizer import PANIC, LoadedTokenizer, load_tokenizer
 from promptpress._tokens.fast import Fast
 from promptpress._tokens.pieces import Cutter, Pieces
 from promptpress._tokens.plain_data import PlainData

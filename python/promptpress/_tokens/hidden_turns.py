@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from promptpress._config.tokenizer import MARKS
 from promptpress._tokens.origins import FRAMES, UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
-from promptpress._utils.marks import MARKS
 
 ASSISTANTS = ("assistant", "BOT")
 """The roles of assistants."""

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._errors.errors import did_you_mean
 from promptpress.typing import ControlTokens, Mask, Truncation
 
 _OFFSETS = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from promptpress._arrow.types import is_text
+from promptpress._arrow.columns import is_text
+from promptpress._config.tokenizer import EncodedRequests
 from promptpress._core import RenderedRows, RenderError
 from promptpress._engine.misspelt_columns import MisspeltColumn
 from promptpress._engine.options import RenderOptions
@@ -20,8 +21,15 @@ from promptpress._engine.run import Part, Run
 from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer
-from promptpress._errors.errors import PromptWarning, render_error, row_error_text, template_error
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._errors.errors import (
+    PromptWarning,
+    callers_level,
+    counted,
+    did_you_mean,
+    render_error,
+    row_error_text,
+    template_error,
+)
 from promptpress._tokens.encoder import Encoder
 from promptpress._tokens.hidden_turns import (
     calls_tools,
@@ -33,9 +41,6 @@ from promptpress._tokens.hidden_turns import (
 from promptpress._tokens.masks import assistant_spans, generation_spans
 from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
-from promptpress._utils.callers import callers_level
-from promptpress._utils.counted import counted
-from promptpress._utils.encoded_requests import EncodedRequests
 
 _Turns = tuple[list[dict[str, Any]] | None, dict[int, tuple[int, int]]]
 """The messages of a request, and the places of those that its origins don't show, keyed by the messages' numbers."""

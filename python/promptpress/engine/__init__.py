@@ -12,6 +12,8 @@ Files, audits, comparisons, exports and the drop-in parts for harnesses are made
 [['Q: 1+1?']]
 """
 
+from promptpress._arrow.as_table import as_reader, as_table
+from promptpress._config.request_hash import FINGERPRINT, HASH, PREFIX_ORDER, RULES, VERSION, RequestsHash
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.configured_engine import ConfiguredEngine, ConfiguredRenderer, silent
 from promptpress._engine.fitted_run import ExampleChoices
@@ -26,9 +28,6 @@ from promptpress._engine.run import Part, Run
 from promptpress._engine.sample_numbers import sample_numbers
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer, engine_of
-from promptpress._fingerprint.request_hash import FINGERPRINT, HASH, PREFIX_ORDER, VERSION, RequestsHash
-from promptpress._fingerprint.rules import RULES
-from promptpress._io.as_table import as_reader, as_table
 from promptpress._jinja.chat.messages import REASONING
 
 __all__ = [

@@ -1,18 +1,17 @@
 """Configuration dicts for tools: models and their classes, the short form, and paths of files."""
 
-from promptpress._config.configuration import Configuration
+from promptpress._config.configuration import Configuration, label_or_text
 from promptpress._config.from_harness import (
     CHAT_INFERENCERS,
     INFERENCER_MODES,
     dialect_of,
+    find_model_class,
     inform_of_max_seq_len,
+    last_part,
     renderer_arguments,
 )
-from promptpress._config.label_values import label_or_text
-from promptpress._config.model_classes import find_model_class, last_part
-from promptpress._config.settings import follows_harness
-from promptpress._config.short_form import CHAT_ROLES, HARNESS_WORDS, SHORT_WORDS, short_form_of
-from promptpress._io.paths import CODECS, STDIN, is_remote, missing, split_codec
+from promptpress._config.settings import CHAT_ROLES, HARNESS_WORDS, SHORT_WORDS, follows_harness, short_form_of
+from promptpress._errors.file_errors import CODECS, STDIN, is_remote, missing, split_codec
 
 __all__ = [
     "CHAT_INFERENCERS",

@@ -4,15 +4,17 @@ from promptpress._errors.errors import (
     ABOUT_THE_TABLE,
     FilledValuesWarning,
     NothingRenderedWarning,
+    RowError,
+    RowErrors,
+    callers_level,
+    close_names,
+    counted,
+    did_you_mean,
     of_row,
     render_error,
     template_error,
 )
 from promptpress._errors.file_errors import Choice, FileError, OutputError, ReaderGoneError, UsageError, located, reason
-from promptpress._errors.row_errors import RowError, RowErrors
-from promptpress._errors.suggestions import close_names, did_you_mean
-from promptpress._utils.callers import callers_level
-from promptpress._utils.counted import counted
 
 __all__ = [
     "ABOUT_THE_TABLE",

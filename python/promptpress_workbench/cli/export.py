@@ -37,9 +37,13 @@ from promptpress_workbench.cli.sources.template_option import TEMPLATE, in_optio
 from promptpress_workbench.export.chat_messages import Form
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.forms import EXPORTS, TOKEN_OPTIONS
-from promptpress_workbench.export.line_files import RenderedStream
-from promptpress_workbench.export.misspelt import refuse_misspelt_columns
-from promptpress_workbench.export.streams import CACHE_KEY, schema_with_cache_keys, with_cache_keys
+from promptpress_workbench.export.streams import (
+    CACHE_KEY,
+    RenderedStream,
+    refuse_misspelt_columns,
+    schema_with_cache_keys,
+    with_cache_keys,
+)
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
 from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device

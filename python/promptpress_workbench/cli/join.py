@@ -24,8 +24,8 @@ from promptpress_workbench.cli.sources.notes import held_warnings, report_notes
 from promptpress_workbench.cli.sources.second_side import prompt_options
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.join_results import joined as join_results
-from promptpress_workbench.export.retry import write_retry
-from promptpress_workbench.files.read.find_files import find_files
+from promptpress_workbench.export.join_results import write_retry
+from promptpress_workbench.files.read.formats import find_files
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.files.write.formats import check_compression
 from promptpress_workbench.files.write.output_file import STDOUT

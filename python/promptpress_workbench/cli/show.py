@@ -15,7 +15,7 @@ from promptpress_workbench.cli.shell.options import row_choice
 from promptpress_workbench.cli.shell.terminal import Terminal
 from promptpress_workbench.cli.sources.configured_renderer import token_counter
 from promptpress_workbench.cli.sources.prompt_sources import prompt_source
-from promptpress_workbench.files.read.chosen_rows import sampled_rows
+from promptpress_workbench.files.read.samples import sampled_rows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.chosen_source import ChosenSource
 from promptpress_workbench.prompts.layout import Layout

@@ -26,7 +26,7 @@ from promptpress_workbench.cli.sources.prompt_sources import (
     refuse_prompts,
     refuse_rendering,
 )
-from promptpress_workbench.files.read.chosen_rows import ChosenRows
+from promptpress_workbench.files.read.samples import ChosenRows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
 from promptpress_workbench.statistics.collect import collected

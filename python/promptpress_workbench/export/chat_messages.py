@@ -1,4 +1,4 @@
-"""A column of prompts as messages that chat APIs take: `role` and `content`; all exports read their prompts by it."""
+"""Prompts as messages that chat APIs take, and the answers of the assistant; all exports use it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from promptpress.engine.tables import (
     json_texts,
     named_json_field,
     with_texts,
+    without_views,
 )
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
-from promptpress_workbench.files.write.json_lines import json_text
+from promptpress_workbench.files.write.json_lines import LineWriter, Piece, json_text
 
 Form = Literal["text", "messages", "messages_json"]
 """The form of prompts: texts, messages, or messages as JSON."""
@@ -52,12 +53,7 @@ def refuse_nulls(column: pa.Array, first_row: int, name: str, message: str) -> N
 
 
 def are_plain(messages: list[dict[str, Any]]) -> bool:
-    """Return true if every chat API takes the messages as they are.
-
-    >>> are_plain([{"role": "user", "content": "1+1=?"}]), are_plain([{"role": "narrator", "content": "1+1=?"}])
-    (True, False)
-
-    """
+    """Return true if every chat API takes the messages as they are."""
     return bool(messages) and all(
         message.get("role") in ROLES and isinstance(message.get("content"), str) for message in messages
     )
@@ -66,22 +62,8 @@ def are_plain(messages: list[dict[str, Any]]) -> bool:
 class Prompts:
     """Converts the prompts of batches to messages with the fields `role` and `content`.
 
-    Args:
-        schema: The schema of the batches.
-        name: The column of prompts.
-        form: The form of the prompts. None: texts for strings, messages for lists of structs. Texts that look like the
-            JSON of messages are refused then, because only their author knows the form.
-
-    Raises:
-        TemplateError: If the column isn't of that form.
-        RenderError: If there is no such column.
-
-    Example:
-        >>> batch = pa.record_batch({"prompt": [[{"role": "user", "prompt": "1+1=?"}]]})
-        >>> prompts = Prompts(batch.schema, "prompt", None)
-        >>> prompts.form, prompts.converted(batch.column(0), 0).to_pylist()
-        ('messages', [[{'role': 'user', 'content': '1+1=?'}]])
-
+    Without a `form`, strings are texts and lists of structs messages. Texts that look like the JSON of messages are
+    refused then, because only their author knows the form.
     """
 
     def __init__(self, schema: pa.Schema, name: str, form: Form | None) -> None:
@@ -103,15 +85,7 @@ class Prompts:
         )
 
     def converted(self, column: pa.Array, first_row: int) -> pa.Array:
-        """Convert a batch's prompts.
-
-        Returns:
-            Texts as they are, messages as lists of structs with `role` and `content`, or the JSON of such messages.
-
-        Raises:
-            RenderError: If there is a null, or a role that chat APIs don't have; rows count from `first_row`.
-
-        """
+        """Convert a batch's prompts."""
         refuse_nulls(column, first_row, self.name, "it has no prompt")
         if self._is_json:
             column = self._of_json(column, first_row)
@@ -126,12 +100,7 @@ class Prompts:
         return self._convert(column, first_row)
 
     def as_messages(self, column: pa.Array, first_row: int) -> pa.Array:
-        """Convert a batch's prompts to lists of structs, whatever their form: a text is the one message of a user.
-
-        Raises:
-            RenderError: As `converted`; and if JSON messages have contents that aren't texts.
-
-        """
+        """Convert a batch's prompts to lists of structs, whatever their form: a text is the one message of a user."""
         prompts = self.converted(column, first_row)
         if self.form == "messages":
             return prompts
@@ -278,13 +247,76 @@ def _renamed(column: pa.Array, names: list[str]) -> pa.Array:
 
 
 def lists_of(column: pa.Array, items: pa.Array) -> pa.Array:
-    """Make lists as long as those of a column without nulls, of other items.
-
-    >>> lists_of(pa.array([[1], [2, 3], []]).slice(1), pa.array(["a", "b"])).to_pylist()
-    [['a', 'b'], []]
-
-    """
+    """Make lists as long as those of a column without nulls, of other items."""
     offsets = column.offsets
     offsets = pc.subtract(offsets, offsets[0])
     make = pa.LargeListArray if types.is_large_list(column.type) else pa.ListArray
     return make.from_arrays(offsets, items)
+
+
+ASSISTANT = "assistant"
+
+
+def check_answer(schema: pa.Schema, name: str) -> None:
+    """Refuse a column that isn't there, or has lists, structs or bytes; numbers become texts as in a prompt."""
+    kind = column_field(schema, name).type
+    if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
+        raise render_error("wrong_column_type", f"an answer is a text, and it is {kind}", column=name)
+
+
+def answer_texts(batch: pa.RecordBatch, name: str, first_row: int, *, may_be_empty: bool = False) -> pa.Array:
+    """Return the texts of a column of answers. Refuse rows without an answer, as `refuse_no_answers` does."""
+    refuse_no_answers(batch.column(batch.schema.get_field_index(name)), first_row, name, may_be_empty=may_be_empty)
+    return column_texts(batch, name, first_row)
+
+
+def refuse_no_answers(column: pa.Array, first_row: int, name: str, *, may_be_empty: bool = False) -> None:
+    """Refuse rows without an answer: a null, an empty text or blanks, as CSV files write a missing answer."""
+    remedy = f"leave such rows out, on the command line by --where \"trim({name}) <> ''\""
+    refuse_nulls(column, first_row, name, f"it has no answer; {remedy}")
+    texts = column.dictionary_decode() if types.is_dictionary(column.type) else column
+    if is_text(texts.type) and not may_be_empty:
+        is_blank = pc.equal(pc.binary_length(pc.utf8_trim_whitespace(without_views(texts))), 0)
+        row = pc.index(is_blank, pa.scalar(value=True)).as_py()
+        if row >= 0:
+            raise render_error("no_assistant_message", f"its answer is empty; {remedy}", first_row + row, name)
+
+
+def column_texts(batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:
+    """Return the texts of a column's values, as prompts have them. An error names the row, counted from `first_row`."""
+    column = batch.column(batch.schema.get_field_index(name))
+    schema = pa.schema([batch.schema.field(name)])
+    writer = LineWriter(schema, [Piece("plain", column=name)])
+    written = writer.lines(pa.RecordBatch.from_arrays([column], schema=schema), first_row)
+    return pa.concat_arrays(written or [pa.array([], pa.large_binary())]).cast(pa.large_string())
+
+
+def answer_messages(texts: pa.Array) -> pa.Array:
+    """Return lists of one message each, the assistant's."""
+    roles = pa.repeat(pa.scalar(ASSISTANT), len(texts))
+    items = pa.StructArray.from_arrays([roles, texts], ["role", "content"])
+    return pa.LargeListArray.from_arrays(pa.array(range(len(texts) + 1), pa.int64()), items)
+
+
+def lists_between(messages: pa.Array, starts: list[int], ends: list[int]) -> pa.Array:
+    """Return lists of the messages from each start to its end, which are indices of the flattened messages."""
+    indices = [index for start, end in zip(starts, ends, strict=True) for index in range(start, end)]
+    offsets = [0]
+    for start, end in zip(starts, ends, strict=True):
+        offsets.append(offsets[-1] + end - start)
+    items = messages.flatten().take(pa.array(indices, pa.int64()))
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), items)
+
+
+def refuse_unanswered(messages: pa.Array, first_row: int, name: str) -> None:
+    """Refuse conversations in which the assistant says nothing: a model is trained on what it says."""
+    parents = pc.list_parent_indices(messages)
+    answered = pc.unique(parents.filter(pc.equal(messages.flatten().field("role"), ASSISTANT)))
+    if len(answered) < len(messages):
+        rows = set(answered.to_pylist())
+        raise unanswered(first_row + next(row for row in range(len(messages)) if row not in rows), name)
+
+
+def unanswered(row: int, name: str) -> Exception:
+    message = "it has no answer of the assistant to train on; answer= names the column of the answers"
+    return render_error("no_assistant_message", message, row, name)

@@ -13,11 +13,15 @@ from promptpress.engine.errors import render_error
 from promptpress.typing import StreamLike
 from pyarrow import types
 
-from promptpress_workbench.export.answers import answer_texts, check_answer
-from promptpress_workbench.export.chat_messages import Form, Prompts
-from promptpress_workbench.export.line_files import Path
-from promptpress_workbench.export.misspelt import Unknown, refuse_misspelt_columns
-from promptpress_workbench.export.streams import converted_reader, whole_table, with_sampling_params
+from promptpress_workbench.export.chat_messages import Form, Prompts, answer_texts, check_answer
+from promptpress_workbench.export.streams import (
+    Path,
+    Unknown,
+    converted_reader,
+    refuse_misspelt_columns,
+    whole_table,
+    with_sampling_params,
+)
 
 _MESSAGES = "messages"
 
@@ -30,13 +34,7 @@ def chat_batches(
     form: Form | None = None,
     unknown: Unknown = "refuse",
 ) -> pa.RecordBatchReader:
-    """Put `messages` in place of the prompts, as the last column, in types that every tool reads.
-
-    Raises:
-        TemplateError: If an argument makes no sense.
-        RenderError: If a column is missing; and, when a batch is read, like `Prompts`.
-
-    """
+    """Put `messages` in place of the prompts, as the last column, in types that every tool reads."""
     reader = as_reader(table)
     refuse_misspelt_columns(reader.schema, unknown)
     prompts = Prompts(reader.schema, prompt, form)
@@ -59,7 +57,6 @@ def chat_batches(
 
 
 def _with_answers(messages: pa.Array, batch: pa.RecordBatch, name: str, first_row: int) -> pa.Array:
-    """Add the assistant's message to each conversation."""
     kind = messages.type.value_type
     if [field.name for field in kind] != ["role", "content"] or types.is_nested(kind.field("content").type):
         message = "an answer is added to messages that have a role and a text alone; export messages_json"
@@ -131,7 +128,6 @@ def datasets(
     >>> from promptpress import export
     >>> export.datasets(pa.table({"prompt": ["1+1=?"]}))[0]  # doctest: +SKIP
     {'messages': [{'role': 'user', 'content': '1+1=?'}]}
-
     """
     import tempfile  # noqa: PLC0415 - for this one export
 
@@ -213,7 +209,6 @@ def ray_rows(
     >>> from promptpress import export
     >>> export.ray_rows(pa.table({"prompt": ["1+1=?"]}), sampling_params={"max_tokens": 5}).to_pylist()
     [{'messages': [{'role': 'user', 'content': '1+1=?'}], 'sampling_params': {'max_tokens': 5}}]
-
     """
     sampling = {"sampling_params": sampling_params, "sampling_columns": sampling_columns}
     return whole_table(ray_batches(table, **sampling, prompt=prompt, form=form, unknown=unknown))

@@ -1,10 +1,11 @@
-"""Files of conversations for training and other tools: `sharegpt` and `messages_json`, and what makes their lines."""
+"""Files of conversations for training and other tools: `sharegpt`, `messages_json` and `alpaca`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from promptpress.engine.errors import render_error, template_error
@@ -13,17 +14,28 @@ from promptpress.engine.tables import named_json_field
 from promptpress.typing import StreamLike
 from pyarrow import types
 
-from promptpress_workbench.export.answers import (
+from promptpress_workbench.export.chat_messages import (
     ASSISTANT,
+    Form,
+    Prompts,
+    answer_texts,
     check_answer,
+    column_texts,
+    lists_of,
     refuse_no_answers,
     refuse_unanswered,
     unanswered,
 )
-from promptpress_workbench.export.chat_messages import Form, Prompts, lists_of
-from promptpress_workbench.export.line_files import Path, Written, write_lines
-from promptpress_workbench.export.misspelt import Unknown
-from promptpress_workbench.export.object_lines import kept_members
+from promptpress_workbench.export.streams import (
+    Convert,
+    ObjectLines,
+    Path,
+    RenderedStream,
+    Unknown,
+    Written,
+    kept_members,
+    write_lines,
+)
 from promptpress_workbench.files.write.json_lines import LineWriter, Piece, object_pieces
 
 _SHAREGPT_ROLES = {
@@ -79,37 +91,24 @@ class _Conversations:
             begin = Piece("literal", f'{{"{fields[0]}": "{assistant}", "{fields[1]}": "')
             head += [Piece("literal", "["), items, begin, Piece("text", column=answer), Piece("literal", '"}]')]
         self._writer = LineWriter(schema.set(self._prompt_index, self._prompt_field), [*head, end])
-        self._rows = 0
 
-    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
-        """Make the lines of the next batch, in several arrays.
-
-        Raises:
-            RenderError: If a row has no prompt of this form, or no answer.
-
-        """
+    def lines(self, batch: pa.RecordBatch, first_row: int) -> list[pa.LargeBinaryArray]:
         column = batch.column(self._prompt_index)
         if self._is_json:
-            prompts = self._prompts.converted(column, self._rows)
+            prompts = self._prompts.converted(column, first_row)
         else:
-            messages = self._prompts.as_messages(column, self._rows)
+            messages = self._prompts.as_messages(column, first_row)
             prompts = self._converted(messages)
         if self._answer is None and self._is_json:
-            self._refuse_unanswered_json(prompts)
+            for row, text in enumerate(prompts.to_pylist(), first_row):
+                if not any(message["role"] == ASSISTANT for message in json.loads(text)):
+                    raise unanswered(row, self._prompts.name)
         elif self._answer is None:
-            refuse_unanswered(messages, self._rows, self._prompts.name)
+            refuse_unanswered(messages, first_row, self._prompts.name)
         else:
             answers = batch.column(batch.schema.get_field_index(self._answer))
-            refuse_no_answers(answers, self._rows, self._answer)
-        converted = batch.set_column(self._prompt_index, self._prompt_field, prompts)
-        out = self._writer.lines(converted, self._rows)
-        self._rows += batch.num_rows
-        return out
-
-    def _refuse_unanswered_json(self, prompts: pa.Array) -> None:
-        for row, text in enumerate(prompts.to_pylist(), self._rows):
-            if not any(message["role"] == ASSISTANT for message in json.loads(text)):
-                raise unanswered(row, self._prompts.name)
+            refuse_no_answers(answers, first_row, self._answer)
+        return self._writer.lines(batch.set_column(self._prompt_index, self._prompt_field, prompts), first_row)
 
     def _converted(self, messages: pa.Array) -> pa.Array:
         """Give messages the fields and the names of roles that lines have."""
@@ -177,11 +176,10 @@ def sharegpt(
     >>> print(Path(f"{folder.name}/train.jsonl").read_text(), end="")
     {"conversations": [{"from": "human", "value": "1+1=?"}, {"from": "gpt", "value": "2"}]}
     >>> folder.cleanup()
-
     """
-    form_of_lines = partial(_Conversations, key="conversations", fields=("from", "value"))
     names = {**_SHAREGPT_ROLES, **(roles or {})}
-    source_of = partial(form_of_lines, roles=names, answer=answer, keep=keep, prompt=prompt, form=form)
+    lines_of = partial(_Conversations, key="conversations", fields=("from", "value"), roles=names)
+    source_of = partial(lines_of, answer=answer, keep=keep, prompt=prompt, form=form)
     return write_lines(table, path, source_of, unknown=unknown)
 
 
@@ -226,8 +224,138 @@ def messages_json(
     >>> print(Path(f"{folder.name}/out.jsonl").read_text(), end="")
     {"messages": [{"role": "user", "content": "1+1=?"}, {"role": "assistant", "content": "2"}]}
     >>> folder.cleanup()
-
     """
-    form_of_lines = partial(_Conversations, key="messages", fields=("role", "content"))
-    source_of = partial(form_of_lines, roles=None, answer=answer, keep=keep, prompt=prompt, form=form)
+    lines_of = partial(_Conversations, key="messages", fields=("role", "content"), roles=None)
+    source_of = partial(lines_of, answer=answer, keep=keep, prompt=prompt, form=form)
     return write_lines(table, path, source_of, unknown=unknown)
+
+
+_HISTORY = pa.list_(pa.list_(pa.string()))
+
+
+def alpaca(
+    table: StreamLike | RenderedStream,
+    path: Path,
+    *,
+    answer: str | None = None,
+    input_column: str | None = None,
+    keep: Sequence[str] = (),
+    prompt: str = "prompt",
+    form: Form | None = None,
+    unknown: Unknown = "refuse",
+) -> Written:
+    """Write a rendered table as lines of `instruction`, `input` and `output`, as LLaMA-Factory and Axolotl read them.
+
+    A text is the instruction. Messages are as LLaMA-Factory has them: the last message of the user is the
+    `instruction`, a system message is `system`, and what both turns before is `history`, a list of pairs. All lines
+    have these two keys then, because readers take the keys of a file from its first lines.
+
+    Args:
+        table: The rendered table or stream, as for `openai_batch`.
+        path: The file.
+        answer: The column whose text is the `output`. None: the last message, which has to be the assistant's.
+        input_column: The column whose text is the `input`, which readers put after the instruction. None: it is empty,
+            as for rows in which the column is null.
+        keep: Columns that stand before the instruction.
+        prompt: The column of prompts.
+        form: The form of the prompts, as for `openai_batch`.
+        unknown: As for `openai_batch`.
+
+    Returns:
+        The file, the number of lines and of bytes.
+
+    Raises:
+        TemplateError: As for `openai_batch`.
+        RenderError: As for `openai_batch`; if an answer is null, or a row has none; or if messages aren't in turn the
+            user's and the assistant's, or have more than a role and a text.
+        OSError: If the file can't be written.
+
+    >>> import tempfile, pyarrow as pa
+    >>> from pathlib import Path
+    >>> from promptpress import export
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> table = pa.table({"prompt": ["1+1=?"], "gold": ["2"]})
+    >>> _ = export.alpaca(table, f"{folder.name}/train.jsonl", answer="gold")
+    >>> print(Path(f"{folder.name}/train.jsonl").read_text(), end="")
+    {"instruction": "1+1=?", "input": "", "output": "2"}
+    >>> folder.cleanup()
+    """
+
+    def source_of(schema: pa.Schema) -> ObjectLines:
+        return ObjectLines(schema, _instructions(schema, answer, input_column, Prompts(schema, prompt, form)), keep)
+
+    return write_lines(table, path, source_of, unknown=unknown)
+
+
+class _Turns(NamedTuple):
+    """A conversation in Alpaca's parts."""
+
+    system: str
+    history: list[tuple[str, str]]
+    instruction: str
+    output: str | None
+
+
+def _instructions(schema: pa.Schema, answer: str | None, input_column: str | None, prompts: Prompts) -> Convert:
+    for name in (answer, input_column):
+        if name is not None:
+            check_answer(schema, name)
+
+    def inputs(batch: pa.RecordBatch, first_row: int) -> pa.Array:
+        if input_column is None:
+            return pa.repeat(pa.scalar("", pa.large_string()), batch.num_rows)
+        column = batch.column(batch.schema.get_field_index(input_column))
+        return pc.if_else(column.is_null(), "", column_texts(batch, input_column, first_row))
+
+    def convert(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
+        column = batch.column(batch.schema.get_field_index(prompts.name))
+        answers = None if answer is None else answer_texts(batch, answer, first_row)
+        if prompts.form == "text":
+            if answers is None and len(column):
+                raise unanswered(first_row, prompts.name)
+            texts = prompts.converted(column, first_row)
+            outputs = texts if answers is None else answers
+            return {"instruction": texts, "input": inputs(batch, first_row), "output": outputs}
+        messages = enumerate(prompts.as_messages(column, first_row).to_pylist(), first_row)
+        turns = [_turns(chat, row, prompts.name, has_output=answer is None) for row, chat in messages]
+        return {
+            "instruction": pa.array([turn.instruction for turn in turns], pa.large_string()),
+            "input": inputs(batch, first_row),
+            "output": pa.array([turn.output for turn in turns], pa.large_string()) if answers is None else answers,
+            "system": pa.array([turn.system for turn in turns], pa.large_string()),
+            "history": pa.array([turn.history for turn in turns], _HISTORY),
+        }
+
+    return convert
+
+
+def _turns(messages: list[dict[str, Any]], row: int, name: str, *, has_output: bool) -> _Turns:
+    """Cut a conversation into its parts; `has_output` says that its last message is the output."""
+    turns = [(message["role"], _text(message, row, name)) for message in messages]
+    output = None
+    if has_output:
+        if turns[-1][0] != ASSISTANT:
+            raise unanswered(row, name)
+        output = turns.pop()[1]
+    system = turns.pop(0)[1] if turns and turns[0][0] in ("system", "developer") else ""
+    users, assistants = turns[::2], turns[1::2]
+    roles = {role for role, _ in users}, {role for role, _ in assistants}
+    if len(users) != len(assistants) + 1 or roles[0] != {"user"} or not roles[1] <= {ASSISTANT}:
+        listed = ", ".join(message["role"] for message in messages)
+        message = (
+            "its messages are not in turn the user's and the assistant's, with the user's last before the answer"
+            f" (they are of: {listed}); messages-json and sharegpt take any conversation"
+        )
+        raise render_error("invalid_role", message, row, name)
+    history = [(user, reply) for (_, user), (_, reply) in zip(users[:-1], assistants, strict=True)]
+    return _Turns(system, history, users[-1][1], output)
+
+
+def _text(message: dict[str, Any], row: int, name: str) -> str:
+    others = [key for key, value in message.items() if key not in ("role", "content") and value is not None]
+    content = message["content"]
+    if others or not isinstance(content, str):
+        what = f"has {others[0]!r}" if others else "is no text"
+        text = f"a message of {message['role']!r} {what}, for which this form has no place; export messages_json"
+        raise render_error("wrong_column_type", text, row, name)
+    return content

@@ -1,6 +1,6 @@
 """The `custom_id` of each request, made of a pattern over columns and checked to be unique.
 
-`batch_requests` writes the ids, `join_results` and the command read them.
+`batch_files` writes the ids, `join_results` and the command read them.
 """
 
 from __future__ import annotations
@@ -23,21 +23,9 @@ _PROMPT = "prompt"
 
 
 class CustomIds:
-    """Makes the ids of the rows of batches of one schema.
+    """Makes the ids of the rows of batches of one schema, by a text with `{column}` in it; `{{` and `}}` are braces.
 
-    Args:
-        pattern: A text with `{column}` in it; `{sample}` is the column of that name, or the row's number if there is
-            one row a sample. `{{` and `}}` are braces.
-        schema: The schema of the batches.
-        longest: The largest number of characters of an id; None: no limit.
-
-    Raises:
-        TemplateError: If the pattern names no column of the table, or can't tell the rows apart.
-
-    >>> ids = CustomIds("math-{sample}-{label}", pa.schema({"sample": pa.int64(), "label": pa.string()}))
-    >>> [id for ids in ids.checked(pa.record_batch({"sample": [0, 0], "label": ["A", "B"]})) for id in ids.to_pylist()]
-    [b'math-0-A', b'math-0-B']
-
+    `{sample}` is the column of that name, or the row's number if there is one row a sample.
     """
 
     def __init__(self, pattern: str, schema: pa.Schema, longest: int | None = None) -> None:
@@ -118,12 +106,7 @@ class CustomIds:
 
 
 def columns_of(pattern: str) -> list[str]:
-    """List the columns that a pattern of ids names, in order.
-
-    >>> columns_of("{{x}}-{sample}-{label}")
-    ['sample', 'label']
-
-    """
+    """List the columns that a pattern of ids names, in order."""
     return [token[1:-1] for token in _TOKEN.findall(pattern) if token[0] == "{" and token not in ("{", "{{")]
 
 

@@ -18,15 +18,9 @@ MaskColumn = Literal["assistant_masks", "completion_mask"]
 class Export(NamedTuple):
     """An export, as the command has it.
 
-    Args:
-        function: The module in this folder, and its function. It takes a table or stream, the path of the output unless
-            it makes a table, and the options as keywords.
-        writes: The kind of output: lines of requests, lines of conversations, a folder, a table for the command to
-            write, or such a table of token ids. Conversations take `keep`, the names of columns, too.
-        options: The options of the command that not all exports have.
-        content: What is written, for the help and the page of exports.
-        readers: The programs that read it.
-
+    `function` names a module of this folder and its function, which takes a table or stream, the path of the output
+    unless it makes a table, and the options as keywords; conversations take `keep` too. `content` and `readers` are for
+    the help and the page of exports.
     """
 
     function: str
@@ -37,7 +31,6 @@ class Export(NamedTuple):
 
     @property
     def help(self) -> str:
-        """The line of the command's help."""
         return f"{self.content}; for {self.readers}".replace("`", "")
 
     def row(self, name: str) -> str:
@@ -45,12 +38,6 @@ class Export(NamedTuple):
         return f"| `{name}` | {self.content} | {self.readers} |"
 
     def load(self) -> Callable[..., Any]:
-        """Import the function.
-
-        >>> EXPORTS["ray"].load().__name__
-        'ray_batches'
-
-        """
         module, name = self.function.split(".")
         function: Callable[..., Any] = getattr(importlib.import_module(f"promptpress_workbench.export.{module}"), name)
         return function
@@ -117,7 +104,7 @@ EXPORTS = {
         "TRL: DPO and the like",
     ),
     "alpaca": Export(
-        "alpaca.alpaca",
+        "conversations.alpaca",
         "conversations",
         ("answer", "input_column"),
         '`{"instruction": ..., "input": ..., "output": ...}` a line, with `system` and `history` of messages',

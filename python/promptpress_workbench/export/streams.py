@@ -1,16 +1,179 @@
-"""Streams that are converted for an export: sampling parameters as a column of structs, and keys of caches."""
+"""Rendered streams on their way out: checked, converted, made lines of objects, and written to files of lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
-from promptpress.engine import SHARED, warn_of_no_rows
-from promptpress.engine.errors import render_error, template_error
+from promptpress.engine import SHARED, RenderedLines, as_reader, misspelt_columns, warn_of_no_rows
+from promptpress.engine.core import LineLayout
+from promptpress.engine.errors import OutputError, render_error, template_error
+from promptpress.typing import StreamLike
+from pyarrow import types
 
 from promptpress_workbench.export.chat_messages import column_field
-from promptpress_workbench.export.object_lines import no_rows
+from promptpress_workbench.files.write.json_lines import LineWriter, Piece, object_pieces, slices
+from promptpress_workbench.files.write.shards import sharded_lines
+from promptpress_workbench.threads import background_writer
+
+Unknown = Literal["refuse", "keep"]
+"""The choice to refuse or to keep prompts whose template names a misspelt column."""
+
+
+def refuse_misspelt_columns(schema: pa.Schema, unknown: Unknown) -> None:
+    """Refuse prompts of a template with a misspelt column, as metadata say: they may cost money."""
+    if unknown not in ("refuse", "keep"):
+        raise template_error("unknown_name", "unknown", f"{unknown!r} is not one of 'refuse', 'keep'")
+    misspelt = [] if unknown == "keep" else misspelt_columns(schema)
+    if misspelt:
+        location, message = misspelt[0]
+        more = f"; and {len(misspelt) - 1} more" if len(misspelt) > 1 else ""
+        message = f'{message}{more} (unknown="keep" writes the prompts all the same)'
+        raise template_error("unknown_placeholder", location, message)
+
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files that an export has written.
+
+    Args:
+        paths: the files, in order.
+        requests: how many lines they hold.
+        bytes: how long they are together.
+
+    >>> Written(["a.jsonl"], 2, 300)
+    Written(paths=['a.jsonl'], requests=2, bytes=300)
+    """
+
+    paths: list[str]
+    requests: int
+    bytes: int
+
+
+class LineSource(Protocol):
+    """Makes the lines of batches of one schema."""
+
+    @property
+    def frame(self) -> LineLayout | None:
+        """The text around each request, if lines have nothing else of a row."""
+
+    def lines(self, batch: pa.RecordBatch | RenderedLines, first_row: int) -> list[pa.LargeBinaryArray]:
+        """Make the lines of the next batch; a batch is `RenderedLines` only if there is a `frame`."""
+
+
+class RenderedStream(NamedTuple):
+    """Batches that are rendered while they are exported, as `RenderedLines` if possible where lines have a frame."""
+
+    schema: pa.Schema
+    batches: Callable[[LineLayout | None], Iterator[pa.RecordBatch | RenderedLines]]
+
+
+def write_lines(
+    table: StreamLike | RenderedStream,
+    path: Path,
+    source_of: Callable[[pa.Schema], LineSource],
+    max_lines: int | None = None,
+    max_bytes: int | None = None,
+    *,
+    unknown: Unknown,
+) -> Written:
+    """Write a rendered table as lines, in files of bounded size, all of them or none; warn if it has no rows.
+
+    An error of a file is Python's own `OSError`, but an `OutputError` for a `RenderedStream`, which is the command's.
+    Rendering itself tells that a `RenderedStream` has no rows.
+    """
+    if isinstance(table, RenderedStream):
+        refuse_misspelt_columns(table.schema, unknown)
+        source = source_of(table.schema)
+        return write_batches(table.batches(source.frame), path, source, max_lines, max_bytes)
+    try:
+        reader = as_reader(table)
+        refuse_misspelt_columns(reader.schema, unknown)
+        written = write_batches(reader, path, source_of(reader.schema), max_lines, max_bytes)
+    except OutputError as error:
+        raise OSError(str(error)) from error
+    warn_of_no_rows(written.requests)
+    return written
+
+
+def write_batches(
+    batches: Iterable[pa.RecordBatch | RenderedLines],
+    path: Path,
+    source: LineSource,
+    max_lines: int | None = None,
+    max_bytes: int | None = None,
+) -> Written:
+    rows = 0
+
+    def make_lines(batch: pa.RecordBatch | RenderedLines) -> None:
+        nonlocal rows
+        for part, first in [(batch, 0)] if isinstance(batch, RenderedLines) else slices(batch):
+            write(source.lines(part, rows + first))
+        rows += batch.num_rows
+
+    with (
+        sharded_lines(os.fspath(path), max_lines, max_bytes) as files,
+        background_writer(files.write_all) as write,
+        background_writer(make_lines) as make,
+    ):
+        for batch in batches:
+            make(batch)
+    return Written(files.paths, files.lines, files.bytes)
+
+
+Convert = Callable[[pa.RecordBatch, int], Mapping[str, pa.Array]]
+"""Makes the values of a batch's lines, keyed by their keys, given the number of its first row."""
+
+
+class ObjectLines:
+    """Makes a line for each row of batches of one schema: kept columns, then the values that `convert` makes.
+
+    `convert` is asked for the values of no rows, too, whose types are those of all rows.
+    """
+
+    frame = None
+
+    def __init__(self, schema: pa.Schema, convert: Convert, keep: Sequence[str]) -> None:
+        self._convert = convert
+        self._keep = keep
+        values = convert(no_rows(schema), 0)
+        members = kept_members(schema, keep, values)
+        for name, array in values.items():
+            is_messages = types.is_nested(array.type) and types.is_struct(array.type.value_type)
+            members.append((name, Piece("request" if is_messages else "value", column=name)))
+        self._schema = pa.schema(
+            [*(schema.field(name) for name in keep), *(pa.field(name, array.type) for name, array in values.items())]
+        )
+        self._writer = LineWriter(self._schema, object_pieces(members))
+
+    def lines(self, batch: pa.RecordBatch, first_row: int) -> list[pa.LargeBinaryArray]:
+        kept = [batch.column(batch.schema.get_field_index(name)) for name in self._keep]
+        values = self._convert(batch, first_row).values()
+        return self._writer.lines(pa.RecordBatch.from_arrays([*kept, *values], schema=self._schema), first_row)
+
+
+def kept_members(schema: pa.Schema, keep: Sequence[str], keys: Mapping[str, object]) -> list[tuple[str, Piece]]:
+    """Return the members of a line for kept columns; refuse one that is kept twice, or has one of `keys`."""
+    if isinstance(keep, str):
+        raise template_error("wrong_type", "keep", f"expected names of columns, such as [{keep!r}], found a string")
+    for name in keep:
+        column_field(schema, name)
+        if name in keys:
+            raise template_error("duplicate_output_column", "keep", f"{name!r} is a key that each line has already")
+    if len(set(keep)) < len(keep):
+        raise template_error("duplicate_output_column", "keep", "a column is kept twice")
+    return [(name, Piece("value", column=name)) for name in keep]
+
+
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
 
 _NAME = "sampling_params"
 
@@ -43,22 +206,7 @@ def whole_table(reader: pa.RecordBatchReader) -> pa.Table:
 def with_sampling_params(
     reader: pa.RecordBatchReader, params: Mapping[str, Any] | None, columns: Mapping[str, str] | None
 ) -> pa.RecordBatchReader:
-    """Append `sampling_params` to the batches of a stream; nothing if there are none.
-
-    Args:
-        reader: The stream.
-        params: Parameters of all rows.
-        columns: Parameters with a value for each row, and their columns.
-
-    Raises:
-        TemplateError: If a parameter is given twice, or a value has no Arrow type.
-        RenderError: If a column is missing, or the stream has such a column already.
-
-    >>> rows = pa.table({"room": [5, 9]}).to_reader()
-    >>> with_sampling_params(rows, {"temperature": 0}, {"max_tokens": "room"}).read_all()["sampling_params"].to_pylist()
-    [{'temperature': 0, 'max_tokens': 5}, {'temperature': 0, 'max_tokens': 9}]
-
-    """
+    """Append `sampling_params` to the batches of a stream; nothing if there are none."""
     given, of_rows = dict(params or {}), dict(columns or {})
     for name, column in of_rows.items():
         if name in given:
@@ -84,29 +232,12 @@ def with_sampling_params(
 
 
 def schema_with_cache_keys(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of `with_cache_keys`.
-
-    Args:
-        schema: The schema of prompts in prefix order, which ends with the columns of what is shared.
-
-    """
     fields = list(schema)[: -len(SHARED)]
     return pa.schema([*fields, pa.field(CACHE_KEY, pa.string())], schema.metadata)
 
 
 def with_cache_keys(batches: Iterable[pa.RecordBatch], fingerprint: str) -> Iterator[pa.RecordBatch]:
-    """Replace what requests share by a key for each group of requests, in the last column.
-
-    Args:
-        batches: Prompts in prefix order, with the columns of what they share at the end.
-        fingerprint: The fingerprint of the renderer, so that other prompts get other keys.
-
-    >>> schema = pa.schema([("prompt", pa.string()), ("prefix_group", pa.int64()), ("shared_bytes", pa.int64())])
-    >>> batch = pa.RecordBatch.from_pydict({"prompt": ["a"], "prefix_group": [3], "shared_bytes": [0]}, schema)
-    >>> [keyed.to_pylist() for keyed in with_cache_keys([batch], "0123456789")]
-    [[{'prompt': 'a', 'prompt_cache_key': '01234567-3'}]]
-
-    """
+    """Replace what requests share by a key for each group of requests, in the last column."""
     begin = fingerprint[:8] or "prefix"
     for batch in batches:
         *columns, groups, _ = batch.columns

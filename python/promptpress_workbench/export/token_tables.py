@@ -6,7 +6,6 @@ The functions that end in `_batches` make the rows of the public ones batch by b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -16,11 +15,17 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.typing import StreamLike
 from pyarrow import types
 
-from promptpress_workbench.export.chat_messages import refuse_nulls
+from promptpress_workbench.export.chat_messages import lists_of, refuse_nulls
 from promptpress_workbench.export.forms import MaskColumn
-from promptpress_workbench.export.misspelt import Unknown, refuse_misspelt_columns
-from promptpress_workbench.export.object_lines import Convert, no_rows
-from promptpress_workbench.export.streams import converted_reader, whole_table, with_sampling_params
+from promptpress_workbench.export.streams import (
+    Convert,
+    Unknown,
+    converted_reader,
+    no_rows,
+    refuse_misspelt_columns,
+    whole_table,
+    with_sampling_params,
+)
 
 _IDS = "input_ids"
 _MASK = "assistant_masks"
@@ -56,7 +61,6 @@ def vllm_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     >>> from promptpress import export
     >>> export.vllm_tokens(pa.table({"input_ids": [[5, 6]], "n_tokens": [2]})).to_pylist()
     [{'prompt_token_ids': [5, 6]}]
-
     """
     return whole_table(vllm_tokens_batches(table, unknown=unknown))
 
@@ -95,7 +99,6 @@ def sglang_tokens(
     >>> tokens = pa.table({"input_ids": [[5, 6]], "n_tokens": [2]})
     >>> export.sglang_tokens(tokens, sampling_params={"max_new_tokens": 9}).to_pylist()
     [{'input_ids': [5, 6], 'sampling_params': {'max_new_tokens': 9}}]
-
     """
     options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
     return whole_table(sglang_tokens_batches(table, **options))
@@ -139,7 +142,6 @@ def ray_tokens(
     >>> tokens = pa.table({"input_ids": [[5, 6]], "n_tokens": [2]})
     >>> export.ray_tokens(tokens, sampling_params={"max_tokens": 9}).to_pylist()
     [{'prompt': None, 'tokenized_prompt': [5, 6], 'sampling_params': {'max_tokens': 9}}]
-
     """
     options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
     return whole_table(ray_tokens_batches(table, **options))
@@ -156,7 +158,7 @@ def trl_tokens_batches(
         ids = _ids(batch, first_row)
         labels = _labels(batch, ids, first_row)
         trained = pc.not_equal(labels.flatten(), _NOT_TRAINED).cast(pa.int8())
-        return {_IDS: ids, _LABELS: labels, mask_column: _like(ids, trained)}
+        return {_IDS: ids, _LABELS: labels, mask_column: lists_of(ids, trained)}
 
     return _token_batches(table, columns, **options)
 
@@ -184,7 +186,6 @@ def trl_tokens(
     >>> from promptpress import export
     >>> export.trl_tokens(pa.table({"input_ids": [[5, 6]], "assistant_masks": [[False, True]]})).to_pylist()
     [{'input_ids': [5, 6], 'labels': [-100, 6], 'assistant_masks': [0, 1]}]
-
     """
     return whole_table(trl_tokens_batches(table, mask_column=mask_column, unknown=unknown))
 
@@ -193,7 +194,7 @@ def axolotl_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchR
     def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
         ids = _ids(batch, first_row)
         attended = pa.repeat(pa.scalar(1, pa.int8()), len(ids.flatten()))
-        return {_IDS: ids, "attention_mask": _like(ids, attended), _LABELS: _labels(batch, ids, first_row)}
+        return {_IDS: ids, "attention_mask": lists_of(ids, attended), _LABELS: _labels(batch, ids, first_row)}
 
     return _token_batches(table, columns, **options)
 
@@ -219,7 +220,6 @@ def axolotl_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Tabl
     >>> from promptpress import export
     >>> export.axolotl_tokens(pa.table({"input_ids": [[5, 6]], "labels": [[-100, 6]]})).to_pylist()
     [{'input_ids': [5, 6], 'attention_mask': [1, 1], 'labels': [-100, 6]}]
-
     """
     return whole_table(axolotl_tokens_batches(table, unknown=unknown))
 
@@ -285,12 +285,7 @@ def _some_ids(batch: pa.RecordBatch, first_row: int) -> pa.Array:
 
 
 def _labels(batch: pa.RecordBatch, ids: pa.Array, first_row: int) -> pa.Array:
-    """Return the labels of a batch, made from its mask if it has none.
-
-    Raises:
-        RenderError: If the batch has neither, or not one for each token.
-
-    """
+    """Return the labels of a batch, made from its mask if it has none."""
     name = _LABELS if _LABELS in batch.schema.names else _MASK
     if name not in batch.schema.names:
         raise render_error("missing_column", f"the table has no such column: {_MORE}", column=_LABELS)
@@ -303,12 +298,4 @@ def _labels(batch: pa.RecordBatch, ids: pa.Array, first_row: int) -> pa.Array:
     if name == _LABELS:
         return values
     tokens = ids.flatten()
-    return _like(ids, pc.if_else(values.flatten().cast(pa.bool_()), tokens, pa.scalar(_NOT_TRAINED, tokens.type)))
-
-
-def _like(lists: pa.Array, values: pa.Array) -> pa.Array:
-    """Divide values into lists as long as others."""
-    is_large = types.is_large_list(lists.type)
-    ends = [0, *accumulate(pc.list_value_length(lists).to_pylist())]
-    make = pa.LargeListArray if is_large else pa.ListArray
-    return make.from_arrays(pa.array(ends, pa.int64() if is_large else pa.int32()), values)
+    return lists_of(ids, pc.if_else(values.flatten().cast(pa.bool_()), tokens, pa.scalar(_NOT_TRAINED, tokens.type)))

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from promptpress.engine.errors import render_error
 
-from promptpress_workbench.files.read.chosen_rows import ChosenRows
+from promptpress_workbench.files.read.samples import ChosenRows
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import RequestBatch
 from promptpress_workbench.prompts.renderer_source import RendererSource

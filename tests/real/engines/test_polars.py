@@ -14,7 +14,7 @@ pl = pytest.importorskip("polars")
 pytest.importorskip("jinja2")
 
 import promptpress.polars  # noqa: E402 - skipped without Polars
-from promptpress_workbench.adapters.polars_expressions import _Function  # noqa: E402
+from promptpress_workbench.adapters import _Function  # noqa: E402
 
 SOURCE = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 MESSAGES = [

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.conversation_rows import (
@@ -26,7 +27,6 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts, texts_or_errors
 from promptpress._jinja.traced.origin import Origin
 from promptpress._jinja.traced.values import Piece, joined, known_containers, pieces
-from promptpress._utils import lazy_compute as pc
 
 SLICE_ROWS = 65_536
 """Rows that are read and then rendered together."""

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.core_tables import PythonText, for_core, unsupported_columns
 from promptpress._arrow.json_columns import holds_json, is_json
 from promptpress._arrow.json_columns import json_texts as json_texts_of
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.messages import is_message, plain
-from promptpress._utils import lazy_compute as pc
 
 NO_SHAPE = 2**32 - 1
 

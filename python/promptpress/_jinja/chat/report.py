@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from jinja2 import TemplateError
 
-from promptpress._errors.suggestions import close_names
+from promptpress._errors.errors import close_names
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.shape_programs import ShapeProgram
 from promptpress._jinja.reference import Reference

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
 from promptpress._jinja.chat.messages import REASONING, TAG, as_openai, cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.compiler.builder import Builder
@@ -33,7 +34,6 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import core_program
 from promptpress._jinja.traced.origin import Origin
 from promptpress._jinja.traced.values import known_containers, plain, traced
-from promptpress._utils import lazy_compute as pc
 
 SLOTS = "slots"
 """The only column of a shape's program: the texts of a conversation's slots."""

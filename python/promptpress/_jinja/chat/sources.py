@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from promptpress._errors.errors import template_error
+from promptpress._errors.errors import did_you_mean, template_error
 from promptpress._errors.file_errors import ConfigError
-from promptpress._errors.suggestions import did_you_mean
 
 _STANDARD = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _CONFIG, _SPECIAL_TOKENS = "tokenizer_config.json", "special_tokens_map.json"

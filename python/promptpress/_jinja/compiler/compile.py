@@ -13,7 +13,7 @@ from jinja2.nodes import EvalContext
 from jinja2.runtime import new_context
 from pyarrow import types
 
-from promptpress._arrow.types import is_text
+from promptpress._arrow.columns import is_text
 from promptpress._jinja.compiler import filters, tests
 from promptpress._jinja.compiler.builder import Builder
 from promptpress._jinja.compiler.expressions import Expressions

@@ -9,8 +9,7 @@ from typing import Any
 
 import jinja2
 
-from promptpress._errors.errors import template_error
-from promptpress._errors.suggestions import did_you_mean
+from promptpress._errors.errors import did_you_mean, template_error
 
 _UNDEFINED: dict[str, type[jinja2.Undefined]] = {
     "default": jinja2.Undefined,

@@ -19,13 +19,13 @@ from jinja2.ext import Extension
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 
+from promptpress._config.tokenizer import MARKS
 from promptpress._errors.errors import template_error
 from promptpress._jinja.sandbox.bounded import BoundedEnvironment
 from promptpress._jinja.sandbox.bounded_regex import substituted
 from promptpress._jinja.sandbox.bounds import charge_text, weigh
 from promptpress._jinja.sandbox.environment_options import engine_options
 from promptpress._jinja.sandbox.guarded_calls import read
-from promptpress._utils.marks import MARKS
 
 if TYPE_CHECKING:
     from jinja2.nodes import EvalContext

@@ -12,7 +12,7 @@ from promptpress_workbench.cli.shell.option_values import json_object, pairs, po
 from promptpress_workbench.cli.shell.token_options import TOKEN_OPTIONS as ENCODING
 from promptpress_workbench.cli.sources.jinja_options import add_jinja
 from promptpress_workbench.export.forms import EXPORTS, TOKEN_OPTIONS, MaskColumn
-from promptpress_workbench.export.misspelt import Unknown
+from promptpress_workbench.export.streams import Unknown
 
 _INDENT = 21
 _FORMS = "\n".join(

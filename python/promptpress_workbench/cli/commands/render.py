@@ -24,7 +24,7 @@ of promptpress.Renderer (prompt_template, retriever, ...), a dataset dict (reade
 the harness are written.
 
 The suffix decides the format of a file. Samples are read from
-{", ".join("/".join(entry.suffixes) for entry in FORMATS.values())};
+{", ".join("/".join(suffixes) for suffixes in FORMATS.values())};
 .json is an array of objects, and any of them may end with .gz, .zst, .bz2 or .xz.
 """
 

@@ -16,9 +16,9 @@ from promptpress.engine.errors import ABOUT_THE_TABLE, of_row, reason
 from promptpress.engine.tables import table_bytes
 
 from promptpress_workbench.cli.sources.jinja_runs import AnyRenderer
-from promptpress_workbench.files.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
 from promptpress_workbench.files.read.columnar_inputs import RowGroup
-from promptpress_workbench.files.read.samples import Samples
+from promptpress_workbench.files.read.formats import ALL_ROWS, RowChoice
+from promptpress_workbench.files.read.samples import ChosenRows, Samples
 
 _Batch = TypeVar("_Batch")
 

@@ -30,24 +30,23 @@ from promptpress_workbench.cli.sources.jinja_runs import AnyRenderer, RendererOr
 from promptpress_workbench.cli.sources.jinja_sources import template_of
 from promptpress_workbench.cli.sources.notes import held_warnings, report_notes
 from promptpress_workbench.cli.sources.template_option import TEMPLATE
-from promptpress_workbench.files.write.background_writer import background_writer, write_or_raise
 from promptpress_workbench.files.write.formats import (
     OUT_FORMATS,
     FileFormat,
     check_compression,
-    open_writer,
     out_format,
 )
 from promptpress_workbench.files.write.output_file import (
     STDOUT,
     STDOUT_DEVICES,
+    CompressedFile,
     is_null_device,
     output_file,
     standard_output,
 )
-from promptpress_workbench.files.write.streams import CompressedFile
-from promptpress_workbench.files.write.writers import lines_of
+from promptpress_workbench.files.write.writers import lines_of, open_writer
 from promptpress_workbench.prompts.escapes import encodable, visible
+from promptpress_workbench.threads import background_writer, write_or_raise
 
 _SKIPPED_GROUPS = "promptpress.skipped_row_groups"
 _SKIPPED_ROWS = "promptpress.skipped_rows"

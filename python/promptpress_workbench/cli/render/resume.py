@@ -22,9 +22,9 @@ from promptpress_workbench.cli.shell.options import FORMAT_OPTIONS, option_name
 from promptpress_workbench.cli.shell.progress import Progress
 from promptpress_workbench.cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate, RunCounts
 from promptpress_workbench.files.read.row_filter import TIME_ZONE
-from promptpress_workbench.files.write.background_writer import background_writer
 from promptpress_workbench.files.write.output_file import STDOUT, is_null_device
 from promptpress_workbench.files.write.parts import Parts, read_manifest, refuse_other_run
+from promptpress_workbench.threads import background_writer
 
 PART_BYTES = 32 << 20
 PART_SECONDS = 0.5

@@ -21,8 +21,7 @@ from promptpress_workbench.cli.shell.option_values import (
     positive,
     roles,
 )
-from promptpress_workbench.files.read.chosen_rows import RowChoice
-from promptpress_workbench.files.read.formats import FORMATS, DataFormat
+from promptpress_workbench.files.read.formats import FORMATS, DataFormat, RowChoice
 from promptpress_workbench.files.write.formats import OUT_FORMATS
 from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
 

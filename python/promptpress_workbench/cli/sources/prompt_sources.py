@@ -23,9 +23,8 @@ from promptpress_workbench.cli.sources.jinja_sources import template_of
 from promptpress_workbench.cli.sources.notes import report_notes
 from promptpress_workbench.cli.sources.second_side import prompt_options
 from promptpress_workbench.cli.sources.template_option import MISSING_CONFIG
-from promptpress_workbench.files.read.chosen_rows import ChosenRows, RowChoice
-from promptpress_workbench.files.read.formats import DataFormat, HarnessTypes
-from promptpress_workbench.files.read.samples import Samples
+from promptpress_workbench.files.read.formats import DataFormat, HarnessTypes, RowChoice
+from promptpress_workbench.files.read.samples import ChosenRows, Samples
 from promptpress_workbench.prompts.chosen_source import ChosenSampleRows, ChosenSource
 from promptpress_workbench.prompts.file_rows import FileRows
 from promptpress_workbench.prompts.prompt_source import PromptSource

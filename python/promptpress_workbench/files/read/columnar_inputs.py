@@ -19,13 +19,7 @@ _NUMBER_BYTES = 4
 
 
 class RowGroup(NamedTuple):
-    """A damaged part of a Parquet file: its number, its first row and its number of rows.
-
-    Example:
-        >>> str(RowGroup("a.parquet", 3, 300, 100, "not a valid page"))
-        'a.parquet: row group 3 (rows 300 to 399) is damaged: not a valid page'
-
-    """
+    """A damaged part of a Parquet file: its number, its first row and its number of rows."""
 
     path: str
     number: int
@@ -39,15 +33,7 @@ class RowGroup(NamedTuple):
 
 
 class ParquetInput:
-    """One Parquet file.
-
-    Args:
-        source: The file.
-        batch_size: The largest number of rows of a batch.
-        skip_corrupt: Leave out damaged row groups; all are read in advance then, to find these. None: the caller has no
-            such option, so errors don't mention it.
-
-    """
+    """One Parquet file, read in advance to `skip_corrupt` row groups, which is None without such an option."""
 
     def __init__(self, source: Source, batch_size: int, *, skip_corrupt: bool | None = None) -> None:
         self._path = source.path
@@ -91,12 +77,7 @@ class ParquetInput:
         return out
 
     def batches(self, first: int = 0, dictionaries: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Read the rows from a row of `begin` on, with some columns of `repetitive` as dictionaries.
-
-        Raises:
-            DataError: If a row group is damaged.
-
-        """
+        """Read the rows from a row of `begin` on, with some columns of `repetitive` as dictionaries."""
         starts = self._starts()
         row = first
         file = self.file

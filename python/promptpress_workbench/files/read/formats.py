@@ -1,25 +1,24 @@
-"""The table of input formats: the suffixes of each format, and the class that reads it.
+"""The table of input formats, the files that a path means, and the rows of them that are read.
 
-A new format is a class with the attributes of `SampleFile`, and an entry of `FORMATS`. `Samples` opens files by this
-table, and the command takes the choices of `--data-format` from it. The classes are imported when they are needed,
-because every command reads the table.
+A new format is a class with the attributes of `SampleFile`, an entry of `FORMATS`, from which the command takes the
+choices of `--data-format`, and a branch of `Samples`. Every command reads the table, so it imports little.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-import pyarrow as pa
 from promptpress import DataError
-from promptpress.engine.configs import STDIN, split_codec
-from promptpress.engine.errors import Choice
+from promptpress.engine.configs import STDIN, is_remote, split_codec
+from promptpress.engine.errors import Choice, close_names, reason
 
 if TYPE_CHECKING:
-    from promptpress_workbench.files.read.sources import Source
-
+    pass
 
 HarnessTypes: TypeAlias = Literal["json", "all"]
 """The files whose columns get the types of a harness's reader: those of JSON, or all.
@@ -28,32 +27,11 @@ OpenCompass reads CSV by Python's `csv`, so every value is a text; lm-evaluation
 """
 
 
-class SampleFile(Protocol):
-    """A file of samples as record batches of one schema; the classes of all formats have these attributes."""
-
-    schema: pa.Schema
-    num_rows: int | None
-    """The number of rows; None if it isn't known before all rows are read."""
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows.
-
-        Raises:
-            DataError: If a row has more or fewer fields than the header, a quoted field isn't closed, or text isn't
-                UTF-8; with the line.
-
-        """
-
-
 class DataFormat(NamedTuple):
     """The format of files, as far as the user gives it.
 
-    Args:
-        name: The format's name in `FORMATS`; None: that of the suffix.
-        delimiter: The character between fields of CSV and TSV; None: the format's.
-        encoding: The encoding of text, as Python names it; None: UTF-8.
-        records: The key under which a file of JSON has its rows; None: the file is the array of rows.
-
+    None is the format of the suffix, the format's delimiter, UTF-8, and a JSON file that is the array of rows itself,
+    which an object has under the key `records` otherwise.
     """
 
     name: str | None = None
@@ -67,77 +45,34 @@ class DataFormat(NamedTuple):
         return given if isinstance(given, DataFormat) else cls(given)
 
 
-class ReadOptions(NamedTuple):
-    """Settings of reading a file.
+@dataclass(frozen=True)
+class RowChoice:
+    """A choice of rows: by `where`, a condition of SQL, and of these as many at random as `sample` says."""
 
-    Args:
-        batch_size: The largest number of rows of a batch.
-        given: What the user says of the format.
-        skip_corrupt: Whether to leave out damaged parts; None if the caller has no such option.
-        harness_types: The files whose columns get the types of a harness's reader; None: no files.
+    where: str | None = None
+    sample: int | None = None
+    seed: int = 0
 
-    """
-
-    batch_size: int
-    given: DataFormat
-    skip_corrupt: bool | None = None
-    harness_types: HarnessTypes | None = None
+    @property
+    def skips(self) -> bool:
+        """True if rows may be left out between the chosen ones."""
+        return self.where is not None or self.sample is not None
 
 
-class InputFormat(NamedTuple):
-    """A format of samples.
-
-    Args:
-        suffixes: The suffixes of its files.
-        open: Opens a file.
-
-    """
-
-    suffixes: tuple[str, ...]
-    open: Callable[[Source, ReadOptions], SampleFile]
-
-
-def _open_parquet(source: Source, options: ReadOptions) -> SampleFile:
-    from promptpress_workbench.files.read.columnar_inputs import ParquetInput  # noqa: PLC0415 - see the head
-
-    return ParquetInput(source, options.batch_size, skip_corrupt=options.skip_corrupt)
-
-
-def _open_arrow(source: Source, options: ReadOptions) -> SampleFile:
-    from promptpress_workbench.files.read.columnar_inputs import ArrowInput  # noqa: PLC0415 - see the head
-
-    return ArrowInput(source, options.batch_size)
-
-
-def _open_json(source: Source, options: ReadOptions, *, is_array: bool) -> SampleFile:
-    from promptpress_workbench.files.read.json_rows import JsonRows  # noqa: PLC0415 - see the head
-
-    return JsonRows(source, options.batch_size, is_array=is_array, records=options.given.records if is_array else None)
-
-
-def _open_csv(source: Source, options: ReadOptions, *, delimiter: str) -> SampleFile:
-    from promptpress_workbench.files.read.csv_input import SeparatedValues  # noqa: PLC0415 - see the head
-
-    given = options.given.delimiter
-    texts = SeparatedValues(source, options.batch_size, given or delimiter, is_given=given is not None)
-    if options.harness_types != "all":
-        return texts
-    from promptpress_workbench.files.read.csv_types import TypedValues  # noqa: PLC0415 - see the head
-
-    return TypedValues(texts)
+ALL_ROWS = RowChoice()
 
 
 FORMATS = {
-    "parquet": InputFormat((".parquet",), _open_parquet),
-    "arrow": InputFormat((".arrow", ".feather", ".ipc", ".arrows"), _open_arrow),
-    "jsonl": InputFormat((".jsonl", ".ndjson"), partial(_open_json, is_array=False)),
-    "json": InputFormat((".json",), partial(_open_json, is_array=True)),
-    "csv": InputFormat((".csv",), partial(_open_csv, delimiter=",")),
-    "tsv": InputFormat((".tsv",), partial(_open_csv, delimiter="\t")),
+    "parquet": (".parquet",),
+    "arrow": (".arrow", ".feather", ".ipc", ".arrows"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "json": (".json",),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
 }
-"""The formats of samples by name, in the order in which help and errors list them."""
+"""The formats of samples by name, with the suffixes of their files, in the order in which help and errors list them."""
 
-SUFFIXES = {suffix: name for name, entry in FORMATS.items() for suffix in entry.suffixes}
+SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
 """The names of the formats by the suffix of a file."""
 
 _CONVERSIONS = {
@@ -158,21 +93,6 @@ _CONVERSIONS = {
 
 
 def input_format(path: str, data_format: str | None = None, otherwise: str | None = None) -> str:
-    """Return the name of a file's format.
-
-    Args:
-        path: The file, or its address.
-        data_format: The format if the user gives it, instead of the suffix's.
-        otherwise: The format if the suffix is of none.
-
-    Raises:
-        DataError: If the suffix is of no format.
-
-    Example:
-        >>> input_format("a.ndjson"), input_format("https://host/a.csv.gz?token=1")
-        ('jsonl', 'csv')
-
-    """
     inner = split_codec(path)[0]
     suffix = os.path.splitext(inner)[1].lower()
     if (name := data_format or SUFFIXES.get(suffix) or otherwise) is not None:
@@ -182,3 +102,106 @@ def input_format(path: str, data_format: str | None = None, otherwise: str | Non
     what = f"the suffix {suffix!r} is none of" if suffix else "its name has none of the suffixes"
     conversion = f"; {_CONVERSIONS[suffix]}" if suffix in _CONVERSIONS else ""
     raise DataError(f"{path}: {what} {', '.join(SUFFIXES)}{conversion}", Choice("data_format", "says the format"))
+
+
+_DIGITS = re.compile(r"(\d+)")
+_SPLITS = "dataset_dict.json"
+_STATE = "state.json"
+
+
+def find_files(path: str, data_format: str | None = None) -> list[tuple[str, str | None]]:
+    """List the files that a path, a pattern, a folder or a saved dataset means, in natural order.
+
+    Each has its format if that isn't the suffix's. A path that looks like a pattern is a file if a file has this name.
+    """
+    if path == STDIN or os.path.isfile(path):
+        return [(path, None)]
+    if is_remote(path):
+        from promptpress_workbench.files.read.sources import matching  # noqa: PLC0415 - see the head
+
+        return _matched(path, matching(path)) if "*" in path else [(path, None)]
+    if os.path.isdir(path):
+        return _of_folder(path, data_format)
+    folder, colon, split = path.rpartition(":")
+    if colon and os.path.isfile(os.path.join(folder, _SPLITS)):
+        return _of_split(folder, split)
+    if any(character in path for character in "*?[") and not os.path.lexists(path):
+        import glob  # noqa: PLC0415 - see the head
+
+        return _matched(path, [match for match in glob.glob(path, recursive=True) if not os.path.isdir(match)])
+    return [(path, None)]
+
+
+def natural(paths: Iterable[str]) -> list[str]:
+    """Sort names as people do, by the numbers in them."""
+    # 1 and 01 are sorted by the name itself.
+    return sorted(paths, key=lambda path: ([int(p) if p.isdecimal() else p for p in _DIGITS.split(path)], path))
+
+
+def _matched(pattern: str, paths: list[str]) -> list[tuple[str, str | None]]:
+    if not paths:
+        raise DataError(f"{pattern}: no file matches the pattern")
+    return [(path, None) for path in natural(paths)]
+
+
+def _of_folder(folder: str, data_format: str | None) -> list[tuple[str, str | None]]:
+    if os.path.isfile(os.path.join(folder, _SPLITS)):
+        splits = _splits_of(folder)
+        choices = ", ".join(f"{folder}:{split}" for split in splits) or "it has none"
+        raise DataError(f"{folder}: a dataset of several splits; choose one: {choices}", is_choice=True)
+    if os.path.isfile(os.path.join(folder, _STATE)):
+        return _of_saved(folder)
+    names = [entry.name for entry in os.scandir(folder) if entry.is_file() and entry.name[0] not in "._"]
+    kinds: dict[str, list[str]] = {}
+    for name in natural(names):
+        kind = SUFFIXES.get(os.path.splitext(split_codec(name)[0])[1].lower())
+        if kind is not None and data_format in (None, kind):
+            kinds.setdefault(kind, []).append(os.path.join(folder, name))
+    if len(kinds) > 1:
+        counts = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items())
+        raise DataError(
+            f"{folder}: a folder with files of several formats ({counts})", Choice("data_format", "says which")
+        )
+    if not kinds:
+        what = "file of samples" if data_format is None else f"{data_format} file"
+        within = natural(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name[0] not in "._")
+        hint = f"; it has the folder{'s' if len(within) > 1 else ''} {', '.join(within[:8])}" if within else ""
+        raise DataError(f"{folder}: a folder without any {what}{hint}")
+    return [(path, None) for paths in kinds.values() for path in paths]
+
+
+def _splits_of(folder: str) -> list[str]:
+    """List the splits of a `datasets.DatasetDict` that was saved to disk."""
+    return [str(split) for split in _member(folder, _SPLITS, "splits")]
+
+
+def _of_split(folder: str, split: str) -> list[tuple[str, str | None]]:
+    splits = _splits_of(folder)
+    if split not in splits:
+        close = close_names(split, splits)
+        hint = f"did you mean {folder}:{close[0]}?" if close else f"it has {', '.join(splits) or 'none'}"
+        raise DataError(f"{folder}:{split}: the dataset has no split {split!r}; {hint}", is_choice=True)
+    return _of_saved(os.path.join(folder, split))
+
+
+def _of_saved(folder: str) -> list[tuple[str, str | None]]:
+    """List the files of a `datasets.Dataset` in the dataset's order; they are Arrow streams."""
+    files = _member(folder, _STATE, "_data_files")
+    try:
+        return [(os.path.join(folder, str(file["filename"])), "arrow") for file in files]
+    except (TypeError, KeyError):
+        raise DataError(f"{folder}: {_STATE} names no files; was it saved by save_to_disk?") from None
+
+
+def _member(folder: str, name: str, key: str) -> list[Any]:
+    path = os.path.join(folder, name)
+    try:
+        with open(path, "rb") as file:
+            value = json.loads(file.read(1 << 26))[key]
+    except OSError as error:
+        raise DataError(f"{path}: {reason(error)}") from error
+    except (ValueError, KeyError, TypeError, RecursionError):
+        value = None
+    if not isinstance(value, list):
+        raise DataError(f"{path}: damaged: it has no list {key!r}, as save_to_disk writes it")
+    return value

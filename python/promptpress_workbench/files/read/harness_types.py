@@ -28,13 +28,7 @@ _REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError, RecursionE
 
 
 class TypedRows:
-    """A file of JSON whose columns have the types that the harnesses' reader gives them.
-
-    Args:
-        rows: The file.
-        types: The types of columns that aren't of one scalar kind.
-
-    """
+    """A file of JSON whose columns have the types that the harnesses' reader gives them."""
 
     def __init__(self, rows: JsonRows, types: dict[str, pa.DataType]) -> None:
         self._rows = rows
@@ -80,13 +74,7 @@ def typed(files: Sequence[JsonRows]) -> list[TypedRows]:
 def arrow_types(
     names: Collection[str], read: Callable[[Collection[str]], Iterable[pa.RecordBatch]]
 ) -> dict[str, pa.DataType]:
-    """Return the types that the harnesses' reader gives columns of JSON; those that it refuses have none.
-
-    Args:
-        names: The columns.
-        read: Reads these columns, or some of them.
-
-    """
+    """Return the types that the harnesses' reader gives columns of JSON; those that it refuses have none."""
     types: dict[str, pa.DataType] = dict.fromkeys(names, pa.null())
     for name, column in _columns(types, read):
         try:
@@ -112,12 +100,7 @@ def _columns(
 
 
 def _common(before: pa.DataType, after: pa.DataType) -> pa.DataType:
-    """Return the type of the values of both types.
-
-    Raises:
-        TypeError: If they are of different kinds.
-
-    """
+    """Return the type of the values of both types; raise TypeError if they are of different kinds."""
     if not pa.types.is_null(before) and not pa.types.is_null(after) and _kind(before) != _kind(after):
         raise TypeError
     schemas = [pa.schema([(_VALUE, data_type)]) for data_type in (before, after)]
@@ -172,8 +155,7 @@ def _read(lines: bytes, data_type: pa.DataType | None) -> Any:
 def _dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
-        message = "a key stands twice"
-        raise ValueError(message)
+        raise ValueError("a key stands twice")
     return out
 
 
@@ -186,12 +168,10 @@ def _refuse_depth(lines: bytes) -> None:
         brackets = _STRING.sub(b"", line).translate(None, _BRACKETS_ONLY)
         depth = max(accumulate(1 if bracket in b"[{" else -1 for bracket in brackets), default=0)
         if depth > _MAX_DEPTH + 1:
-            message = "nested too deeply"
-            raise ValueError(message)
+            raise ValueError("nested too deeply")
 
 
 def _without_times(data_type: pa.DataType) -> pa.DataType:
-    """Return the type with texts in the place of times."""
     if pa.types.is_temporal(data_type):
         return pa.string()
     if pa.types.is_list(data_type):

@@ -32,16 +32,6 @@ class JsonRows:
     The file is read twice: types are known only when all rows have been seen. A column whose values are all of one
     scalar kind has a type of Arrow; any other column is of the extension type `arrow.json`, which holds each value as
     it stands in the file. So a value that is no valid JSON concerns only those who decode it.
-
-    Args:
-        source: The file.
-        batch_size: The largest number of rows of a batch.
-        is_array: True if the rows are the items of an array.
-        records: The key under which an object has the array.
-
-    Raises:
-        DataError: If a line is no JSON object, or the file has no array of objects.
-
     """
 
     def __init__(self, source: Source, batch_size: int, *, is_array: bool = False, records: str | None = None) -> None:
@@ -68,10 +58,6 @@ class JsonRows:
         """Give all files the same columns, with types that fit the values of all.
 
         A file without rows has no columns, and fits all.
-
-        Raises:
-            DataError: If a file lacks a column.
-
         """
         filled = [file for file in files if file.num_rows]
         for file in filled[1:]:
@@ -94,16 +80,15 @@ class JsonRows:
         """The columns of the type `arrow.json`."""
         return [name for name, kind in self._columns if kind == "json"]
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        yield from self._batches(self._columns)
-
     def values(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
         """Read some columns as `arrow.json`, whatever their types are."""
-        yield from self._batches([(name, "json") for name, _ in self._columns if name in columns])
+        yield from self.batches([(name, "json") for name, _ in self._columns if name in columns])
 
-    def _batches(self, columns: list[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: list[tuple[str, str]] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the rows with all columns, or some with other types."""
         if not self.num_rows:
             return
+        columns = self._columns if columns is None else columns
         for number, blocks in enumerate(self._blocks() if self._only is None else [self._only]):
             batches, line = _core.json_batches(blocks, columns, self._batch_size)
             if line is not None:
@@ -156,7 +141,6 @@ class JsonRows:
         return DataError(f"{location}: {self._problem(data[first + start : first + end])}")
 
     def _problem(self, line: bytes) -> str:
-        """Return what is wrong with a line."""
         try:
             row = json.loads(line.decode(), object_pairs_hook=_Pairs)
         except json.JSONDecodeError as error:
@@ -200,7 +184,6 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _column_type(kinds: set[str]) -> str:
-    """Return the type of a column for the core."""
     if not kinds:
         return "null"
     (kind,) = kinds if len(kinds) == 1 else ("other",)

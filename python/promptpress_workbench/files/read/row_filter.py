@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,14 +13,7 @@ from promptpress import DataError
 from promptpress.engine import core as _core
 from promptpress.engine.errors import UsageError, did_you_mean
 from promptpress.engine.tables import is_json
-
-from promptpress_workbench.files.read.sql_fields import (
-    AmbiguousFieldsError,
-    Path,
-    path_of,
-    with_type,
-    without_ambiguous_fields,
-)
+from pyarrow import types
 
 _SELECT = "SELECT "
 _ROW = "promptpress row"
@@ -65,19 +58,6 @@ class RowFilter:
 
     A row is chosen if the condition is true; if it is false or null, as comparisons with null are, the row isn't.
     No row depends on another one, so it makes no difference how rows are split into batches.
-
-    Args:
-        condition: The condition, in DuckDB's SQL.
-        schema: The samples' schema.
-        read: Reads all samples, to find types for columns of JSON that the condition names; None: there are none.
-
-    Raises:
-        UsageError: If DuckDB isn't installed, or the condition is wrong for these columns.
-
-    >>> filter = RowFilter("n % 2 = 0", pa.schema({"n": pa.int64()}))
-    >>> filter.rows(pa.record_batch({"n": [1, 2, None, 4]})).to_pylist()
-    [1, 3]
-
     """
 
     def __init__(
@@ -103,13 +83,7 @@ class RowFilter:
         self._check()
 
     def rows(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return the numbers of the chosen rows within a batch (int64, ascending).
-
-        Raises:
-            UsageError: If the condition can't be evaluated, whatever the values are.
-            DataError: If the condition can't be evaluated for a value.
-
-        """
+        """Return the numbers of the chosen rows within a batch (int64, ascending)."""
         columns = [with_type(self._column(batch, name), kind) for name, kind in self._types.items()]
         try:
             return self._evaluated(columns, batch.num_rows)
@@ -117,7 +91,9 @@ class RowFilter:
             self._check_values(1)
             is_cast = isinstance(error, self._duckdb.ConversionException)
             hint = "; TRY_CAST gives null for such a value" if is_cast else ""
-            raise DataError(f"{self._problem(error)}{hint}", given=self._given, is_choice=False) from None
+            raise DataError(
+                f"{self._problem(error)}{hint}", given=("where", self._condition), is_choice=False
+            ) from None
 
     def _column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         """Return a column of a batch; one of JSON with its type of Arrow, if it has one."""
@@ -129,21 +105,10 @@ class RowFilter:
         return typed_column(column, self._json_types[name])
 
     def _evaluated(self, columns: list[pa.Array], rows: int) -> pa.Array:
-        table = pa.table([_core.repeated_rows(0, rows, 1), *columns], self._names)
-        kept = self._relation(table).filter(self._expression).project(f'"{_ROW}"')
+        table = pa.table([_core.repeated_rows(0, rows, 1), *columns], [_ROW, *self._columns])
+        kept = self._connection.from_arrow(table).filter(self._expression).project(f'"{_ROW}"')
         numbers = pa.table(kept).column(0).combine_chunks()
         return numbers if isinstance(numbers, pa.Array) else pa.concat_arrays(numbers.chunks)
-
-    @property
-    def _names(self) -> list[str]:
-        return [_ROW, *self._columns]
-
-    @property
-    def _given(self) -> tuple[str, str]:
-        return "where", self._condition
-
-    def _relation(self, table: pa.Table) -> Any:
-        return self._connection.from_arrow(table)
 
     def _parsed(self) -> Any:
         """Return DuckDB's syntax tree of the condition as JSON values."""
@@ -217,7 +182,9 @@ class RowFilter:
 
     def _refuse_unsteady(self, parsed: Any) -> None:
         """Refuse functions whose result isn't the same in each run."""
-        for node in _calls(parsed):
+        for node, _ in _dicts(parsed, frozenset()):
+            if node.get("class") != "FUNCTION":
+                continue
             name = node["function_name"]
             count = len(node.get("arguments", node.get("children", ())))
             if name in _unsteady_functions(self._connection) or _OF_TODAY.get(name) == count:
@@ -245,11 +212,11 @@ class RowFilter:
         for name, kind in self._types.items():
             field = pa.field(name, kind)
             try:
-                self._relation(pa.schema([field]).empty_table())
+                self._connection.from_arrow(pa.schema([field]).empty_table())
             except self._duckdb.Error:
                 raise self._error(f"DuckDB has no type for column {name!r}, which is {field.type}") from None
             fields.append(field)
-        relation = self._relation(pa.schema(fields).empty_table())
+        relation = self._connection.from_arrow(pa.schema(fields).empty_table())
         try:
             relation.filter(self._expression)  # refuses aggregates and windows
             (kind,) = relation.select(self._expression).types
@@ -270,7 +237,7 @@ class RowFilter:
             raise self._error(f"{self._problem(error)}{kinds and f'; {kinds}'}") from None
 
     def _error(self, problem: str) -> UsageError:
-        return UsageError(problem, given=self._given)
+        return UsageError(problem, given=("where", self._condition))
 
     @staticmethod
     def _problem(error: Exception) -> str:
@@ -307,11 +274,6 @@ def _nodes(tree: Any, bound: frozenset[str]) -> Iterator[tuple[str, str]]:
             yield kind, ""
 
 
-def _calls(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the calls of functions in a syntax tree."""
-    return (node for node, _ in _dicts(tree, frozenset()) if node.get("class") == "FUNCTION")
-
-
 def _paths(tree: Any) -> Iterator[Path]:
     """Yield the paths of the columns and fields that a syntax tree reads."""
     within: set[int] = set()
@@ -325,7 +287,6 @@ def _paths(tree: Any) -> Iterator[Path]:
 
 
 def _parameters(node: dict[str, Any]) -> list[str]:
-    """Return the names of a lambda's parameters."""
     return [inner["column_names"][0] for inner, _ in _dicts(node["lhs"], frozenset()) if "column_names" in inner]
 
 
@@ -341,3 +302,80 @@ def _dicts(tree: Any, bound: frozenset[str]) -> Iterator[tuple[dict[str, Any], f
             inner |= {name.lower() for name in _parameters(tree)}
         for value in tree.values():
             yield from _dicts(value, inner)
+
+
+Path = tuple[str, ...]
+"""The names of a field: that of the column, that of a field in it, and so on."""
+
+_EXTRACTS = ("ARRAY_EXTRACT", "STRUCT_EXTRACT")
+
+
+class AmbiguousFieldsError(Exception):
+    """A condition for which two fields are the same, though their names differ in case."""
+
+
+def path_of(node: Any) -> Path | None:
+    """Return the path of a node of DuckDB's syntax tree that names a column or a field, as `m.x` and `m['x']` do."""
+    if node.get("class") == "COLUMN_REF":
+        return tuple(node["column_names"])
+    if node.get("type") in _EXTRACTS:
+        of, name = node["children"]
+        # Before version 2 of DuckDB a constant has a value, since then a text with its kind.
+        value = (name.get("value") or {}).get("value", (name.get("literal") or {}).get("text"))
+        is_text = name.get("class") == "CONSTANT" and isinstance(value, str)
+        is_text &= "literal" not in name or name["literal"]["kind"] == "STRING"
+        path = path_of(of) if is_text and isinstance(of, dict) else None
+        return None if path is None else (*path, str(value))
+    return None
+
+
+def without_ambiguous_fields(data_type: pa.DataType, paths: Sequence[Path]) -> pa.DataType:
+    """Return a type without the fields that SQL would take for others, as far as none of the paths leads to them.
+
+    An empty path reads all of a column. If SQL would take a field that is read for another one, that is an
+    AmbiguousFieldsError.
+    """
+    equal = _equal_names(data_type)
+    if equal is None:
+        return data_type
+    if not types.is_struct(data_type) or () in paths:
+        first, second = equal
+        message = f"SQL doesn't tell the fields {first!r} and {second!r} apart; name one, as in COLUMN.{first}"
+        raise AmbiguousFieldsError(message)
+    names = [field.name for field in data_type]
+    read: dict[str, list[Path]] = {name: [] for name in names}
+    for head, *rest in paths:
+        for name in [head] if head in read else [name for name in names if name.lower() == head.lower()]:
+            read[name].append(tuple(rest))
+    kept: dict[str, pa.Field] = {}
+    for field in sorted(data_type, key=lambda field: not read[field.name]):  # fields that are read come first
+        other = kept.setdefault(
+            field.name.lower(), field.with_type(without_ambiguous_fields(field.type, read[field.name]))
+        )
+        if other.name != field.name and read[field.name]:
+            raise AmbiguousFieldsError(f"SQL doesn't tell the fields {other.name!r} and {field.name!r} apart")
+    is_kept = {field.name for field in kept.values()}
+    return pa.struct([kept[name.lower()] for name in names if name in is_kept])
+
+
+def with_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Return a column with its type by `without_ambiguous_fields`, or with another type for the same texts."""
+    if array.type == data_type:
+        return array
+    if not types.is_struct(data_type):
+        return array.cast(data_type)
+    fields = [data_type.field(number) for number in range(data_type.num_fields)]
+    columns = [with_type(array.field(array.type.get_field_index(field.name)), field.type) for field in fields]
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=array.is_null())
+
+
+def _equal_names(data_type: pa.DataType) -> tuple[str, str] | None:
+    """Return the names of two fields of a struct, anywhere in a type, that differ in case alone; None if none do."""
+    seen: dict[str, str] = {}
+    fields = [data_type.field(number) for number in range(data_type.num_fields)]
+    if types.is_struct(data_type):
+        for field in fields:
+            other = seen.setdefault(field.name.lower(), field.name)
+            if other != field.name:
+                return other, field.name
+    return next(filter(None, (_equal_names(field.type) for field in fields)), None)

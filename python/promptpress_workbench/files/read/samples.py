@@ -1,58 +1,176 @@
-"""Samples from one or more files of any format, read a batch at a time; the one entrance to this folder."""
+"""Samples from one or more files of any format, read a batch at a time: all rows, or the chosen ones."""
 
 from __future__ import annotations
 
 import lzma
-from collections.abc import Callable, Collection, Iterator, Sequence
+import random
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from promptpress import DataError
+from promptpress.engine import core as _core
 from promptpress.engine.configs import STDIN, is_remote, missing
 from promptpress.engine.core import RenderError
 from promptpress.engine.errors import reason
-from promptpress.engine.tables import core_schema
+from promptpress.engine.tables import batch_rows, core_schema
+from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.files.read.chosen_rows import ALL_ROWS, ChosenRows, RowChoice
-from promptpress_workbench.files.read.columnar_inputs import ParquetInput, RowGroup
-from promptpress_workbench.files.read.file_state import FileState, changed, identity, state_of
-from promptpress_workbench.files.read.find_files import find_files
+from promptpress_workbench.files.read.columnar_inputs import ArrowInput, ParquetInput, RowGroup
 from promptpress_workbench.files.read.formats import (
-    FORMATS,
+    ALL_ROWS,
     DataFormat,
     HarnessTypes,
-    ReadOptions,
-    SampleFile,
+    RowChoice,
+    find_files,
     input_format,
 )
 from promptpress_workbench.files.read.json_rows import JsonRows
-from promptpress_workbench.files.read.remote import why
-from promptpress_workbench.files.read.sources import Source
+from promptpress_workbench.files.read.row_filter import RowFilter
+from promptpress_workbench.files.read.sources import FileState, Source, changed, identity, state_of, why
 from promptpress_workbench.threads import Threads
+
+Batches = Callable[[], Iterable[pa.RecordBatch]]
+
+
+class SampleFile(Protocol):
+    """A file of samples as record batches of one schema; `num_rows` is None if only reading tells it."""
+
+    schema: pa.Schema
+    num_rows: int | None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows; an error of the data is a `DataError` with its place."""
+
+
+class ChosenRows:
+    """The chosen rows of a table that is read batch by batch, and their numbers in the whole table.
+
+    `limit` counts before a sample is drawn. The table is read once more for a sample if its rows aren't known.
+    """
+
+    def __init__(
+        self, choice: RowChoice, limit: int | None, schema: pa.Schema, read: Batches, num_rows: int | None
+    ) -> None:
+        self._choice = choice
+        self._limit = limit
+        self._read = read
+        self._filter = None if choice.where is None else RowFilter(choice.where, schema, read)
+        self._table_rows = num_rows
+        self._count: int | None = None
+        self._drawn: list[int] | None = None
+        self._masks: list[tuple[int, int, pa.Array]] = []
+        """The first chosen row, the first row of the table, and the mask of each batch with chosen rows."""
+
+    @property
+    def num_rows(self) -> int | None:
+        """The number of chosen rows, if it is known before the rows are read."""
+        if self._filter is not None or self._table_rows is None:
+            return None
+        return min(n for n in (self._table_rows, self._limit, self._choice.sample) if n is not None)
+
+    def count(self) -> int:
+        """Return the number of chosen rows; unless it is known, the table is read once."""
+        if self._count is None:
+            self._count = sum(batch.num_rows for batch in self.batches()) if self.num_rows is None else self.num_rows
+        return self._count
+
+    def batches(self, read: Batches | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the chosen rows; `read` replaces the table by one whose columns have other encodings."""
+        read = self._read if read is None else read
+        if self._choice.sample is None:
+            yield from self._before_sampling(read)
+            return
+        if self._drawn is None:
+            self._drawn = self._draw(self._choice.sample)
+        drawn, first, done = self._drawn, 0, 0
+        for batch in read() if drawn else ():
+            end = bisect_left(drawn, first + batch.num_rows, done)
+            if end > done:
+                yield batch_rows(batch, pa.array([row - first for row in drawn[done:end]], pa.int64()))
+            done, first = end, first + batch.num_rows
+            if done == len(drawn):
+                return
+
+    def number(self, row: int) -> int:
+        """Return the number in the whole table of a chosen row that was read."""
+        return self._filtered_number(row) if self._drawn is None else self._drawn[row]
+
+    def numbers(self, rows: pa.Array) -> pa.Array:
+        """Return the numbers in the whole table of chosen rows that were read; null stays null."""
+        if len(rows) and self._drawn is None and self._filter is not None and not rows.null_count:
+            low, high = pc.min(rows).as_py(), pc.max(rows).as_py()
+            index = self._mask_index(low)
+            begin, first, mask = self._masks[index]
+            if self._mask_index(high) == index:  # the rows of one batch, which is the usual case
+                chosen = pc.indices_nonzero(mask).take(pc.subtract(rows, begin))
+                return pc.add(chosen.cast(pa.int64()), first)
+        return pa.array([None if row is None else self.number(row) for row in rows.to_pylist()], pa.int64())
+
+    def position(self, number: int) -> int | None:
+        """Return the position among the chosen rows of a row of the whole table; None if it isn't chosen."""
+        rows = range(self.count())
+        if self._choice.sample is not None and self._drawn is None:
+            self._drawn = self._draw(self._choice.sample)
+        row = bisect_left(rows, number, key=self.number)
+        return row if row < len(rows) and self.number(row) == number else None
+
+    def _draw(self, count: int) -> list[int]:
+        rows = self._table_rows
+        if self._filter is not None or rows is None:
+            rows = sum(batch.num_rows for batch in self._before_sampling(self._read))
+        elif self._limit is not None:
+            rows = min(rows, self._limit)
+        drawn = sampled_rows(rows, count, self._choice.seed)
+        return drawn if self._filter is None else [self._filtered_number(row) for row in drawn]
+
+    def _before_sampling(self, read: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that `where` and `limit` keep."""
+        left, first, begin = self._limit, 0, 0
+        self._masks = []
+        for batch in read() if left != 0 else ():
+            kept = batch
+            if self._filter is not None:
+                rows = self._filter.rows(batch)[:left]
+                kept = batch_rows(batch, rows)
+                if len(rows):
+                    every_row = _core.repeated_rows(0, batch.num_rows, 1)
+                    self._masks.append((begin, first, pc.is_in(every_row, value_set=rows)))
+            elif left is not None:
+                kept = batch.slice(0, left)
+            if kept.num_rows:
+                yield kept
+            first, begin = first + batch.num_rows, begin + kept.num_rows
+            if left is not None:
+                left -= kept.num_rows
+                if left == 0:
+                    return
+
+    def _mask_index(self, row: int) -> int:
+        return max(bisect_right(self._masks, row, key=lambda mask: mask[0]) - 1, 0)
+
+    def _filtered_number(self, row: int) -> int:
+        if self._filter is None:
+            return row
+        begin, first, mask = self._masks[self._mask_index(row)]
+        return first + int(pc.indices_nonzero(mask)[row - begin].as_py())
+
+
+def sampled_rows(rows: int, count: int, seed: int) -> list[int]:
+    """Draw some of so many rows at random, none twice, and return their numbers in order."""
+    return sorted(random.Random(seed).sample(range(rows), min(rows, count)))
 
 
 class Samples:
     """The rows of some files with one schema, as a stream of record batches.
 
     If a consumer pulls batches through Arrow's C stream, an error reaches it as bare text; `error` keeps the exception.
-
-    Args:
-        paths: Files, patterns, folders, saved datasets or addresses, in order; `-` is standard input.
-        data_format: What the user says of the format, or its name in `FORMATS`; None: it is the suffix's.
-        batch_size: The largest number of rows of a batch.
-        limit: The largest number of rows in total.
-        choice: The rows that are read.
-        otherwise: The format of files whose suffix is of none.
-        skip_corrupt: Leave out damaged row groups of Parquet; `skipped` lists them. None: the caller has no such
-            option.
-        harness_types: The files whose columns get the types of a harness's reader; None: no files.
-
-    Raises:
-        DataError: If a file can't be read, its suffix is of no format, or the files' columns differ.
-
+    `otherwise` is the format of files whose suffix is of none. Damaged row groups of Parquet are left out, and listed
+    by `skipped`, if `skip_corrupt` is true; it is None if the caller has no such option.
     """
 
     def __init__(
@@ -69,8 +187,9 @@ class Samples:
     ) -> None:
         self.error: BaseException | None = None
         self.skipped: list[RowGroup] = []
-        given = DataFormat.of(data_format)
-        self._options = ReadOptions(batch_size, given, skip_corrupt, harness_types)
+        self._given = DataFormat.of(data_format)
+        self._skip_corrupt = skip_corrupt
+        self._harness_types = harness_types
         self._states: dict[str, FileState | None] = {}
         self.batch_size = batch_size
         self._otherwise = otherwise
@@ -78,7 +197,7 @@ class Samples:
         self._stack = ExitStack()
         self._files: list[tuple[str, SampleFile]] = []
         try:
-            self._open(paths, given.name)
+            self._open(paths, self._given.name)
         except BaseException:
             self._stack.close()
             raise
@@ -112,7 +231,7 @@ class Samples:
         files = [file for _, file in self._files if isinstance(file, JsonRows)]
         JsonRows.agree(files)
         # Files of other formats have one type of Arrow for each column, and all files have the same.
-        if files and (self._options.harness_types or len(files) < len(self._files)):
+        if files and (self._harness_types or len(files) < len(self._files)):
             from promptpress_workbench.files.read.harness_types import typed  # noqa: PLC0415 - most runs need no such types
 
             with reading(files[0].path):
@@ -124,11 +243,28 @@ class Samples:
     def _open_file(self, path: str, kind: str) -> SampleFile:
         self._states[path] = state_of(path)
         with reading(path):
-            file = FORMATS[kind].open(Source(path, self._stack, self._options.given.encoding), self._options)
+            file = self._opened(Source(path, self._stack, self._given.encoding), kind)
             core_schema(file.schema)  # names are any bytes in a file
         if isinstance(file, ParquetInput):
             self.skipped += file.skipped
         return file
+
+    def _opened(self, source: Source, kind: str) -> SampleFile:
+        if kind == "parquet":
+            return ParquetInput(source, self.batch_size, skip_corrupt=self._skip_corrupt)
+        if kind == "arrow":
+            return ArrowInput(source, self.batch_size)
+        if kind in ("json", "jsonl"):
+            is_array = kind == "json"
+            return JsonRows(
+                source, self.batch_size, is_array=is_array, records=self._given.records if is_array else None
+            )
+        from promptpress_workbench.files.read.csv_files import SeparatedValues, TypedValues  # noqa: PLC0415 - seldom needed
+
+        given = self._given.delimiter
+        delimiter = given or ("," if kind == "csv" else "\t")
+        texts = SeparatedValues(source, self.batch_size, delimiter, is_given=given is not None)
+        return TypedValues(texts) if self._harness_types == "all" else texts
 
     def _common_schema(self) -> pa.Schema:
         first_path, first = self._files[0]
@@ -143,12 +279,7 @@ class Samples:
         return any(getattr(file, "has_times", False) for _, file in self._files)
 
     def identity(self) -> list[dict[str, Any]]:
-        """Return JSON values that identify the content of each file in a later run.
-
-        Raises:
-            UsageError: If a file can be read only once.
-
-        """
+        """Return JSON values that identify the content of each file in a later run."""
         out = []
         for path, _ in self._files:
             with reading(path):
@@ -163,13 +294,10 @@ class Samples:
     def reader(
         self, count: Callable[[int], object] = int, first: int = 0, dictionaries: Collection[str] = ()
     ) -> pa.RecordBatchReader:
-        """Open the stream over all files; a reader can be consumed once.
+        """Open the stream over all files from a row on; a reader can be consumed once.
 
-        Args:
-            count: Called with the number of rows of each batch, when the consumer asks for the next.
-            first: The row to begin with.
-            dictionaries: Columns of texts that may come as dictionaries, if all files store them like this.
-
+        `count` gets the rows of each batch, when the next one is asked for. Texts in columns of `dictionaries` may come
+        as dictionaries, if all files store them like this.
         """
         schema, encoded = self.schema, set[str]()
         if dictionaries:
@@ -181,7 +309,6 @@ class Samples:
         return pa.RecordBatchReader.from_batches(schema, self._batches(count, first, schema, encoded))
 
     def table(self) -> pa.Table:
-        """Read all rows into one table."""
         return pa.Table.from_batches(list(self._batches(int, 0, self.schema, set())), self.schema)
 
     def _batches(
@@ -260,7 +387,6 @@ def example_rows(
 
 
 def _from_row(first: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of batches from a row on."""
     for batch in batches:
         if first < batch.num_rows:
             yield batch.slice(first)
@@ -284,16 +410,7 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn any error of reading a file into a `DataError` that names the file.
-
-    Example:
-        >>> with reading("a.parquet"):
-        ...     raise OSError(5, "Input/output error")
-        Traceback (most recent call last):
-        ...
-        promptpress.DataError: a.parquet: Input/output error
-
-    """
+    """Turn any error of reading a file into a `DataError` that names the file."""
     try:
         yield
     except pa.ArrowMemoryError as error:  # a MemoryError too; a damaged file may ask for any amount

@@ -1,8 +1,9 @@
-"""The bytes of a file of samples: from the disk, standard input or an address, compressed or not."""
+"""The bytes of a file of samples, compressed or not: from the disk, standard input or an address; and their changes."""
 
 from __future__ import annotations
 
 import codecs
+import hashlib
 import io
 import lzma
 import os
@@ -11,13 +12,83 @@ import stat
 import sys
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import IO, Any, BinaryIO, cast
 
 import pyarrow as pa
 from promptpress import DataError
 from promptpress.engine.configs import STDIN, is_remote, split_codec
+from promptpress.engine.errors import UsageError, counted, reason
 
-from promptpress_workbench.files.read.remote import copy_remote, open_remote
+
+def filesystem(url: str) -> tuple[Any, str]:
+    """Return fsspec's file system for an address, and the path in it."""
+    try:
+        from fsspec.core import url_to_fs  # noqa: PLC0415 - for addresses only
+    except ImportError:
+        raise DataError(f"{url}: addresses need fsspec: pip install 'promptpress[remote]'") from None
+    try:
+        system, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise DataError(f"{url}: {reason(error)}") from error
+    return system, str(path)
+
+
+def open_remote(url: str) -> IO[bytes] | None:
+    """Open a file for random access; return None if it can only be read from its start, or its size isn't known."""
+    system, path = filesystem(url)
+    file: IO[bytes] = system.open(path, "rb")
+    try:
+        file.seek(0, os.SEEK_END)
+        file.seek(0)
+    except (ValueError, OSError, NotImplementedError, TypeError):
+        file.close()
+        return None
+    return file
+
+
+def copy_remote(url: str) -> IO[bytes]:
+    """Copy a file to a temporary one, which is deleted when it is closed."""
+    system, path = filesystem(url)
+    copy = tempfile.NamedTemporaryFile(prefix="promptpress-")  # noqa: SIM115 - the caller closes it
+    try:
+        system.get_file(path, copy.name)
+        arrived, size = os.path.getsize(copy.name), _size(system, path)
+        if size is not None and arrived < size:
+            raise DataError(f"{url}: only {arrived:,} of {counted(size, 'byte')} arrived; try again, or download it")
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def _size(system: Any, path: str) -> int | None:
+    """Return the size if the server sends one; a file that is compressed for the transfer has another."""
+    try:
+        info = system.info(path)
+    except (OSError, ValueError):
+        return None
+    size = info.get("size")
+    return size if isinstance(size, int) else None
+
+
+def matching(url: str) -> list[str]:
+    """List the addresses of the files that match an address with `*` in it."""
+    system, path = filesystem(url)
+    return [str(system.unstrip_protocol(match)) for match in system.glob(path)]
+
+
+def why(error: Exception) -> str:
+    """Return the reason why an address can't be read, with the status of the server's answer."""
+    if isinstance(error, FileNotFoundError):
+        if not isinstance(error.__cause__, Exception):
+            return "not found there"
+        error = error.__cause__  # fsspec raises the same error if there is no such server
+    status, message = getattr(error, "status", None), getattr(error, "message", None)
+    if isinstance(status, int) and not isinstance(error, OSError):
+        return f"the server answers {status} {message or ''}".rstrip()
+    return f"can't be read from there ({type(error).__name__}: {reason(error)}); download it, and give the local file"
+
 
 _COPY_BYTES = 1 << 20
 
@@ -27,12 +98,6 @@ class Source:
 
     A pipe or a file at an address is copied to a temporary file first, because types are known only when all rows have
     been read, and memory may not hold them. Columnar files at an address are read there if the server sends any part.
-
-    Args:
-        path: The file, its address, or `-`.
-        stack: Closes files that stay open until the samples are closed.
-        encoding: The encoding of a text file, as Python names it; None: UTF-8.
-
     """
 
     def __init__(self, path: str, stack: ExitStack, encoding: str | None = None) -> None:
@@ -169,3 +234,64 @@ class _Closing(io.BufferedReader):
     def close(self) -> None:
         super().close()
         self._compressed.close()
+
+
+_ENDS = 1 << 20
+"""The number of bytes at the beginning and at the end of a file that are hashed."""
+
+_REMOTE_KEYS = ("size", "ETag", "etag", "LastModified", "last_modified", "mtime", "sha256", "oid", "blob_id")
+"""The keys of remote file systems whose values change when a file does."""
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file's size in bytes, the time of the last write in nanoseconds, and the file's number in the file system."""
+
+    size: int
+    time: int
+    number: int
+
+
+def state_of(path: str) -> FileState | None:
+    """Return the state of a regular local file; None for anything else."""
+    if path == STDIN or is_remote(path):
+        return None
+    try:
+        info = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return FileState(info.st_size, info.st_mtime_ns, info.st_ino) if stat.S_ISREG(info.st_mode) else None
+
+
+def changed(path: str, before: FileState | None) -> str | None:
+    """Return the end of a sentence that says how a file has changed; None if it hasn't, or had no state."""
+    if before is None:
+        return None
+    now = state_of(path)
+    if now is None:
+        return "it is gone since"
+    if now.size != before.size:
+        what = "shrunk" if now.size < before.size else "grown"
+        return f"it has {what} from {before.size:,} to {counted(now.size, 'byte')}"
+    if now.number != before.number:
+        return "another file has its name since"
+    return "it was written to" if now.time != before.time else None
+
+
+def identity(path: str) -> dict[str, Any]:
+    """Return JSON values that identify a file's content, for a local one with a hash of both ends; refuse pipes."""
+    if is_remote(path):
+        system, inner = filesystem(path)
+        info = system.info(inner)
+        return {"path": path, **{key: str(info[key]) for key in _REMOTE_KEYS if info.get(key) is not None}}
+    state = None if path == STDIN else state_of(path)
+    if state is None:
+        name = "standard input" if path == STDIN else path
+        raise UsageError(f"--resume: {name} can be read only once; write it to a file, and name that by --data")
+    ends = hashlib.sha256()
+    with open(path, "rb") as file:
+        ends.update(file.read(_ENDS))
+        if state.size > _ENDS:
+            file.seek(max(_ENDS, state.size - _ENDS))
+            ends.update(file.read(_ENDS))
+    return {"path": path, "size": state.size, "time": state.time, "ends": ends.hexdigest()[:32]}

@@ -1,23 +1,21 @@
-"""The table of output formats: the compressions of each format, and the class that writes it.
+"""The table of output formats, with the compressions of each.
 
-A new format is a class with the methods of `Writer`, and an entry of `OUT_FORMATS`; it has the suffixes of the input
-format of the same name. The classes are imported when they are needed, because every command reads the table.
+A new format is an entry of `OUT_FORMATS`, with the suffixes of the input format of the same name, and a class with the
+methods of `Writer`, which `open_writer` opens. Every command reads the table, so it imports little.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
 from promptpress.engine.configs import CODECS, split_codec
-from promptpress.engine.errors import OutputError, UsageError, close_names, reason
+from promptpress.engine.errors import UsageError, close_names
 
 from promptpress_workbench.files.read.formats import SUFFIXES
 
 if TYPE_CHECKING:
-    from promptpress.engine import RenderedLines
+    pass
 
 _CODECS = ("gzip", "zstd")
 """The compressions of a whole file of text."""
@@ -30,86 +28,29 @@ class FileFormat(NamedTuple):
     codec: str | None
 
 
-class Writer(Protocol):
-    """Writes record batches in one of the formats."""
-
-    def write_batch(self, batch: pa.RecordBatch | RenderedLines) -> None:
-        """Write one batch; only the writer of JSON lines takes `RenderedLines`."""
-
-    def close(self) -> None:
-        """Write the end of the file."""
-
-    def abandon(self) -> None:
-        """Write nothing more, not even when it is deleted: the file doesn't exist any longer."""
-
-
-_AtEnd = Callable[[], Mapping[str, str]] | None
-
-
 class OutFormat(NamedTuple):
-    """A format of outputs.
+    """A format of outputs: the names for `--compression`, or else the beginning of the error for a format of text."""
 
-    Args:
-        open: Opens a writer, given the file, the schema, the compression, and `requests` and `at_end` of `open_writer`.
-        compressions: The names for `--compression`; empty for text, whose files are compressed as a whole.
-        no_compression: The beginning of the error for text with `--compression`.
-
-    """
-
-    open: Callable[[IO[bytes], pa.Schema, str | None, int, _AtEnd], Writer]
     compressions: tuple[str, ...] = ()
     no_compression: str = ""
 
     @property
     def is_text(self) -> bool:
-        """True for a format of text."""
+        """True for a format of text, whose files are compressed as a whole."""
         return not self.compressions
 
 
-def _open_parquet(file: IO[bytes], schema: pa.Schema, compression: str | None, _: int, at_end: _AtEnd) -> Writer:
-    from promptpress_workbench.files.write.writers import ParquetWriter  # noqa: PLC0415 - see the head
-
-    return ParquetWriter(file, schema, compression or "zstd", at_end)
-
-
-def _open_arrow(file: IO[bytes], schema: pa.Schema, compression: str | None, *_: Any) -> Writer:
-    from promptpress_workbench.files.write.writers import ArrowWriter  # noqa: PLC0415 - see the head
-
-    return ArrowWriter(file, schema, compression)
-
-
-def _open_jsonl(file: IO[bytes], schema: pa.Schema, _: str | None, requests: int, __: _AtEnd) -> Writer:
-    from promptpress_workbench.files.write.writers import JsonLinesWriter  # noqa: PLC0415 - see the head
-
-    return JsonLinesWriter(file, schema, requests)
-
-
-def _open_csv(file: IO[bytes], schema: pa.Schema, _: str | None, requests: int, __: _AtEnd) -> Writer:
-    from promptpress_workbench.files.write.csv_writer import CsvWriter  # noqa: PLC0415 - see the head
-
-    return CsvWriter(file, schema, requests)
-
-
 OUT_FORMATS = {
-    "parquet": OutFormat(_open_parquet, ("zstd", "snappy", "gzip", "brotli", "lz4", "none")),
-    "arrow": OutFormat(_open_arrow, ("zstd", "lz4", "none")),
-    "jsonl": OutFormat(_open_jsonl, no_compression="JSON lines have"),
-    "csv": OutFormat(_open_csv, no_compression="CSV has"),
+    "parquet": OutFormat(("zstd", "snappy", "gzip", "brotli", "lz4", "none")),
+    "arrow": OutFormat(("zstd", "lz4", "none")),
+    "jsonl": OutFormat(no_compression="JSON lines have"),
+    "csv": OutFormat(no_compression="CSV has"),
 }
 """The formats of outputs by name, in the order in which help and errors list them."""
 
 
 def out_format(path: str, given: str | None) -> FileFormat:
-    """Return the format of an output file: the given one, or else the suffix's.
-
-    Raises:
-        UsageError: If the suffix is of no format, or the format isn't compressed as a whole file.
-
-    Example:
-        >>> out_format("a.jsonl.gz", None)
-        FileFormat(format='jsonl', codec='gzip')
-
-    """
+    """Return the format of an output file: the given one, or else the suffix's."""
     inner, codec = split_codec(path)
     suffix = os.path.splitext(inner)[1].lower()
     name = given or SUFFIXES.get(suffix)
@@ -130,15 +71,7 @@ def out_format(path: str, given: str | None) -> FileFormat:
 
 
 def check_compression(kind: str, compression: str | None) -> None:
-    """Raise `UsageError` if a format has no such compression.
-
-    Example:
-        >>> check_compression("arrow", "zst")
-        Traceback (most recent call last):
-        ...
-        promptpress._errors.file_errors.UsageError: --compression zst: not of arrow; did you mean 'zstd'?
-
-    """
+    """Raise `UsageError` if a format has no such compression."""
     out = OUT_FORMATS[kind]
     if compression is None or compression.lower() in (out.compressions or ("none",)):
         return
@@ -150,26 +83,3 @@ def check_compression(kind: str, compression: str | None) -> None:
     close = close_names(compression.lower(), out.compressions)
     hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(out.compressions)}"
     raise UsageError(f"--compression {compression}: not of {kind}; {hint}")
-
-
-def open_writer(
-    file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None, *, requests: int = -1, at_end: _AtEnd = None
-) -> Writer:
-    """Open a writer of record batches, to be closed before the file is.
-
-    Args:
-        file: The file.
-        kind: One of `OUT_FORMATS`.
-        schema: The schema of the batches.
-        compression: The compression of Parquet (None: zstd) or Arrow (None: none).
-        requests: The index of the requests' column.
-        at_end: Returns metadata when all batches have been written, if `takes_metadata_at_end`.
-
-    Raises:
-        OutputError: If the format can't hold the schema.
-
-    """
-    try:
-        return OUT_FORMATS[kind].open(file, schema, compression and compression.lower(), requests, at_end)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise OutputError(f"the {kind} output: {reason(error)}") from error

@@ -23,17 +23,12 @@ _OF_FRAMES = ("literal", "row", "request")
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of each line.
+    """A piece of each line, of one of these kinds.
 
-    Args:
-        kind: `literal` (the same text in each line), `value` (a column's value as JSON), `request` (a request: text, or
-            messages with the keys that they have), `items` (the items of a request that is a list, each with a comma),
-            `member` (text, then a column's value; neither if the value is null), `json` (a string column that is JSON
-            already), `text` (a value's text, within a JSON string), `plain` (the text as it is) or `row` (the row's
-            number).
-        text: The text of a literal or member.
-        column: The column's name, for kinds that have one.
-
+    `literal` is `text` in each line, `value` a column's value as JSON, `request` a text, or messages with the keys that
+    they have, `items` the items of a list, each with a comma, `member` the `text` and a column's value, or neither for
+    null, `json` a column that is JSON already, `text` a value's text within a JSON string, `plain` the text as it is,
+    and `row` the row's number.
     """
 
     kind: Kind
@@ -42,12 +37,7 @@ class Piece:
 
 
 def object_pieces(members: Sequence[tuple[str, Piece]]) -> list[Piece]:
-    r"""Make the pieces of a line that is an object of these keys and values, with the line's end.
-
-    >>> [piece.text for piece in object_pieces([("a", Piece("literal", "1"))])]
-    ['{"a": ', '1', '}\n']
-
-    """
+    """Make the pieces of a line that is an object of these keys and values, with the line's end."""
     out = []
     for number, (key, piece) in enumerate(members):
         out += [Piece("literal", f"{', ' if number else '{'}{encode_basestring(key)}: "), piece]
@@ -64,25 +54,7 @@ class LineIds:
 
 
 class LineWriter:
-    """Writes the rows of record batches of one schema as lines.
-
-    Args:
-        schema: The schema of the batches.
-        pieces: The pieces of a line.
-        ids: The indices of the pieces that are the row's id, for `lines_and_ids`.
-
-    Raises:
-        RenderError: If two columns have one name, or a type is nested too deep.
-
-    Example:
-        >>> batch = pa.record_batch({"q": ["1+1=?", None]})
-        >>> writer = LineWriter(batch.schema, object_pieces([("row", Piece("row")), ("q", Piece("value", column="q"))]))
-        >>> for line in writer.lines(batch, first_row=7)[0].to_pylist():
-        ...     print(line.decode(), end="")
-        {"row": 7, "q": "1+1=?"}
-        {"row": 8, "q": null}
-
-    """
+    """Writes the rows of batches of one schema as lines; `ids` are the indices of the pieces that are a row's id."""
 
     def __init__(self, schema: pa.Schema, pieces: Sequence[Piece], ids: range = range(0)) -> None:
         foreign = unsupported_columns(schema)
@@ -181,12 +153,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON: null for NaN and infinities, and the same text as in a prompt for times and the like.
-
-    >>> json_text([float("nan"), "é"])
-    '[null, "é"]'
-
-    """
+    """Return a value as JSON: null for NaN and infinities, and the same text as in a prompt for times and the like."""
     try:
         return _ENCODER.encode(value)
     except ValueError:
@@ -210,10 +177,6 @@ def slices(batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield slices of a batch, each with the index of its first row, so that few lines are in memory.
 
     One slice is written while the next is made: writing takes about as long as making, on another core.
-
-    >>> [(rows.num_rows, first) for rows, first in slices(pa.record_batch({"q": ["a", "b"]}))]
-    [(2, 0)]
-
     """
     size = max(1, int(batch.num_rows * _SLICE_BYTES / max(bytes_of(batch), 1)))
     for first in range(0, batch.num_rows, size):

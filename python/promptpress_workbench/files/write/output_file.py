@@ -8,16 +8,137 @@ import hashlib
 import io
 import os
 import re
+import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, BinaryIO, TextIO, cast
 
+import pyarrow as pa
 from promptpress.engine.configs import is_remote, missing
 from promptpress.engine.errors import OutputError, ReaderGoneError, reason
 
-from promptpress_workbench.files.write.streams import EarlyWrites, WholeWrites
+_STEP = 8 << 20
+"""The bytes that go to the disk at a time: with fewer it is idle in the end, with more each wait is longer."""
+
+_FRAME_BYTES = 1 << 22
+
+
+class EarlyWrites(io.FileIO):
+    """A new file whose bytes go to the disk while more are made.
+
+    By default the system begins after seconds, when all bytes are there, and the sync in the end waits for all of them.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "xb")
+        self._flushed = 0
+        self._written = 0
+
+    def write(self, data: Any) -> int:
+        """Write some bytes, like `io.FileIO`; it may write fewer than there are."""
+        count = super().write(data)
+        self._written += count
+        if self._written - self._flushed >= _STEP and hasattr(os, "posix_fadvise"):
+            # Linux writes bytes at once if it is told that nobody will read them; other systems may ignore the hint.
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(self.fileno(), self._flushed, self._written - self._flushed, os.POSIX_FADV_DONTNEED)
+            self._flushed = self._written
+        return count
+
+
+class WholeWrites(io.RawIOBase):
+    """A stream over a binary one, buffered or not, that writes all bytes of each write, or raises an error.
+
+    Standard output may have no buffer (`PYTHONUNBUFFERED`, `python -u`), and the system may write fewer bytes: at a
+    full disk, at the largest size of a file, or at a pipe with a slow reader if the process is stopped and continued.
+    Then this writes the rest, or the system says why it can't. It waits for a pipe that doesn't block.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        stream.flush()
+        # With a buffer in between, an error would come later than the write.
+        self._stream: Any = getattr(stream, "raw", stream)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write all bytes of a buffer; return their number."""
+        rest = memoryview(data).cast("B")
+        count = len(rest)
+        while rest:
+            try:
+                written = self._stream.write(rest)
+            except BlockingIOError as error:
+                written = error.characters_written
+            rest = rest[written or 0 :]
+            if not written:
+                self._wait()
+        return count
+
+    def _wait(self) -> None:
+        try:
+            select.select([], [self._stream], [])
+        except (OSError, TypeError, ValueError):  # not selectable, like Windows' pipes
+            time.sleep(0.01)
+
+
+class CompressedFile:
+    """Bytes that are compressed on the way to a file, in frames one after the other, which both formats allow.
+
+    All frames but the last hold the same number of bytes, so that the same bytes give the same file. Nothing is written
+    when it is deleted, so it may be dropped at any time.
+    """
+
+    def __init__(self, file: IO[bytes], codec: str) -> None:
+        self._file = file
+        self._codec = pa.Codec(codec)
+        self._pending = bytearray()
+        self._is_empty = True
+
+    def write(self, data: bytes) -> int:
+        rest = memoryview(data)
+        while len(self._pending) + len(rest) >= _FRAME_BYTES:
+            end = _FRAME_BYTES - len(self._pending)
+            self._pending += rest[:end]
+            self._write_frame()
+            rest = rest[end:]
+        self._pending += rest
+        return len(data)
+
+    def finish(self) -> None:
+        """Write the last frame; no bytes at all make a frame, too."""
+        if self._pending or self._is_empty:
+            self._write_frame()
+
+    def as_file(self) -> IO[bytes]:
+        """Return itself, with the type of a file, for code that only writes."""
+        return cast("IO[bytes]", self)
+
+    def _write_frame(self) -> None:
+        data = self._pending
+        self._pending, self._is_empty = bytearray(), False
+        self._file.write(self._codec.compress(data, asbytes=True))
+
+
+class HashedWrites(io.RawIOBase):
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._hash.update(data)
+        return self._file.write(data)
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()[:32]
+
 
 try:
     import fcntl
@@ -40,19 +161,6 @@ def output_file(path: str, *, is_alone: bool = False) -> Iterator[IO[bytes]]:
 
     It is written under another name in the same folder, synced, and renamed. If an error or a signal ends the block
     early, it is deleted, and an older file of the name stays. `is_alone` is that of `PartialFile`.
-
-    Raises:
-        OutputError: If the file can't be written.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with output_file(f"{folder}/a") as file:
-        ...         _ = file.write(b"x")
-        ...         before = os.path.exists(f"{folder}/a")
-        ...     before, os.listdir(folder)
-        (False, ['a'])
-
     """
     if path == STDOUT:
         with standard_output():
@@ -81,15 +189,7 @@ class PartialFile:
     """A file that is written under a temporary name in the same folder, and renamed when it is complete.
 
     It is locked until it gets its name. So the next run for the same name deletes the file of a killed run, but raises
-    an error if another run is still writing one.
-
-    Args:
-        path: The final name; a file of this name stays as it is until `rename`.
-        is_alone: No other run writes a file of that name or has left one.
-
-    Raises:
-        OutputError: If no file can have that name.
-
+    an error if another run is still writing one. `is_alone` says that there is no other run.
     """
 
     def __init__(self, path: str, *, is_alone: bool = False) -> None:
@@ -202,7 +302,6 @@ def try_lock(handle: int) -> bool | None:
 
 
 def other_run_error(path: str) -> OutputError:
-    """Make the error for an output that another run is writing."""
     return OutputError(f"{path}: another run is writing it; wait for that, or stop it")
 
 
@@ -210,11 +309,6 @@ def bounded(name: str) -> str:
     """Shorten a file's name so that longer names can be made of it; a file system takes 255 bytes.
 
     A name that is too long keeps its beginning, and gets digits of its hash.
-
-    Example:
-        >>> bounded("prompts.parquet"), len(bounded("a" * 200))
-        ('prompts.parquet', 40)
-
     """
     if len(name) <= _MAX_NAME:
         return name
@@ -235,12 +329,7 @@ def resolve_output(path: str) -> str:
 
 @contextlib.contextmanager
 def standard_output() -> Iterator[TextIO]:
-    """Yield standard output, which is flushed at the end; after an error, the interpreter's exit doesn't fail again.
-
-    Raises:
-        OutputError: If it can't be written, for example because its reader is gone.
-
-    """
+    """Yield standard output, which is flushed at the end; after an error, the interpreter's exit doesn't fail again."""
     if sys.stdout is None:
         raise OutputError("standard output: it is closed")
     try:
@@ -266,16 +355,7 @@ def _unbuffered(stream: TextIO) -> TextIO:
 
 @contextlib.contextmanager
 def output_errors(path: str) -> Iterator[None]:
-    """Turn an error of the system into an `OutputError` about a file.
-
-    Example:
-        >>> with output_errors("a.jsonl"):
-        ...     raise OSError(errno.ENOSPC, "No space left on device")
-        Traceback (most recent call last):
-        ...
-        promptpress._errors.file_errors.OutputError: a.jsonl: No space left on device (disk full)
-
-    """
+    """Turn an error of the system into an `OutputError` about a file."""
     try:
         yield
     except OSError as error:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from promptpress.engine.errors import OutputError, UsageError, reason
 
 from promptpress_workbench.files.write.output_file import (
+    HashedWrites,
     PartialFile,
     bounded,
     other_run_error,
@@ -22,7 +23,6 @@ from promptpress_workbench.files.write.output_file import (
     resolve_output,
     try_lock,
 )
-from promptpress_workbench.files.write.streams import HashedWrites
 
 _MANIFEST = "run.json"
 _DONE = "done.json"
@@ -44,13 +44,6 @@ class _Part(NamedTuple):
 
 
 def parts_folder(path: str) -> str:
-    """Return the folder of an output's finished parts.
-
-    Example:
-        >>> parts_folder("/out/prompts.parquet")
-        '/out/.prompts.parquet.parts'
-
-    """
     folder, name = os.path.split(resolve_output(path))
     return os.path.join(folder, f".{bounded(name)}.parts")
 
@@ -73,16 +66,8 @@ def refuse_other_run(path: str) -> str | None:
 class Parts:
     """The finished parts of one output, each of some rows of the input; locked until they are closed.
 
-    A part is complete or doesn't exist: it is synced before it gets its name, which has its rows and a hash.
-
-    Args:
-        path: The output.
-        run: JSON values that identify the run. The parts of another run are refused.
-
-    Raises:
-        OutputError: If another run has locked them, or the folder can't be read or written.
-        UsageError: If they belong to another run.
-
+    A part is complete or doesn't exist: it is synced before it gets its name, which has its rows and a hash. Parts of
+    another `run`, JSON values that identify it, are refused.
     """
 
     def __init__(self, path: str, run: Mapping[str, Any]) -> None:
@@ -124,12 +109,7 @@ class Parts:
         return len(self._parts)
 
     def write(self, schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int) -> None:
-        """Write the batches made of the next `rows` rows of the input as a part.
-
-        Raises:
-            OutputError: If the part can't be written.
-
-        """
+        """Write the batches made of the next `rows` rows of the input as a part."""
         partial = PartialFile(os.path.join(self.folder, "part"), is_alone=True)
         try:
             with output_errors(self.folder):
@@ -147,12 +127,7 @@ class Parts:
         self._parts.append(part)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the batches of all parts, as they were written.
-
-        Raises:
-            OutputError: If a part can't be read.
-
-        """
+        """Read the batches of all parts, as they were written."""
         for part in self._parts:
             path = os.path.join(self.folder, part.name)
             try:
@@ -226,7 +201,10 @@ class Parts:
         saved = read_manifest(self._path)
         if saved is None:
             if any(map(_NAME.fullmatch, os.listdir(self.folder))):
-                raise UsageError(f"{path}: can't be read, so nobody knows what the parts beside it are; {self._anew}")
+                raise UsageError(
+                    f"{path}: can't be read, so nobody knows what the parts beside it are;"
+                    f" delete {self.folder} to begin anew"
+                )
             self._write(_MANIFEST, manifest)
             return
         differences = list(_differences(saved, manifest))
@@ -234,12 +212,8 @@ class Parts:
             more = f", and {len(differences) - 3} more" if len(differences) > 3 else ""
             raise UsageError(
                 f"--resume: the finished parts in {self.folder} are of another run: {'; '.join(differences[:3])}{more};"
-                f" {self._anew}"
+                f" delete {self.folder} to begin anew"
             )
-
-    @property
-    def _anew(self) -> str:
-        return f"delete {self.folder} to begin anew"
 
     def _find(self) -> None:
         """Find the intact parts that follow each other from the first row on; delete all others."""
@@ -292,7 +266,6 @@ def _digest(path: str) -> str | None:
 
 
 def _differences(before: Any, after: Any, location: str = "") -> Iterator[str]:
-    """Describe the differences of two manifests."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*after, *before]):
             yield from _differences(before.get(key), after.get(key), f"{location}, {key}" if location else key)

@@ -45,13 +45,7 @@ class ShardedLines:
         self._current_bytes = 0
 
     def write(self, lines: pa.LargeBinaryArray) -> None:
-        """Write lines with line breaks, without nulls; begin another file if one is full.
-
-        Raises:
-            RenderError: If a line is longer than a file may be.
-            OutputError: If a file can't be written.
-
-        """
+        """Write lines with line breaks, without nulls; begin another file if one is full."""
         count, (_, offsets, data) = len(lines), lines.buffers()
         if not count:
             return
@@ -79,7 +73,6 @@ class ShardedLines:
             start = end
 
     def write_all(self, arrays: Sequence[pa.LargeBinaryArray]) -> None:
-        """Write the lines of several arrays, like `write`."""
         for lines in arrays:
             self.write(lines)
 
@@ -189,9 +182,10 @@ class _Naming:
         try:
             if try_lock(handle) is False:
                 raise other_run_error(self._path)
-            with open(handle, "rb", closefd=False) as file:
-                noted = _noted(file.read())
-            for name in _shards_of(self._path):
+            noted: Any = {}
+            with open(handle, "rb", closefd=False) as file, contextlib.suppress(ValueError):
+                noted = json.loads(file.read())  # a killed run may not have written all of it
+            for name in _shards_of(self._path) if isinstance(noted, dict) else ():
                 with contextlib.suppress(OSError):
                     if os.stat(name).st_ino == noted.get(os.path.basename(name)):
                         os.unlink(name)
@@ -201,37 +195,12 @@ class _Naming:
             os.close(handle)
 
 
-def _noted(text: bytes) -> dict[str, Any]:
-    """Return the inodes by the names in a note, which a killed run may not have written as a whole."""
-    try:
-        noted = json.loads(text)
-    except ValueError:
-        return {}
-    return noted if isinstance(noted, dict) else {}
-
-
 @contextlib.contextmanager
 def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None = None) -> Iterator[ShardedLines]:
-    r"""Open files for lines; they get their names when the block ends without an error.
+    """Open files for lines, `name-00000.jsonl` and so on if there are several, which get their names at the end.
 
-    Args:
-        path: The name if there is one file; several are `name-00000.jsonl`, `name-00001.jsonl` and so on. `-` is
-            standard output, which takes all lines. Files that a killed run has named, when it hadn't named all of them,
-            are deleted.
-        max_lines: The largest number of lines of a file; None: no limit.
-        max_bytes: The largest number of bytes of a file; None: no limit.
-
-    Raises:
-        OutputError: If a file can't be written, its suffix isn't that of JSON lines, or files of an earlier run exist.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with sharded_lines(f"{folder}/a.jsonl", max_lines=2) as files:
-        ...         files.write(pa.array([b"1\n", b"2\n", b"3\n"], pa.large_binary()))
-        ...     sorted(os.listdir(folder))
-        ['a-00000.jsonl', 'a-00001.jsonl']
-
+    `-` is standard output, which takes all lines. Files that a killed run has named, when it hadn't named all of them,
+    are deleted.
     """
     if path == STDOUT or is_null_device(path):
         with output_file(path) as file:
@@ -249,12 +218,6 @@ def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None
 
 
 def shard_name(path: str, number: int) -> str:
-    """Return the name of one of several files.
-
-    >>> shard_name("out/batch.jsonl", 12)
-    'out/batch-00012.jsonl'
-
-    """
     stem, suffix = os.path.splitext(path)
     return f"{stem}-{number:05d}{suffix}"
 

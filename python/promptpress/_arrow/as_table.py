@@ -6,23 +6,23 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress._arrow.python_rows import EXACT, ValueReading, columns_table, rows_table
-from promptpress._errors.errors import render_error
-from promptpress._errors.remedies import not_a_table
-from promptpress._io.duckdb_json import is_relation, relation_reader
-from promptpress._io.row_stream import rows_reader
+from promptpress._arrow.json_columns import holds_json, is_json, json_field, json_values
+from promptpress._arrow.python_rows import EXACT, ValueReading, columns_table, excerpt, is_exact, rows_table
+from promptpress._errors.errors import counted, not_a_table, render_error
 
 if TYPE_CHECKING:
     from promptpress_workbench.files.read.samples import Samples
 
 _STREAM_ROWS = 8192
-"""The number of rows of a batch of a lazy frame or a dataset that streams."""
+"""The number of rows of a batch that is made of single rows, a lazy frame or a dataset that streams."""
+
+_REMEDY = "types are those of the first 8,192 rows: make record batches of the rows, which have a schema"
 
 _CAST = "; cast the dataset to features that fit all rows"
 
@@ -43,7 +43,6 @@ def as_table(samples: Any, reading: ValueReading = EXACT) -> pa.Table:  # noqa: 
 
     >>> as_table(pa.record_batch({"q": ["1+1=?"]})).num_rows
     1
-
     """
     if isinstance(samples, pa.Table):
         return samples
@@ -64,7 +63,11 @@ def as_table(samples: Any, reading: ValueReading = EXACT) -> pa.Table:  # noqa: 
         _refuse_objects(samples.collect_schema())
         return pa.table(samples.collect(engine="streaming"))
     if _is_hugging_face(samples):
-        return as_reader(samples).read_all() if _streams(samples) else pa.table(samples.with_format("arrow")[:])
+        return (
+            as_reader(samples).read_all()
+            if not hasattr(samples, "__len__")
+            else pa.table(samples.with_format("arrow")[:])
+        )
     if is_relation(samples):
         return relation_reader(samples).read_all()
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
@@ -131,7 +134,7 @@ def as_reader(batches: Any, reading: ValueReading = EXACT) -> pa.RecordBatchRead
         raise not_a_table(batches)
     if _is_lazy_frame(batches):
         return _lazy_reader(batches)
-    if _is_hugging_face(batches) and _streams(batches):
+    if _is_hugging_face(batches) and not hasattr(batches, "__len__"):
         return _stream_reader(batches)
     if is_relation(batches):
         return relation_reader(batches)
@@ -180,10 +183,6 @@ def _is_hugging_face(samples: Any) -> bool:
             "apply it by samples.map(...), or drop it by samples.with_format(None)"
         )
     return True
-
-
-def _streams(samples: Any) -> bool:
-    return not hasattr(samples, "__len__")
 
 
 def _lazy_reader(frame: Any) -> pa.RecordBatchReader:
@@ -275,7 +274,6 @@ def _chain(first: pa.RecordBatch, rest: Iterable[Any]) -> Iterator[pa.RecordBatc
 
 
 def _difference(expected: pa.Schema, actual: pa.Schema) -> str:
-    """Describe the first difference of two schemas."""
     for old, new in zip(expected, actual, strict=False):
         if old.name != new.name:
             return f"it has column {new.name!r} where {old.name!r} was"
@@ -284,3 +282,108 @@ def _difference(expected: pa.Schema, actual: pa.Schema) -> str:
         if old.nullable != new.nullable:
             return f"column {old.name!r} may {'' if new.nullable else 'not '}be null now"
     return f"it has {len(actual)} columns, and {len(expected)} were expected"
+
+
+def rows_reader(rows: Iterable[Any], reading: ValueReading = EXACT) -> pa.RecordBatchReader:
+    """Read rows batch by batch, with the columns and types of the first batch; a key that a row lacks is null."""
+    remaining = iter(rows)
+    first = _next_table(remaining, 0, reading, frozenset())
+    # All batches have JSON where the first one has.
+    json_names = frozenset(field.name for field in first.schema if is_json(field))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        start = 0
+        table = first
+        while table.num_rows:
+            yield from _with_columns(table, first.schema, start).to_batches()
+            start += table.num_rows
+            table = _next_table(remaining, start, reading, json_names)
+
+    return pa.RecordBatchReader.from_batches(first.schema, batches())
+
+
+def _next_table(rows: Iterator[Any], start: int, reading: ValueReading, json_names: frozenset[str]) -> pa.Table:
+    """Make a table of the next rows, the first of which has the number `start`."""
+    some = list(islice(rows, _STREAM_ROWS))
+    for number, row in enumerate(some, start):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"row {number}: expected a dict, as the rows before it are, found {type(row).__name__}")
+    return rows_table(some, start, reading, json_names)
+
+
+def _with_columns(table: pa.Table, schema: pa.Schema, start: int) -> pa.Table:
+    """Give a table the columns of the first one; only nulls fit another type."""
+    columns = dict(zip(table.schema.names, table.columns, strict=True))
+    for name in columns:
+        if name not in schema.names:
+            raise render_error("schema_mismatch", f"the rows before have no such key; {_REMEDY}", start, name)
+    arrays = []
+    for field in schema:
+        column = columns.get(field.name)
+        if column is None or pa.types.is_null(column.type):
+            arrays.append(pa.nulls(table.num_rows, field.type))
+        elif is_json(table.schema.field(field.name)) and not is_json(field):
+            raise _other_kind(column, table.schema.field(field.name), field, start)
+        elif column.type != field.type:
+            rows = counted(table.num_rows, "row")
+            message = f"the type of the next {rows} is {column.type}, and of those before {field.type}; {_REMEDY}"
+            raise render_error("schema_mismatch", message, start, field.name)
+        else:
+            arrays.append(column)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _other_kind(column: pa.ChunkedArray, json: pa.Field, field: pa.Field, start: int) -> Exception:
+    """Make the error for the first value of a column that isn't of the type that the rows before have."""
+    values = [value for chunk in column.chunks for value in json_values(chunk, json, pa.Array.to_pylist)]
+    row = next((row for row, value in enumerate(values) if not _fits(value, field.type)), 0)
+    message = f"{excerpt(values[row])} isn't {field.type}, as the rows before have it; {_REMEDY}"
+    return render_error("schema_mismatch", message, start + row, field.name)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        pa.array([value], kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return is_exact([value], kind)
+
+
+def is_relation(samples: Any) -> bool:
+    return type(samples).__name__ == "DuckDBPyRelation"
+
+
+def relation_reader(relation: Any) -> pa.RecordBatchReader:
+    """Read a relation batch by batch, with columns of JSON where it has some."""
+    reader = pa.RecordBatchReader.from_stream(relation)
+    fields = [_with_json(field, kind) for field, kind in zip(reader.schema, relation.types, strict=True)]
+    if not any(map(holds_json, fields)):
+        return reader
+    schema = pa.schema(fields, reader.schema.metadata)
+    batches = (
+        pa.RecordBatch.from_arrays(
+            [column.cast(field.type) for column, field in zip(batch.columns, fields, strict=True)], schema=schema
+        )
+        for batch in reader
+    )
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _with_json(field: pa.Field, kind: Any) -> pa.Field:
+    if str(kind) == "JSON":
+        return json_field(field.name)
+    data_type = field.type
+    if types.is_list(data_type) or types.is_large_list(data_type):
+        make = pa.list_ if types.is_list(data_type) else pa.large_list
+        return field.with_type(make(_with_json(data_type.value_field, _children(kind)[0])))
+    if types.is_fixed_size_list(data_type):
+        return field.with_type(pa.list_(_with_json(data_type.value_field, _children(kind)[0]), data_type.list_size))
+    if types.is_struct(data_type):
+        return field.with_type(pa.struct(list(map(_with_json, data_type, _children(kind)))))
+    if types.is_map(data_type):
+        return field.with_type(pa.map_(*map(_with_json, (data_type.key_field, data_type.item_field), _children(kind))))
+    return field
+
+
+def _children(kind: Any) -> list[Any]:
+    return [child for _, child in kind.children if not isinstance(child, int)]  # an array has its size

@@ -1,4 +1,4 @@
-"""The part of a renderer's arguments that decides bytes, written in one way.
+"""One short text for all that decides the bytes of prompts.
 
 Settings and their defaults come from the core. A difference that may make none stays a difference: equal fingerprints
 promise equal bytes, and different ones promise nothing.
@@ -6,10 +6,20 @@ promise equal bytes, and different ones promise nothing.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from promptpress._config.hashed_values import content, written
+from promptpress._config.request_hash import RULES
+from promptpress._config.settings import token_texts
 from promptpress._core import OUTPUT_FORMS, TEMPLATE_KEYS, CompiledRenderer
+
+if TYPE_CHECKING:
+    from promptpress._config.configuration import Configuration
+
+ChatSettings = Any
+"""The settings of a chat template, of a room above this one."""
 
 _SECTIONS = {"begin", "round", "end"}
 _CHATTING = ("ChatInferencer", "ParallelChatInferencer")
@@ -21,14 +31,6 @@ def deciding_settings(settings: Mapping[str, Any], core: CompiledRenderer) -> di
 
     Left out are `strings` and `names`, which say how columns are laid out and called, `refuse`, which says what becomes
     an error, and what nobody reads here, such as a reader's splits.
-
-    Args:
-        settings: A renderer's arguments, as `plain_settings` gives them.
-        core: The same, compiled.
-
-    Returns:
-        Plain values.
-
     """
     inferencer = settings.get("inferencer") or _EMPTY
     family = _last_part(inferencer.get("type"))
@@ -130,3 +132,63 @@ def _last_part(name: Any) -> str:
 
 def _by_key(value: Mapping[Any, Any]) -> dict[Any, Any]:
     return dict(sorted(value.items(), key=lambda item: (type(item[0]).__name__, str(item[0]))))
+
+
+def of_configuration(configuration: Configuration, chat: ChatSettings | None = None) -> str:
+    """Return the fingerprint of a renderer."""
+    settings, core = configuration.settings, configuration.core
+    single_pass = settings.get("substitution") == "single_pass"
+    parts = {
+        "settings": deciding_settings(settings, core),
+        "examples": content(configuration.examples, core, single_pass=single_pass),
+        "tokens": _tokens(configuration),
+        "chat_template": None if chat is None else _chat(chat),
+    }
+    return _hex("renderer", parts)
+
+
+def of_jinja_template(arguments: Mapping[str, Any]) -> str:
+    now = arguments["now"]
+    parts = {
+        "source": arguments["source"],
+        "environment": arguments["environment"],
+        "now": None if now is None else now.isoformat(),
+        **arguments["options"],
+    }
+    return _hex("jinja template", parts)
+
+
+def of_chat_template(settings: ChatSettings, column: str) -> str:
+    return _hex("chat template", {**_chat(settings), "column": column})
+
+
+def _chat(settings: ChatSettings) -> dict[str, Any]:
+    return {
+        "source": settings.source,
+        "environment": settings.environment,
+        "add_generation_prompt": settings.add_generation_prompt,
+        "continued": settings.continued,
+        "tools": settings.tools,
+        "documents": settings.documents,
+        "now": None if settings.now is None else settings.now.isoformat(),
+        "variables": dict(sorted(settings.variables.items())),
+    }
+
+
+def _tokens(configuration: Configuration) -> list[list[Any]] | None:
+    """The texts of the token ids that the meta template names: a function has no other content."""
+    if configuration.tokens is None:
+        return None
+    texts: dict[int, str | None] = {}
+    find = token_texts(configuration.tokens)
+
+    def text(token: int) -> str | None:
+        texts[token] = find(token)
+        return texts[token]
+
+    configuration.compile(text)
+    return [[token, texts[token]] for token in sorted(texts)] or None
+
+
+def _hex(kind: str, parts: dict[str, Any]) -> str:
+    return hashlib.sha256(written(["promptpress fingerprint", RULES, kind, parts])).hexdigest()

@@ -1,38 +1,78 @@
-"""The content of a table of examples, whatever its arrays are like."""
+"""Values as fingerprints hash them: the content of examples, and plain values as bytes."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import operator
 import re
 import struct
 import sys
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import types
 
-from promptpress._arrow.ipc import table_bytes
-from promptpress._arrow.large_text import ends_of, text_of
+from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.columns import LISTS, ends_of, is_text, table_bytes, text_of
 from promptpress._arrow.take import spread_over_runs, take_rows
-from promptpress._arrow.types import is_text
 from promptpress._core import CompiledRenderer, repeated_rows
-from promptpress._fingerprint.written import written
-from promptpress._utils import lazy_compute as pc
+
+
+def written(value: Any) -> bytes:
+    """Write a value down so that no two different ones are written alike.
+
+    A letter for the type; before texts, lists and dicts their length, 8 bytes, the lowest first. `1`, `1.0`, `True` and
+    `"1"` differ, tuples are lists, NaN is itself, and a dict is written in the order that it has. Anything else than
+    plain values and bytes is its type's name and `str`.
+    """
+    out: list[bytes] = []
+    _write(value, out)
+    return b"".join(out)
+
+
+def _write(value: Any, out: list[bytes]) -> None:
+    if value is None:
+        out.append(b"n")
+    elif value is True or value is False:
+        out.append(b"b\x01" if value else b"b\x00")
+    elif isinstance(value, str):
+        _bytes(b"s", value.encode("utf-8", "surrogatepass"), out)
+    elif isinstance(value, int):
+        # In base 16: Python refuses to print thousands of digits in base 10, and a version may print that differently.
+        _bytes(b"i", f"{int(value):x}".encode(), out)
+    elif isinstance(value, float):
+        out.append(b"f" + struct.pack("<d", math.nan if math.isnan(value) else value))
+    elif isinstance(value, (bytes, bytearray, memoryview)):
+        _bytes(b"y", bytes(value), out)
+    elif isinstance(value, (list, tuple)):
+        out.append(b"l" + _count(len(value)))
+        for item in value:
+            _write(item, out)
+    elif isinstance(value, dict):
+        out.append(b"d" + _count(len(value)))
+        for key, item in value.items():
+            _write(key, out)
+            _write(item, out)
+    else:
+        _bytes(b"o", f"{type(value).__name__} {value}".encode("utf-8", "surrogatepass"), out)
+
+
+def _bytes(tag: bytes, data: bytes, out: list[bytes]) -> None:
+    out += (tag, _count(len(data)), data)
+
+
+def _count(number: int) -> bytes:
+    return number.to_bytes(8, "little")
+
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
-_BRACES = ("{", "}")
 _BRACE = re.compile(rb"[{}]")
 _FEW = 1 << 16
 """Values that Python goes through sooner than `pyarrow.compute` is imported."""
-_LISTS = (
-    pa.types.is_list,
-    pa.types.is_large_list,
-    pa.types.is_fixed_size_list,
-    pa.types.is_list_view,
-    pa.types.is_large_list_view,
-)
 
 
 def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: bool) -> Any:
@@ -41,15 +81,6 @@ def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: b
     All columns count, for a value may bring in the placeholder of any; of a fixed choice its rows alone, in their
     order. The order of columns counts only where columns are filled in one after another and braces stand in a value,
     or in a template next to its placeholders.
-
-    Args:
-        examples: The table.
-        core: The renderer, compiled.
-        single_pass: Whether placeholders are looked for in templates alone.
-
-    Returns:
-        None where no example is ever shown.
-
     """
     if examples is None:
         return None
@@ -62,7 +93,8 @@ def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: b
         examples = pa.concat_tables([examples.slice(row % examples.num_rows, 1) for row in rows])
     columns = [(name, _plain(column)) for name, column in zip(examples.column_names, examples.columns, strict=True)]
     in_order = single_pass or not (
-        any(_has_other_braces(text) for text in core.literals) or any(_may_hold_braces(column) for _, column in columns)
+        any(_BRACE.search(_PLACEHOLDER.sub("", text).encode()) for text in core.literals)
+        or any(_may_hold_braces(column) for _, column in columns)
     )
     if in_order:
         columns.sort(key=lambda pair: pair[0])
@@ -73,14 +105,8 @@ def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: b
     }
 
 
-def _has_other_braces(text: str) -> bool:
-    left = _PLACEHOLDER.sub("", text)
-    return any(brace in left for brace in _BRACES)
-
-
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column without what only saves memory, in the widest type of its kind."""
-    types = pa.types
     kind = column.type
     if types.is_dictionary(kind):
         # Chunks may have dictionaries of their own.
@@ -89,28 +115,26 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         ]
         return _plain(pa.chunked_array(chunks, kind.value_type))
     if types.is_run_end_encoded(kind):
-        chunks = [part for chunk in column.chunks for part in _without_runs(chunk)]
+        chunks = [
+            part
+            for chunk in column.chunks
+            for part in take_rows(chunk.values, spread_over_runs(chunk, repeated_rows(0, len(chunk.values), 1)))
+        ]
         return _plain(pa.chunked_array(chunks, kind.value_type))
     if column.null_count == len(column):
         return pa.chunked_array([pa.nulls(len(column))])
     wide = _wide(kind)
-    if wide is None or wide == kind:
-        return column
-    try:
-        return _cast(column, wide)
-    except pa.ArrowException:  # a number above those of 64 bits with a sign
-        return column
+    if types.is_string(kind) and _are_few(column):
+        return pa.chunked_array([_with_long_offsets(chunk) for chunk in column.chunks], wide)
+    if wide is not None and wide != kind:
+        with suppress(pa.ArrowException):  # a number above those of 64 bits with a sign
+            return column.cast(wide)
+    return column
 
 
 def _are_few(values: pa.Array | pa.ChunkedArray) -> bool:
     """Return true if the values are few, and none of them is null."""
     return len(values) <= _FEW and not values.null_count
-
-
-def _cast(column: pa.ChunkedArray, wide: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_string(column.type) and _are_few(column):
-        return pa.chunked_array([_with_long_offsets(chunk) for chunk in column.chunks], wide)
-    return column.cast(wide)
 
 
 def _with_long_offsets(chunk: pa.StringArray) -> pa.LargeStringArray:
@@ -122,13 +146,7 @@ def _with_long_offsets(chunk: pa.StringArray) -> pa.LargeStringArray:
     return pa.LargeStringArray.from_buffers(len(chunk), pa.py_buffer(longer), data)
 
 
-def _without_runs(chunk: pa.Array) -> list[pa.Array]:
-    """Decode runs of any type."""
-    return take_rows(chunk.values, spread_over_runs(chunk, repeated_rows(0, len(chunk.values), 1)))
-
-
 def _wide(kind: pa.DataType) -> pa.DataType | None:
-    types = pa.types
     if is_text(kind):
         return pa.large_string()
     is_binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
@@ -143,26 +161,17 @@ def _wide(kind: pa.DataType) -> pa.DataType | None:
 
 def _may_hold_braces(column: pa.ChunkedArray) -> bool:
     """Return true if a value's text may have a brace."""
-    types = pa.types
     kind = column.type
     if (types.is_large_string(kind) or types.is_large_binary(kind)) and _are_few(column):
         return any(_BRACE.search(text_of(chunk)) for chunk in column.chunks)
     if types.is_large_string(kind) or types.is_large_binary(kind):
-        return any(pc.any(pc.match_substring(column, brace)).as_py() for brace in _BRACES)
+        return any(pc.any(pc.match_substring(column, brace)).as_py() for brace in "{}")
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     return not (is_number or types.is_null(kind) or types.is_boolean(kind) or types.is_temporal(kind))
 
 
-def _in_one_chunk(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    try:
-        return column.combine_chunks()
-    except pa.ArrowException:
-        return column  # pyarrow joins no dictionaries with nulls, so the chunks are part of what is hashed
-
-
 def _digest(column: pa.ChunkedArray) -> list[Any]:
     """A column's kind, and a hash of its values."""
-    types = pa.types
     kind = column.type
     words = _as_words(kind)
     if words is not None:
@@ -174,20 +183,21 @@ def _digest(column: pa.ChunkedArray) -> list[Any]:
     try:
         values = written(column.to_pylist())
     except Exception:  # values that Python can't have, whatever their type raises for it
-        return [str(kind), hashlib.sha256(table_bytes(pa.table({"": _in_one_chunk(column)}))).digest()]
+        with suppress(pa.ArrowException):  # pyarrow joins no dictionaries with nulls, so their chunks are hashed, too
+            column = column.combine_chunks()
+        return [str(kind), hashlib.sha256(table_bytes(pa.table({"": column}))).digest()]
     return [_kind(kind), hashlib.sha256(values).digest()]
 
 
 def _kind(kind: pa.DataType) -> str:
     """Return what decides Python's texts of nested values besides the values, such as the type of maps."""
-    types = pa.types
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return _kind(kind.value_type)
     if types.is_map(kind):
         return f"map<{_kind(kind.key_type)},{_kind(kind.item_type)}>"
     if types.is_struct(kind):
         return f"struct<{','.join(_kind(kind.field(n).type) for n in range(kind.num_fields))}>"
-    if any(is_list(kind) for is_list in _LISTS):
+    if isinstance(kind, LISTS):
         return f"list<{_kind(kind.value_type)}>"
     if types.is_decimal(kind):
         return "decimal"
@@ -197,7 +207,6 @@ def _kind(kind: pa.DataType) -> str:
 
 def _as_words(kind: pa.DataType) -> tuple[str, Callable[[pa.Array], pa.Array]] | None:
     """Return the name of a type whose values have 8 bytes each, and how to get them."""
-    types = pa.types
     if types.is_int64(kind):
         return "int", lambda chunk: chunk
     if types.is_float64(kind):
@@ -230,7 +239,7 @@ def _hash_of_texts(column: pa.ChunkedArray) -> bytes:
 def _hash_of_words(column: pa.ChunkedArray, as_words: Callable[[pa.Array], pa.Array]) -> bytes:
     valid, values = hashlib.sha256(), hashlib.sha256()
     for chunk in column.chunks:
-        if len(chunk) and pa.types.is_int64(chunk.type) and not chunk.null_count:
+        if len(chunk) and types.is_int64(chunk.type) and not chunk.null_count:
             valid.update(little_endian((array("q", [1]) * len(chunk)).tobytes(), sys.byteorder))
             values.update(_words(chunk))
         elif len(chunk):
@@ -255,12 +264,7 @@ def _words(values: pa.Array) -> bytes:
 
 
 def little_endian(data: bytes, byteorder: str) -> bytes:
-    """Turn words of 8 bytes round where the machine has the highest byte first.
-
-    >>> little_endian(bytes([0, 0, 0, 0, 0, 0, 0, 1]), "big").hex()
-    '0100000000000000'
-
-    """
+    """Turn words of 8 bytes round where the machine has the highest byte first."""
     if byteorder == "little":
         return data
     words = array("q", data)

@@ -1,4 +1,4 @@
-"""Tokenizers, loaded from this machine.
+"""Tokenizers, loaded from this machine, and counts of what they encode.
 
 The package `tokenizers` is imported only when a tokenizer is loaded. Nothing is ever downloaded.
 """
@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,6 @@ def load_tokenizer(source: Any) -> LoadedTokenizer:
         OSError: If the file can't be read; `FileNotFoundError` if there is no such file, folder or name.
         ValueError: If the file holds no tokenizer.
         TypeError: If `source` is none of these.
-
     """
     if isinstance(source, LoadedTokenizer):
         return source
@@ -78,8 +78,7 @@ def load_tokenizer(source: Any) -> LoadedTokenizer:
         tokenizer = getattr(source, "backend_tokenizer", source)  # transformers' fast tokenizers wrap one
         if not isinstance(tokenizer, tokenizers.Tokenizer):
             kind = type(source).__name__
-            message = f"tokenizer: expected a file, a folder, a name or a tokenizers.Tokenizer, found a {kind}"
-            raise TypeError(message)
+            raise TypeError(f"tokenizer: expected a file, a folder, a name or a tokenizers.Tokenizer, found a {kind}")
         name, text, described = "tokenizer", tokenizer.to_str(), repr(type(source))
         splits = bool(tokenizer.encode_special_tokens or getattr(source, "split_special_tokens", False))
     # Not in the file: whether special tokens in a text are encoded as text.
@@ -146,12 +145,7 @@ def _read(path: Path) -> str:
 
 
 def text_parts(request: Any, *, is_json: bool = False) -> Iterator[str]:
-    """Yield the texts of a request that a model reads, without roles and payloads of media.
-
-    >>> list(text_parts([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]))
-    ['Hi']
-
-    """
+    """Yield the texts of a request that a model reads, without roles and payloads of media."""
     if is_json:
         with suppress(TypeError, ValueError):
             request = json.loads(request)
@@ -163,3 +157,19 @@ def text_parts(request: Any, *, is_json: bool = False) -> Iterator[str]:
     elif isinstance(request, dict):
         for key in _TEXT_KEYS:
             yield from text_parts(request.get(key))
+
+
+@dataclass(frozen=True)
+class EncodedRequests:
+    """The number of requests of a run that have tokens, and of those that the library `tokenizers` has encoded.
+
+    `reason` is why it, and not the core, has encoded the last of them.
+    """
+
+    requests: int = 0
+    library: int = 0
+    reason: str | None = None
+
+
+MARKS = ("\ufdd0", "\ufdd1")
+"""The characters before and after the text of a `{% generation %}` block where blocks are marked: noncharacters."""

@@ -1,4 +1,4 @@
-"""One hash for all requests of a run, whatever they are cut into."""
+"""One hash for all requests of a run, whatever they are cut into, and the number of the rules for their bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._utils import lazy_compute as pc
+from promptpress._arrow import lazy_compute as pc
+
+RULES = 1
+"""To be raised by one whenever some configuration and table come out otherwise than in the version before.
+
+Fingerprints of before and after differ then, as the prompts do. tests/fingerprint/test_fingerprint_rules.py holds
+hashes of tables and fingerprints fixed, and says when it is time.
+"""
 
 FINGERPRINT, HASH, VERSION = "promptpress.fingerprint", "promptpress.hash", "promptpress.version"
 """Keys of metadata, in tables and in files."""
@@ -28,7 +35,6 @@ class RequestsHash:
     ...     other.update(pa.array([half * 16], pa.binary(16)))
     >>> one.hexdigest() == other.hexdigest() == hashlib.sha256(b"a" * 16 + b"b" * 16).hexdigest()
     True
-
     """
 
     __slots__ = ("_sha",)
@@ -39,12 +45,7 @@ class RequestsHash:
         self._sha = hashlib.sha256()
 
     def update(self, hashes: Any) -> None:
-        """Add the requests that come next.
-
-        Args:
-            hashes: An array or a chunked array of them, as `render(hashes=True)` has it.
-
-        """
+        """Add the requests that come next."""
         for chunk in hashes.chunks if isinstance(hashes, pa.ChunkedArray) else [hashes]:
             if len(chunk):
                 width = chunk.type.byte_width
@@ -58,16 +59,7 @@ class RequestsHash:
 
 
 def with_requests_hash(rendered: pa.Table, columns_after: int = 0) -> pa.Table:
-    """Write the hash of a table's requests into its metadata.
-
-    Args:
-        rendered: What was rendered; its hashes are the last column but `columns_after`.
-        columns_after: How many columns come after the hashes.
-
-    Returns:
-        The table.
-
-    """
+    """Write the hash of a table's requests into its metadata; hashes are the last column but `columns_after`."""
     total = RequestsHash()
     total.update(rendered.column(rendered.num_columns - 1 - columns_after))
     return rendered.replace_schema_metadata({**(rendered.schema.metadata or {}), HASH: total.hexdigest()})

@@ -1,1 +1,0 @@
-"""Fingerprints: whether two renderers write the same bytes, and whether two runs sent the same requests."""
