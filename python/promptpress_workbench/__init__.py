@@ -1,1 +1,1 @@
-"""Tools for people who look at prompts: the command, files in and out, show, view, stats, audit, diff, export and join."""
+"""Tools for those who look at prompts: the command, files, show, view, stats, audit, diff, export and join."""
