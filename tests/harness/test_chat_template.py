@@ -19,7 +19,7 @@ import pytest
 from harness.shipped import table
 from harness.shipped_columns import shipped
 from promptpress._errors.file_errors import ConfigError, DataError
-from promptpress_workbench.cli.verify.harness_pipeline import HARNESSES
+from promptpress_workbench.cli.verify_harness import HARNESSES
 
 sandbox = pytest.importorskip("jinja2.sandbox")
 

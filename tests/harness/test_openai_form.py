@@ -18,8 +18,7 @@ from harness.shipped_columns import shipped
 from harness.test_backend_configs import MESSAGES as COLUMNS_OF_MESSAGES
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, DataError
-from promptpress_workbench.cli.verify.harness_chats import reply
-from promptpress_workbench.cli.verify.harness_pipeline import HARNESSES, Harness
+from promptpress_workbench.cli.verify_harness import HARNESSES, Harness, reply
 
 HUMAN, BOT = {"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}
 SYSTEM = {"role": "SYSTEM", "api_role": "SYSTEM"}

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from harness import installed
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 QUESTIONS = {"question": ["1+1=?", "{answer} or {question}?", "", "é\n中文"], "answer": ["2", "x{question}", "", "ü"]}
 CHOICES = {

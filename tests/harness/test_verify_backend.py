@@ -9,7 +9,7 @@ from harness.both import once
 from harness.test_verify import EXAMPLES, MODELS, QUESTIONS, ROUND, TALKS, TURNS, Folder, config
 from promptpress_harness.bulk.call_renderer import CallRenderer
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 ROWS = {name: [value or "x" for value in values] for name, values in QUESTIONS.items()}
 RAW = {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": "{question}"}]}

@@ -15,7 +15,7 @@ from jinja_engines.test_lm_eval_backend import BASE, GENERATE, KINDS, SPLITS
 from lm_eval.loggers import EvaluationTracker
 from promptpress import lm_eval as promptpress_lm_eval
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TASK = """\

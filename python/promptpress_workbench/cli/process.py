@@ -21,9 +21,10 @@ from promptpress.engine.errors import FilledValuesWarning, NothingRenderedWarnin
 
 from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.commands import COMMANDS
-from promptpress_workbench.cli.shell.errors import ExitCode, Terminated, code_and_text, print_error_line, say
-from promptpress_workbench.cli.shell.option_words import in_options
-from promptpress_workbench.cli.shell.options import refuse_clobber
+from promptpress_workbench.cli.configurations import ALL
+from promptpress_workbench.cli.errors import ExitCode, Terminated, code_and_text, in_options
+from promptpress_workbench.cli.settings import Settings
+from promptpress_workbench.cli.terminal import print_error_line, say
 from promptpress_workbench.files.write.output_file import handled_signals
 
 _NUMBER = re.compile(r"\+?[0-9]{1,9}")
@@ -39,16 +40,17 @@ def main(argv: list[str] | None = None) -> int:
         if arguments.version:
             print(f"promptpress {promptpress.__version__}")
             return int(ExitCode.OK)
-        refuse_clobber(arguments)
+        settings = Settings.of(arguments)
+        if ALL not in (settings.dataset, settings.model_abbr):  # else --out is a folder, whose files are named later
+            settings.refuse_existing(getattr(arguments, name, None) for name in ("out", "html", "retry"))
         with (
             _unwound_by_signals(),
-            _warnings_as_notes(quiet=arguments.quiet, strict=getattr(arguments, "strict", False)),
+            _warnings_as_notes(quiet=settings.quiet, strict=settings.strict),
         ):
             if hasattr(arguments, "threads"):
                 _set_threads(arguments.threads)
-            name = arguments.command
-            module, _, function = (COMMANDS[name].run or f"promptpress_workbench.cli.{name}:{name}").partition(":")
-            code: ExitCode | None = getattr(importlib.import_module(module), function)(arguments)
+            module, _, function = COMMANDS[arguments.command].run.partition(":")
+            code: ExitCode | None = getattr(importlib.import_module(module), function)(settings, arguments)
             return int(ExitCode.OK if code is None else code)
     except (KeyboardInterrupt, Exception, Terminated) as error:
         if arguments.traceback:
