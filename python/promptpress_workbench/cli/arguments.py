@@ -93,7 +93,6 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 _COLUMN = re.compile(r"\{[^{}]*\}")
 _PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop", "n", "logprobs")
-
 _ALTERNATIVES = {
     ("show", "limit"): "--row 0-9 shows the first ten rows, and --max says how many of --grep",
     ("show", "html"): "promptpress view --html FILE writes a page",

@@ -105,7 +105,6 @@ def _add(group: Any, option: str | Changed) -> None:
 
 _OVERRIDES = "prompts (these options override the configuration)"
 _OF_SKIPPED_ROWS = ("raise", "skip")
-
 _DATA = _group("", "data", "examples")
 _REQUIRED_DATA = _group("", _changed("data", required=True), "examples")
 _TEMPLATE = _group("instead of CONFIG", *TEMPLATE_OPTIONS)
@@ -486,7 +485,6 @@ or conversations. --output's default is openai, and text for token ids.
 )
 
 _RENDERED_AGAIN = "with --data, if --table is a configuration"
-
 _JOIN = Command(
     "join",
     "join the results of batches to the rows of their requests",

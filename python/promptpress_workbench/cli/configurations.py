@@ -1,8 +1,11 @@
-"""Configurations and renderers of a command line: `CONFIG` or `--template`, one or all entries of a file."""
+"""Configurations and renderers of a command line, `CONFIG` or `--template`, with their samples and notes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
-from promptpress.engine import engine_of
+from promptpress.engine import ConfiguredEngine, TableEngine, engine_of, find_notes
 from promptpress.engine.configs import STDIN, follows_harness
 from promptpress.engine.errors import UsageError, counted
 from promptpress.engine.tokens import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
@@ -21,7 +24,7 @@ from promptpress_harness.configs.selection import Selection, all_datasets, all_m
 from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.jinja_sources import chat_template, warn_of_backslash_n
 from promptpress_workbench.cli.options import BUDGET_OPTIONS, OVERRIDES, first_given, option_name
-from promptpress_workbench.cli.run_counts import AnyRenderer
+from promptpress_workbench.cli.run_counts import AnyRenderer, RendererOrTemplate
 from promptpress_workbench.cli.settings import TEMPLATE, Settings
 from promptpress_workbench.files.read.formats import HarnessTypes
 from promptpress_workbench.files.read.samples import Samples, example_rows
@@ -183,6 +186,54 @@ def open_samples(
         skip_corrupt=settings.skip_corrupt,
         harness_types=None if renderer is None else engine_of(renderer).value_reading.harness_types,
     )
+
+
+@contextmanager
+def held_warnings(settings: Settings) -> Iterator[list[str]]:
+    """Collect all prompt warnings for `report_notes`, whatever the filters; without `--strict`, let them be shown."""
+    held: list[str] = []
+    if not settings.strict:
+        yield held
+        return
+    caught: list[warnings.WarningMessage] = []
+    is_failed = True
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield held
+        is_failed = False
+    finally:
+        for warning in caught:
+            # After an error all warnings are shown, because they may explain it.
+            if not is_failed and issubclass(warning.category, promptpress.PromptWarning):
+                held.append(str(warning.message))
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def report_notes(renderer: RendererOrTemplate, schema: pa.Schema, settings: Settings, held: Sequence[str] = ()) -> None:
+    """Show the notes on a configuration or a Jinja template as warnings; with `--strict`, raise the first as an error.
+
+    For a Jinja template, the notes are about variables that the samples don't give.
+    """
+    engine: TableEngine = engine_of(renderer)
+    engine.warnings.silent = True  # the notes are told here
+    if isinstance(engine, ConfiguredEngine):
+        files = [{os.path.realpath(path) for path in paths or ()} for paths in (settings.examples, settings.data)]
+        notes = find_notes(engine.configuration, schema, None, same=files[0] == files[1])
+        if settings.strict:
+            notes = [note for note in notes if note.severity == "warning"]
+        paths = {} if settings.template is None else OPTIONS_OF_PLACES
+        texts = [f"{paths.get(note.place, note.place)}: {note.message}; {in_options(note.remedy)}" for note in notes]
+    else:
+        texts = engine.undefined_names(schema)
+    errors = [*held, *texts] if settings.strict else []
+    for text in errors[1:] if settings.strict else texts:
+        # The command prints each warning in one line, and --quiet hides it.
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+    if errors:
+        more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+        raise ConfigError(f"{errors[0]} (--strict{more})")
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,6 @@ _ARGUMENTS = (
 """Options that are arguments of the same name in Python, but for `_RENAMED`."""
 
 _RENAMED = {"seed": "--shots-seed"}
-
 _KEYS = (
     *("ice_template", "inferencer", "meta_template", "names", "prompt_template", "reader", "refuse", "retriever"),
     "tokens",

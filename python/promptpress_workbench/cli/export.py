@@ -17,19 +17,19 @@ from promptpress.engine.errors import OutputError, UsageError, counted, did_you_
 from promptpress.engine.tables import PROMPT_COLUMN
 
 from promptpress_workbench.cli.arguments import alternative
-from promptpress_workbench.cli.configurations import in_options_of_template, make_renderer, open_samples, token_counter
+from promptpress_workbench.cli.configurations import (
+    held_warnings,
+    in_options_of_template,
+    make_renderer,
+    open_samples,
+    report_notes,
+    token_counter,
+)
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
-from promptpress_workbench.cli.prompt_sources import (
-    held_warnings,
-    is_rendered,
-    prompt_column_of,
-    refuse_prompts,
-    refuse_rendering,
-    report_notes,
-)
+from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress_workbench.cli.prompt_stream import has_only_prompts, rendered, rendered_as_lines
 from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RendererOrTemplate, RunCounts
 from promptpress_workbench.cli.settings import Settings, token_settings
@@ -51,15 +51,8 @@ _OPTIONS = {
 }
 """The options that only some exports have, each with those exports."""
 
-_KEYWORDS = {"model_name": "model"}
-"""The keywords of export functions whose names differ from the option's."""
-
-_CHATS = "/v1/chat/completions"
-"""The URL of chats, which have keys of caches."""
-
+_CHATS = "/v1/chat/completions"  # the URL of chats, which have keys of caches
 _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
-"""Options that name a column."""
-
 _ARGUMENTS = {
     *("chosen", "rejected", "chosen_label", "custom_id", "body", "body_columns", "url", "keep", "roles"),
     *("sampling_params", "sampling_columns"),
@@ -75,27 +68,25 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
         texts = _prompts(settings, arguments)
     renderer = _writer_of(settings, arguments, texts)
     start = time.perf_counter()
-    paths = [str(settings.config)] if isinstance(renderer, PromptColumn) else settings.data or []
-    samples = open_samples(settings, paths, renderer)
-    if isinstance(renderer, PromptColumn):
-        prompt_column_of(settings, samples.schema)
+    samples = _open(settings, renderer)
     kept = keep_columns(settings.keep, samples.schema)
     outputs = renderer.output_schema(samples.schema)
     if arguments.kind in _OPTIONS["custom_id"] and arguments.custom_id is None:
         arguments = _with(arguments, custom_id=default_custom_id(outputs))
-    # Options other than --keep can name columns of the data, too.
-    others = set(samples.schema.names) - {*outputs.names, *kept}
     # The rows of a rendered file have labels, and maybe numbers of samples, of their own.
     has_label_rows = arguments.chosen_label is not None and isinstance(renderer, PromptColumn)
-    columns = [*columns_of(arguments.custom_id or ""), *_columns_of_options(arguments)]
-    named = dict.fromkeys([*columns, "label", SAMPLE] if has_label_rows else columns)
-    keep = [*kept, *(name for name in named if name in others)]
+    # Options other than --keep can name columns of the data, too.
+    columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
+    named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns])
+    keep = [*kept, *(name for name in named if name in {*samples.schema.names} - {*outputs.names, *kept})]
     refuse_clash(renderer, samples.schema, keep, settings)
     form = _form(settings, renderer, samples, _prompt_field(renderer, outputs).type)
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
     _refuse_order(settings, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(settings, arguments, outputs)
-    index = None if has_sample or has_label_rows or counts_rows or not _needs_numbers(arguments.kind) else SAMPLE
+    # Tokens stay in order: trainers and engines need no number, but Ray may reorder rows.
+    has_order = EXPORTS[arguments.kind].writes == "tokens" and arguments.kind != "ray-tokens"
+    index = None if has_sample or has_label_rows or counts_rows or has_order else SAMPLE
     options = RenderOptions.of(
         keep, index, errors=settings.errors or "raise", order=settings.order, shared=arguments.cache_control
     )
@@ -103,16 +94,10 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     if isinstance(renderer, PromptColumn):
         schema = schema.with_metadata(samples.metadata)
     if arguments.cache_control:
-        body_columns = arguments.body_columns or {}
-        if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.body or {}), **body_columns}:
-            raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
-        arguments = _with(arguments, body_columns={**body_columns, CACHE_KEY: CACHE_KEY})
+        arguments = _with(arguments, body_columns=_with_cache_key(arguments, schema))
         schema = schema_with_cache_keys(schema)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
-    try:
-        refuse_misspelt_columns(schema, arguments.unknown or "refuse")
-    except promptpress.TemplateError as error:
-        raise (in_options_of_template(error) if settings.template is not None else None) or error from None
+    _refuse_misspelt_columns(settings, arguments, schema)
     if not isinstance(texts, PromptColumn):
         report_notes(texts, samples.schema, settings, held)
     with Progress(settings, samples.num_rows) as progress:
@@ -124,9 +109,8 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
             return with_cache_keys(requests, engine_of(renderer).fingerprint()) if arguments.cache_control else requests
 
         try:
-            done = _write(
-                settings, arguments, RenderedStream(schema, batches), _prompt_field(renderer, outputs).name, form, kept
-            )
+            stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
+            done = _write(arguments, stream, prompt, form, path=settings.out, kept=kept)
         except promptpress.TemplateError as error:
             if error.path not in _ARGUMENTS:
                 raise
@@ -134,12 +118,34 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
         faults = _faults(settings, renderer, progress.rows)
     samples.close()
     if not settings.quiet:
-        if not isinstance(texts, PromptColumn):
-            RunCounts(texts).report()
-        faults.report_faults()
-        settings.report_no_rows(faults.samples)
+        _report(settings, texts, faults)
         say(f"{done} in {time.perf_counter() - start:.3f} s")
     return faults.exit_code
+
+
+def _open(settings: Settings, renderer: AnyRenderer) -> Samples:
+    """Open the samples, or the file of prompts, which must have their column."""
+    if not isinstance(renderer, PromptColumn):
+        return open_samples(settings, settings.data or (), renderer)
+    samples = open_samples(settings, [str(settings.config)], renderer)
+    prompt_column_of(settings, samples.schema)
+    return samples
+
+
+def _report(settings: Settings, texts: RendererOrTemplate | PromptColumn, faults: Done) -> None:
+    """Report what went which way, and the rows that were left out."""
+    if not isinstance(texts, PromptColumn):
+        RunCounts(texts).report()
+    faults.report_faults()
+    settings.report_no_rows(faults.samples)
+
+
+def _with_cache_key(arguments: Namespace, schema: pa.Schema) -> dict[str, str]:
+    """Return the columns of requests, with that of their keys of caches."""
+    body_columns = arguments.body_columns or {}
+    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.body or {}), **body_columns}:
+        raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
+    return {**body_columns, CACHE_KEY: CACHE_KEY}
 
 
 def _writer_of(settings: Settings, arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> AnyRenderer:
@@ -181,11 +187,6 @@ def _faults(settings: Settings, renderer: AnyRenderer, samples: int) -> Done:
     if settings.errors == "skip" and run is not None:
         faults.errors, faults.first_errors = run.errors.rows, run.errors.first
     return faults
-
-
-def _needs_numbers(kind: str) -> bool:
-    """Return false for tokens that stay in order: trainers and engines need no number, but Ray may reorder rows."""
-    return EXPORTS[kind].writes != "tokens" or kind == "ray-tokens"
 
 
 def _has_numbers_as_ids(settings: Settings, arguments: Namespace, outputs: pa.Schema) -> bool:
@@ -250,6 +251,13 @@ def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[s
         if name not in columns:
             remedy = did_you_mean(name, columns) or f"; they have {', '.join(map(repr, data))}"
             raise render_error("missing_column", f"the data have no such column{remedy}", column=name)
+
+
+def _refuse_misspelt_columns(settings: Settings, arguments: Namespace, schema: pa.Schema) -> None:
+    try:
+        refuse_misspelt_columns(schema, arguments.unknown or "refuse")
+    except promptpress.TemplateError as error:
+        raise (in_options_of_template(error) if settings.template is not None else None) or error from None
 
 
 def default_custom_id(schema: pa.Schema) -> str:
@@ -325,13 +333,13 @@ def _make_renderer(settings: Settings) -> promptpress.Renderer:
 
 
 def _write(
-    settings: Settings, arguments: Namespace, stream: RenderedStream, prompt: str, form: Form | None, kept: list[str]
+    arguments: Namespace, stream: RenderedStream, prompt: str, form: Form | None, *, path: str, kept: list[str]
 ) -> str:
     """Call the function of the export, which writes the rendered batches, and return a summary."""
-    export, path = EXPORTS[arguments.kind], settings.out
+    export = EXPORTS[arguments.kind]
     options: dict[str, Any] = {} if export.writes == "tokens" else {"prompt": prompt, "form": form}
     names = [name for name in (*export.options, "unknown") if name not in TOKEN_OPTIONS]
-    options |= {_KEYWORDS.get(name, name): getattr(arguments, name) for name in names}
+    options |= {"model" if name == "model_name" else name: getattr(arguments, name) for name in names}
     # The function has defaults for all options but the model, which `body_columns` may name instead.
     options = {name: value for name, value in options.items() if value is not None or name == "model"}
     function = export.load()

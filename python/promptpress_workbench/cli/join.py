@@ -16,11 +16,10 @@ from promptpress.engine.configs import missing
 from promptpress.engine.errors import UsageError, counted, reason
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.cli.configurations import make_renderer
+from promptpress_workbench.cli.configurations import held_warnings, make_renderer, report_notes
 from promptpress_workbench.cli.export import default_custom_id
 from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
 from promptpress_workbench.cli.output import chosen_out_format, keep_columns, refuse_clash, write_prompts
-from promptpress_workbench.cli.prompt_sources import held_warnings, report_notes
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of

@@ -13,13 +13,9 @@ from typing import Any
 
 from promptpress.engine.errors import close_names
 
-_MAX_NUMBER = 2**63 - 1
-"""The largest number that counts rows and bytes everywhere: in Arrow, the core and the system."""
-
+_MAX_NUMBER = 2**63 - 1  # the largest number that counts rows and bytes everywhere: in Arrow, the core and the system
 _MAX_DIGITS = 64
-_MAX_ROWS = 10_000_000
-"""The most rows that one range may name."""
-
+_MAX_ROWS = 10_000_000  # the most rows that one range may name
 _SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<letter>[kKmMgGtT]?)(?P<ending>(?:i?[bB])?)")
 
 
@@ -167,7 +163,7 @@ def natural(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """Parse a number of bytes from 1 on, with or without a unit: K, KiB, M, MiB and so on are binary, kB, MB decimal."""
+    """Parse a number of bytes from 1 on, with or without a unit: K, KiB, M, MiB ... are binary, kB, MB decimal."""
     match = _SIZE.fullmatch(text.strip())
     number = 0
     if match is not None and len(text) <= _MAX_DIGITS:

@@ -9,25 +9,7 @@ from typing import Any, TypeAlias, get_args
 from promptpress import typing as names_of
 
 from promptpress_workbench.audit.codes import LIMITS
-from promptpress_workbench.cli.option_values import (
-    delimiter,
-    encoding,
-    json_object,
-    labels,
-    limits,
-    named_value,
-    names,
-    natural,
-    naturals,
-    pairs,
-    pattern,
-    positive,
-    roles,
-    row_numbers,
-    size,
-    time,
-    url,
-)
+from promptpress_workbench.cli import option_values as values
 from promptpress_workbench.export.forms import EXPORTS, MaskColumn
 from promptpress_workbench.export.misspelt import Unknown
 from promptpress_workbench.files.read.formats import FORMATS
@@ -54,11 +36,11 @@ def _files(text: str, metavar: str = "FILE") -> Keywords:
 
 
 def _list(metavar: str, text: str) -> Keywords:
-    return {"type": names, "action": "extend", "metavar": metavar, "help": text}
+    return {"type": values.names, "action": "extend", "metavar": metavar, "help": text}
 
 
 def _named_values(text: str) -> Keywords:
-    return {"type": named_value, "nargs": "+", "action": "extend", "metavar": "NAME=VALUE", "help": text}
+    return {"type": values.named_value, "nargs": "+", "action": "extend", "metavar": "NAME=VALUE", "help": text}
 
 
 OPERANDS: dict[str, Keywords] = {
@@ -74,8 +56,8 @@ _TEMPLATE: dict[str, Keywords] = {
     "template": _value("TEXT", "the prompt, with columns in braces: 'Q: {question}'"),
     "system": _value("TEXT", "a system message before the prompt; prompts are then messages"),
     "output_column": _value("COL", "the answer column. Examples show it; the question doesn't"),
-    "shots": _value("N", "put the first N rows of --examples before each prompt", positive),
-    "shots_seed": _value("N", "draw each prompt's examples with this seed instead", natural),
+    "shots": _value("N", "put the first N rows of --examples before each prompt", values.positive),
+    "shots_seed": _value("N", "draw each prompt's examples with this seed instead", values.natural),
 }
 _MODEL: dict[str, Keywords] = {
     "model": _value("CONFIG", "a model configuration: meta template and class; default: CONFIG's own model"),
@@ -84,23 +66,25 @@ _MODEL: dict[str, Keywords] = {
 }
 _OVERRIDES: dict[str, Keywords] = {
     "output": _choice(get_args(names_of.Output), "the output form"),
-    "roles": _value("A=B,C=D", "openai: names of roles, as in CRITIC=user; or a JSON object", roles),
+    "roles": _value("A=B,C=D", "openai: names of roles, as in CRITIC=user; or a JSON object", values.roles),
     "mode": _choice(get_args(names_of.Mode), "gen: a prompt for each sample; ppl: a prompt for each label"),
-    "labels": _value("A,B", "ppl: the labels to render; or a JSON list", labels),
+    "labels": _value("A,B", "ppl: the labels to render; or a JSON list", values.labels),
     "substitution": _choice(get_args(names_of.Substitution), "single_pass leaves braces in the data alone"),
     "dialect": _choice(get_args(names_of.Dialect), "the harness whose rules apply where harnesses differ"),
     "strings": _choice(get_args(names_of.StringLayout), "the Arrow type of prompts"),
-    "limits": _value("A=N,B=N", "upper limits: prompt_bytes=4000000, labels=10", limits),
+    "limits": _value("A=N,B=N", "upper limits: prompt_bytes=4000000, labels=10", values.limits),
 }
 _BUDGET: dict[str, Keywords] = {
     "max_seq_len": _value(
-        "N", "leave out examples until a prompt has at most N tokens; default: the configuration's max_seq_len", natural
+        "N",
+        "leave out examples until a prompt has at most N tokens; default: the configuration's max_seq_len",
+        values.natural,
     ),
     "fit": _choice(
         get_args(names_of.FitRule),
         "the examples that are left out: by the harness's rule (harness, default), or from that end of the examples",
     ),
-    "reserve": _value("N", "keep N of the tokens free for the answer; with --fit first, last", natural),
+    "reserve": _value("N", "keep N of the tokens free for the answer; with --fit first, last", values.natural),
     "fit_labels": _choice(
         get_args(names_of.FitLabels),
         "ppl, with --fit first, last: all labels of a sample get the same examples (jointly), or not (each)",
@@ -129,21 +113,21 @@ _JINJA: dict[str, Keywords] = {
         ("jinja2", "refuse"),
         "rows that no program renders exactly: jinja2 (default) renders them, refuse makes them errors",
     ),
-    "now": _value("TIME", "the clock of strftime_now: 2026-01-31T09:00; default: the time now", time),
+    "now": _value("TIME", "the clock of strftime_now: 2026-01-31T09:00; default: the time now", values.time),
 }
 _LM_EVAL: dict[str, Keywords] = {
     "task_format": _value(
         "NAME", "the format of the prompts (mcqa, cloze, generate, cot), as TASK@NAME of lm_eval 0.5"
     ),
-    "num_fewshot": _value("N", "number of examples from --examples, instead of the task's", natural),
+    "num_fewshot": _value("N", "number of examples from --examples, instead of the task's", values.natural),
     "fewshot_as_multiturn": _flag("with --chat-template: write each example as messages of its own", default=None),
     "system_instruction": _value("TEXT", "a text before the description"),
     "processed_docs": _flag("--data contains what the task's process_docs returns", default=None),
 }
 _FORMAT: dict[str, Keywords] = {
     "data_format": _choice(FORMATS, "the format of --data; default: by suffix"),
-    "delimiter": _value("CHAR", "what is between the fields of CSV; or: tab", delimiter),
-    "encoding": _value("NAME", "of text files: gbk, cp1252, utf-16 (utf-8)", encoding),
+    "delimiter": _value("CHAR", "what is between the fields of CSV; or: tab", values.delimiter),
+    "encoding": _value("NAME", "of text files: gbk, cp1252, utf-16 (utf-8)", values.encoding),
     "records": _value("KEY", "the key under which a .json file has its array of rows"),
 }
 _TOKENS: dict[str, Keywords] = {
@@ -160,7 +144,7 @@ _TOKENS: dict[str, Keywords] = {
     "reasoning": _flag("train the reasoning of assistants too, with the tags around it", default=None),
     "last_turn": _flag("train only the last turn of an assistant", default=None),
     "offsets": _flag("add offsets: where in its prompt each token stands"),
-    "max_tokens": _value("N", "how many tokens a request may have", natural),
+    "max_tokens": _value("N", "how many tokens a request may have", values.natural),
     "truncation": _choice(
         get_args(names_of.Truncation),
         "what becomes of a request with more: an error (refuse, default), or where tokens are left out",
@@ -179,8 +163,8 @@ _TRAINING: dict[str, Keywords] = {
     "chosen_label": _value(
         "COL", "instead of both: the column with the right label; the rows of other labels are rejected"
     ),
-    "sampling_params": _value("JSON", "parameters of all rows", json_object),
-    "sampling_columns": _value("A=COL,B=COL", "parameters of each row", pairs),
+    "sampling_params": _value("JSON", "parameters of all rows", values.json_object),
+    "sampling_columns": _value("A=COL,B=COL", "parameters of each row", values.pairs),
 }
 OPTIONS: dict[str, Keywords] = {
     **_TEMPLATE,
@@ -201,11 +185,11 @@ OPTIONS: dict[str, Keywords] = {
         "the samples: files of one schema, in order; also folders, 'part-*.csv', FOLDER:SPLIT, URLs, - (stdin)"
     ),
     "where": _value("SQL", "only the samples for which a condition holds: \"level > 3 AND topic = 'sums'\""),
-    "limit": _value("N", "only the first N samples", natural),
-    "sample": _value("N", "only N random samples", positive),
-    "seed": _value("N", "the seed of --sample (0)", natural),
+    "limit": _value("N", "only the first N samples", values.natural),
+    "sample": _value("N", "only N random samples", values.positive),
+    "seed": _value("N", "the seed of --sample (0)", values.natural),
     "prompt_column": _value("NAME", "the column of prompts in a rendered file (prompt)"),
-    "batch_size": _value("N", "samples in a batch (65536)", positive, default=65536),
+    "batch_size": _value("N", "samples in a batch (65536)", values.positive, default=65536),
     "skip_corrupt": _flag("leave out row groups of Parquet that can't be read, and report them"),
     "errors": _choice(
         get_args(names_of.RowPolicy),
@@ -224,7 +208,7 @@ OPTIONS: dict[str, Keywords] = {
         default=None,
     ),
     "hashes": _flag("add a last column, hash: the first 16 bytes of each prompt's BLAKE3", default=None),
-    "threads": _value("N", "default: all cores that the process may use", positive),
+    "threads": _value("N", "default: all cores that the process may use", values.positive),
     "quiet": _flag("no notes"),
     "progress": _flag("show a progress bar even if stderr is no terminal"),
     "print_first": _flag("print the first prompt as the model gets it"),
@@ -234,26 +218,26 @@ OPTIONS: dict[str, Keywords] = {
     "color": _choice(("auto", "always", "never"), "auto: colours on a terminal", default="auto"),
     "whitespace": _flag("mark spaces, tabs, line feeds and other spaces"),
     # show and diff
-    "row": _value("N,N-N", "rows by number, from 0: 3,17,100-105", row_numbers),
-    "grep": _value("REGEX", "prompts that a regular expression matches", pattern),
-    "longest": _value("N", "the N longest prompts, by bytes", positive),
-    "shortest": _value("N", "the N shortest prompts, by bytes", positive),
-    "max": _value("N", "the most prompts of --grep to show (10)", positive, default=10),
+    "row": _value("N,N-N", "rows by number, from 0: 3,17,100-105", values.row_numbers),
+    "grep": _value("REGEX", "prompts that a regular expression matches", values.pattern),
+    "longest": _value("N", "the N longest prompts, by bytes", values.positive),
+    "shortest": _value("N", "the N shortest prompts, by bytes", values.positive),
+    "max": _value("N", "the most prompts of --grep to show (10)", values.positive, default=10),
     "label": _value("LABEL", "only the prompt of this label (ppl)"),
-    "turn": _value("N", "only the prompt of this turn", natural),
+    "turn": _value("N", "only the prompt of this turn", values.natural),
     "origins": _flag("list the pieces with their origins"),
     # view
     "no_open": _flag("print the address, and open no browser"),
-    "port": _value("N", "default: any free port", natural, default=0),
+    "port": _value("N", "default: any free port", values.natural, default=0),
     "html": _value("FILE", "write some rows into one self-contained file"),
-    "rows": _value("0,17,...", "the rows to write; default: the first ten", naturals),
+    "rows": _value("0,17,...", "the rows to write; default: the first ten", values.naturals),
     # stats
     "cache": _value(
         "N",
         "simulate a prefix cache of N bytes (64M, 1GiB): how much it finds of the prompts in file and in prefix order",
-        size,
+        values.size,
     ),
-    "cache_block": _value("N", "bytes of a block of that cache (64, which are about 16 tokens)", size),
+    "cache_block": _value("N", "bytes of a block of that cache (64, which are about 16 tokens)", values.size),
     # audit
     "allow": _list("CODE,CODE", "findings to leave out"),
     "only": _list("CODE,CODE", "findings to look for (all)"),
@@ -265,15 +249,15 @@ OPTIONS: dict[str, Keywords] = {
     ),
     # export and join
     "model_name": _value("NAME", "the model's name for the API"),
-    "body": _value("JSON", "parameters of all requests: '{\"temperature\": 0}'", json_object),
-    "body_columns": _value("A=COL,B=COL", "parameters of each request: max_tokens=answer_length", pairs),
+    "body": _value("JSON", "parameters of all requests: '{\"temperature\": 0}'", values.json_object),
+    "body_columns": _value("A=COL,B=COL", "parameters of each request: max_tokens=answer_length", values.pairs),
     "custom_id": _value(
         "PATTERN", "'{sample}-{label}', with any columns; default: the columns that identify a request"
     ),
-    "url": _value("URL", "/v1/chat/completions (default), or /v1/completions for texts", url),
+    "url": _value("URL", "/v1/chat/completions (default), or /v1/completions for texts", values.url),
     "cache_control": _flag("with --order: give prompts with equal beginnings one prompt_cache_key (openai-batch)"),
-    "max_requests": _value("N", "requests in a file", positive),
-    "max_bytes": _value("N", "bytes in a file: 100000000, 100MB", size),
+    "max_requests": _value("N", "requests in a file", values.positive),
+    "max_bytes": _value("N", "bytes in a file: 100000000, 100MB", values.size),
     "unknown": _choice(
         get_args(Unknown), "keep: write prompts of a template that names a misspelt column, which is an error otherwise"
     ),
@@ -303,7 +287,7 @@ FORMAT_OPTIONS = tuple(_FORMAT)
 
 TOKEN_OPTIONS = tuple(_TOKENS)
 TRAINING_OPTIONS = tuple(_TRAINING)
-LIMIT_OPTIONS = {f"max_{name}": _value("N", limit.help, natural) for name, limit in LIMITS.items()}
+LIMIT_OPTIONS = {f"max_{name}": _value("N", limit.help, values.natural) for name, limit in LIMITS.items()}
 """The limits of an audit, of which some have the names of other options."""
 
 CONFIGURATION_OPTIONS = (*_TEMPLATE, *_MODEL, *_OVERRIDES, "tokenizer", *_BUDGET, "examples")

@@ -28,12 +28,7 @@ from promptpress_workbench.files.write.formats import (
     open_writer,
     out_format,
 )
-from promptpress_workbench.files.write.output_file import (
-    STDOUT,
-    is_null_device,
-    output_file,
-    standard_output,
-)
+from promptpress_workbench.files.write.output_file import STDOUT, is_null_device, output_file, standard_output
 from promptpress_workbench.files.write.streams import CompressedFile
 from promptpress_workbench.files.write.writers import takes_metadata_at_end
 from promptpress_workbench.prompts.escapes import encodable, visible
@@ -83,11 +78,7 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
 
 
 def refuse_clash(
-    renderer: AnyRenderer,
-    schema: pa.Schema,
-    keep: list[str],
-    settings: Settings,
-    added: Sequence[str] = (),
+    renderer: AnyRenderer, schema: pa.Schema, keep: list[str], settings: Settings, added: Sequence[str] = ()
 ) -> None:
     """Refuse a kept column with the name of an output column; the renderer's error would name Python arguments.
 
@@ -119,13 +110,7 @@ class Stamp:
     """
 
     def __init__(
-        self,
-        renderer: AnyRenderer,
-        schema: pa.Schema,
-        kind: str,
-        *,
-        hashes: bool,
-        columns_after: int = 0,
+        self, renderer: AnyRenderer, schema: pa.Schema, kind: str, *, hashes: bool, columns_after: int = 0
     ) -> None:
         self._is_text = OUT_FORMATS[kind].is_text
         has_total = engine_of(renderer).token_counts is None and (hashes or takes_metadata_at_end(kind))

@@ -43,10 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         settings = Settings.of(arguments)
         if ALL not in (settings.dataset, settings.model_abbr):  # else --out is a folder, whose files are named later
             settings.refuse_existing(getattr(arguments, name, None) for name in ("out", "html", "retry"))
-        with (
-            _unwound_by_signals(),
-            _warnings_as_notes(quiet=settings.quiet, strict=settings.strict),
-        ):
+        with _unwound_by_signals(), _warnings_as_notes(quiet=settings.quiet, strict=settings.strict):
             if hasattr(arguments, "threads"):
                 _set_threads(arguments.threads)
             module, _, function = COMMANDS[arguments.command].run.partition(":")

@@ -1,28 +1,25 @@
-"""Sources of prompts for commands that show or compare them, and the notes on probable mistakes in them."""
+"""Sources of prompts for commands that show or compare them: samples with a configuration, or rendered files."""
 
 from __future__ import annotations
 
-import os
-import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import promptpress
 import pyarrow as pa
-from promptpress import ConfigError, DataError
-from promptpress.engine import ConfiguredEngine, TableEngine, engine_of, find_notes
+from promptpress import DataError
+from promptpress.engine import engine_of
 from promptpress.engine.configs import STDIN
 from promptpress.engine.errors import UsageError, did_you_mean
 from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts
 
-from promptpress_workbench.cli.configurations import MISSING_CONFIG, OPTIONS_OF_PLACES, make_renderer
-from promptpress_workbench.cli.errors import in_options
+from promptpress_workbench.cli.configurations import MISSING_CONFIG, make_renderer, report_notes
 from promptpress_workbench.cli.jinja_sources import OF_CONFIGURATIONS, has_jinja_source, template_of
 from promptpress_workbench.cli.options import JINJA_OPTIONS, PROMPT_OPTIONS, TEMPLATE_OPTIONS, first_given
-from promptpress_workbench.cli.run_counts import AnyRenderer, RendererOrTemplate
+from promptpress_workbench.cli.run_counts import AnyRenderer
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.files.read.chosen_rows import ChosenRows, RowChoice
 from promptpress_workbench.files.read.formats import DataFormat, HarnessTypes
@@ -143,51 +140,3 @@ def _rendered(settings: Settings) -> PromptSource:
         return RenderedSource(rows, name)
     except promptpress.RenderError as error:
         raise DataError(f"{path}: {error}") from error
-
-
-@contextmanager
-def held_warnings(settings: Settings) -> Iterator[list[str]]:
-    """Collect all prompt warnings for `report_notes`, whatever the filters; without `--strict`, let them be shown."""
-    held: list[str] = []
-    if not settings.strict:
-        yield held
-        return
-    caught: list[warnings.WarningMessage] = []
-    is_failed = True
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            yield held
-        is_failed = False
-    finally:
-        for warning in caught:
-            # After an error all warnings are shown, because they may explain it.
-            if not is_failed and issubclass(warning.category, promptpress.PromptWarning):
-                held.append(str(warning.message))
-            else:
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def report_notes(renderer: RendererOrTemplate, schema: pa.Schema, settings: Settings, held: Sequence[str] = ()) -> None:
-    """Show the notes on a configuration or a Jinja template as warnings; with `--strict`, raise the first as an error.
-
-    For a Jinja template, the notes are about variables that the samples don't give.
-    """
-    engine: TableEngine = engine_of(renderer)
-    engine.warnings.silent = True  # the notes are told here
-    if isinstance(engine, ConfiguredEngine):
-        files = [{os.path.realpath(path) for path in paths or ()} for paths in (settings.examples, settings.data)]
-        notes = find_notes(engine.configuration, schema, None, same=files[0] == files[1])
-        if settings.strict:
-            notes = [note for note in notes if note.severity == "warning"]
-        paths = {} if settings.template is None else OPTIONS_OF_PLACES
-        texts = [f"{paths.get(note.place, note.place)}: {note.message}; {in_options(note.remedy)}" for note in notes]
-    else:
-        texts = engine.undefined_names(schema)
-    errors = [*held, *texts] if settings.strict else []
-    for text in errors[1:] if settings.strict else texts:
-        # The command prints each warning in one line, and --quiet hides it.
-        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
-    if errors:
-        more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
-        raise ConfigError(f"{errors[0]} (--strict{more})")

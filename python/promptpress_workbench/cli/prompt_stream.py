@@ -35,6 +35,11 @@ _Batch = TypeVar("_Batch")
 
 _REMEDY = "--errors skip leaves such rows out"
 
+_Count: TypeAlias = Callable[[int], object]
+PART_BYTES = 32 << 20
+PART_SECONDS = 0.5
+"""A part is written when it has this many bytes or took this long, at the end of a batch of samples."""
+
 
 class TableSamples:
     """Samples in memory, with the interface of `Samples`."""
@@ -75,15 +80,10 @@ class TableSamples:
 
 
 AnySamples: TypeAlias = Samples | TableSamples
-_Count: TypeAlias = Callable[[int], object]
 
 
 def rendered(
-    renderer: AnyRenderer,
-    samples: AnySamples,
-    count: _Count,
-    options: RenderOptions,
-    first: int = 0,
+    renderer: AnyRenderer, samples: AnySamples, count: _Count, options: RenderOptions, first: int = 0
 ) -> Iterator[pa.RecordBatch]:
     """Return a stream of rendered batches from the sample `first` on; `count` gets the sizes of finished batches.
 
@@ -191,11 +191,6 @@ def reading_errors(samples: AnySamples) -> Iterator[None]:
         if samples.chosen is not None and isinstance(error, promptpress.RenderError) and error.row is not None:
             raise of_row(error, samples.chosen.number(error.row)) from error.__cause__
         raise
-
-
-PART_BYTES = 32 << 20
-PART_SECONDS = 0.5
-"""A part is written when it has this many bytes or took this long, at the end of a batch of samples."""
 
 
 def with_clock(settings: Settings) -> Settings:

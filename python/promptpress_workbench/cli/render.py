@@ -15,7 +15,14 @@ from promptpress import ConfigError
 from promptpress.engine import INDEX, RULES, SHARED, RenderedLines, RenderOptions, engine_of
 from promptpress.engine.errors import UsageError
 
-from promptpress_workbench.cli.configurations import make_renderer, open_samples, takes_all, token_counter
+from promptpress_workbench.cli.configurations import (
+    held_warnings,
+    make_renderer,
+    open_samples,
+    report_notes,
+    takes_all,
+    token_counter,
+)
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import has_jinja_source, template_of
 from promptpress_workbench.cli.lm_eval_tasks import is_lm_eval, is_samples, refuse_lm_eval, render_lm_eval
@@ -28,7 +35,6 @@ from promptpress_workbench.cli.output import (
     refuse_overwriting,
     write_prompts,
 )
-from promptpress_workbench.cli.prompt_sources import held_warnings, report_notes
 from promptpress_workbench.cli.prompt_stream import (
     AnySamples,
     Rendering,
@@ -47,9 +53,7 @@ from promptpress_workbench.files.write.output_file import STDOUT, standard_outpu
 from promptpress_workbench.files.write.writers import lines_of
 
 _SKIPPED_GROUPS = "promptpress.skipped_row_groups"
-_SKIPPED_ROWS = "promptpress.skipped_rows"
-"""Keys of a file's metadata."""
-
+_SKIPPED_ROWS = "promptpress.skipped_rows"  # keys of a file's metadata
 _NO_NUMBERS = (
     "rows are left out, and no column of the output says which are there: answers would be joined to other rows; "
     "--index sample adds their numbers, by which export and join find them"
@@ -59,8 +63,7 @@ _SAVED_COUNTS = ("rows", "samples", "prompt_bytes", "tokens", "fingerprint", "ha
 """The counts of a complete output that a resumed run reports again."""
 
 
-_SUMMARY_DIGITS = 6
-"""Digits of the prompt hash in OpenCompass's summaries."""
+_SUMMARY_DIGITS = 6  # digits of the prompt hash in OpenCompass's summaries
 
 
 def render(settings: Settings, arguments: Namespace) -> ExitCode:

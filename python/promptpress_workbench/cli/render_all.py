@@ -21,10 +21,16 @@ from promptpress_harness.configs.config_file import read_config
 from promptpress_harness.configs.dataset_files import ADDED_COLUMNS, DatasetFiles, UnknownFilesError, files_of
 from promptpress_harness.configs.selection import Selection, each_of
 
-from promptpress_workbench.cli.configurations import ALL, configuration, open_samples, renderer_of, with_template
+from promptpress_workbench.cli.configurations import (
+    ALL,
+    configuration,
+    held_warnings,
+    open_samples,
+    renderer_of,
+    with_template,
+)
 from promptpress_workbench.cli.errors import ExitCode, code_and_text
 from promptpress_workbench.cli.output import refuse_overwriting
-from promptpress_workbench.cli.prompt_sources import held_warnings
 from promptpress_workbench.cli.prompt_stream import AnySamples, TableSamples, with_clock
 from promptpress_workbench.cli.render import render_samples
 from promptpress_workbench.cli.run_counts import Done

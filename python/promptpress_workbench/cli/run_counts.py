@@ -28,8 +28,7 @@ AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | TokenRenderer"
 
 _Batch = TypeVar("_Batch")
 _MAX_REASONS = 5
-_MIN_ROWS_OF_A_RATE = 10_000
-"""With fewer rows, a rate measures the opening and closing of files."""
+_MIN_ROWS_OF_A_RATE = 10_000  # with fewer rows, a rate measures the opening and closing of files
 
 
 @dataclass

@@ -36,8 +36,7 @@ from promptpress_workbench.prompts.search import RequestFilter, extremes, match_
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
 """Options that say otherwise what roles are called."""
 
-_MAX_CHECKED_ROWS = 100
-"""The number of rows that are checked for values that were treated as templates."""
+_MAX_CHECKED_ROWS = 100  # the number of rows that are checked for values that were treated as templates
 
 
 def show(settings: Settings, arguments: Namespace) -> None:

@@ -12,15 +12,9 @@ import promptpress
 import pyarrow as pa
 from promptpress.engine.errors import UsageError
 
-from promptpress_workbench.cli.configurations import make_renderer, open_samples, token_counter
+from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, token_counter
 from promptpress_workbench.cli.jinja_sources import template_of
-from promptpress_workbench.cli.prompt_sources import (
-    is_rendered,
-    prompt_column_of,
-    refuse_prompts,
-    refuse_rendering,
-    report_notes,
-)
+from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
 from promptpress_workbench.cli.run_counts import Done, RendererOrTemplate, RunCounts
 from promptpress_workbench.cli.settings import Settings

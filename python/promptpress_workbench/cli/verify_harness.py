@@ -29,6 +29,12 @@ from promptpress_harness.configs.config_file import Config, read_config
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.verify_outcomes import Outcome, Refusal, RowRequests, Verdict, error_text, plain
 
+_MULTI_TURN_INFERENCER = "MultiTurnGenInferencer"
+_DEFAULT_MODES = {**dict.fromkeys(CHAT_INFERENCERS, "last"), _MULTI_TURN_INFERENCER: "every"}
+"""The inferencers whose conversations can be compared, each with its default `infer_mode`."""
+_TOO_MANY_TOKENS = 1 << 20
+_DATASET_NAME, _MODEL_NAME = "dataset", "model"
+
 
 @dataclass(frozen=True)
 class Harness:
@@ -217,11 +223,6 @@ HARNESSES = {
 """The supported harnesses by dialect."""
 
 
-_MULTI_TURN_INFERENCER = "MultiTurnGenInferencer"
-_DEFAULT_MODES = {**dict.fromkeys(CHAT_INFERENCERS, "last"), _MULTI_TURN_INFERENCER: "every"}
-"""The inferencers whose conversations can be compared, each with its default `infer_mode`."""
-
-
 def infer_mode_of(inferencer: Any) -> str | None:
     """Return the `infer_mode` of a configuration's inferencer; None if its conversations can't be compared."""
     if not isinstance(inferencer, Mapping):
@@ -308,10 +309,6 @@ def conversation_requests(
         return requests_by_turn(model.requests, mode)
 
     return requests_of
-
-
-_TOO_MANY_TOKENS = 1 << 20
-_DATASET_NAME, _MODEL_NAME = "dataset", "model"
 
 
 @dataclass(frozen=True)

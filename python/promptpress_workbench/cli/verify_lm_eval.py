@@ -31,6 +31,23 @@ from promptpress_workbench.files.read.samples import Samples, example_rows
 _FUNCTION = re.compile(r"\s*(@|def |lambda\b|<function |functools\.partial)")
 _MAY_BE_FUNCTIONS = ("doc_to_text", "doc_to_target", "doc_to_choice", "samples")
 
+_SPLITS = ("training_split", "validation_split", "test_split", "fewshot_split")
+SEED = 1234
+"""The harness's default seed for examples."""
+_ARGUMENTS = {
+    "generate_until": ("context", "generation_kwargs"),
+    "loglikelihood": ("context", "continuation"),
+    "loglikelihood_rolling": ("text",),
+}
+_KEYS_WITHOUT_EFFECT = frozenset(
+    {
+        *("custom_dataset", "dataset_kwargs", "dataset_name", "dataset_path", "filter_list", "group", "include"),
+        *("metadata", "process_docs", "process_results", "tag", "task_alias", "task_list"),
+        *("should_decontaminate", "doc_to_decontamination_query"),
+    }
+)
+"""Keys of a task's configuration that don't affect its requests, if `process_docs` has already run."""
+
 
 @dataclass(frozen=True)
 class FinishedRun:
@@ -165,11 +182,6 @@ def _token(value: Any) -> str:
     return value[0] if isinstance(value, list) and value and isinstance(value[0], str) else ""
 
 
-_SPLITS = ("training_split", "validation_split", "test_split", "fewshot_split")
-SEED = 1234
-"""The harness's default seed for examples."""
-
-
 def load_harness() -> str:
     """Import the harness, and return its name and version."""
     name = import_harness("lm_eval", "lm_eval", ("lm_eval.tasks", "lm_eval.tasks._yaml_loader"))
@@ -252,21 +264,6 @@ class HarnessTask:
 def _table(dataset: Any) -> pa.Table:
     table: pa.Table = dataset.with_format("arrow")[:]
     return table
-
-
-_ARGUMENTS = {
-    "generate_until": ("context", "generation_kwargs"),
-    "loglikelihood": ("context", "continuation"),
-    "loglikelihood_rolling": ("text",),
-}
-_KEYS_WITHOUT_EFFECT = frozenset(
-    {
-        *("custom_dataset", "dataset_kwargs", "dataset_name", "dataset_path", "filter_list", "group", "include"),
-        *("metadata", "process_docs", "process_results", "tag", "task_alias", "task_list"),
-        *("should_decontaminate", "doc_to_decontamination_query"),
-    }
-)
-"""Keys of a task's configuration that don't affect its requests, if `process_docs` has already run."""
 
 
 def outcome_of(request_type: str, documents: Iterable[Sequence[Sequence[Any]]]) -> Outcome:

@@ -17,6 +17,34 @@ from promptpress_workbench.cli.errors import ExitCode
 _CONTEXT_CHARS = 40  # characters of a text shown on either side of a difference
 _MAX_CHARS = 160  # characters of anything else
 _ABSENT = object()
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# A text between quotes that isn't a key of a printed dict, because the message isn't about such keys.
+_QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w|\s*:)|\"([^\"]+)\"(?!\s*:)|`([^`]+)`")
+# Words that are names without quotes: with underscores, or after a colon at the end.
+_WORD = re.compile(r"\b([a-z]+(?:_[a-z]+)+)\b|:\s*(\w+)\W*$")
+# Parts of promptpress's messages that aren't about what is wrong: asides, remedies and valid values.
+_ASIDE = re.compile(r"\([^()]*\)|; .*| is not one of .*")
+# Words that messages about anything may contain.
+_COMMON_WORDS = frozenset(
+    {
+        *("prompt_template", "ice_template", "meta_template", "template", "templates", "type", "cfg", "default_args"),
+        *("round", "begin", "end", "role", "fallback_role", "prompt", "messages", "content", "self"),
+        *("str", "int", "float", "bool", "list", "tuple", "dict", "bytes", "object", "NoneType"),
+        *("None", "True", "False"),
+    }
+)
+# A message that says that a key is missing is about the key, even if the key is a common word.
+_MISSING = ("missing", "needs the key", "lacks")
+_MISSING_CODES = frozenset(
+    {
+        *("missing_key", "missing_column", "missing_examples", "missing_ice_token", "missing_labels"),
+        *("missing_output_column", "missing_template", "incomplete_message", "label_not_in_map"),
+    }
+)
+
+# From best to worst. A difference is the worst, so that a dataset that can't be loaded doesn't hide it.
+_RANKS = (ExitCode.OK, ExitCode.UNSUPPORTED, ExitCode.USAGE, ExitCode.CONFIGURATION, ExitCode.DATA, ExitCode.DIFFERENT)
+_WORDS = {ExitCode.OK: "equal", ExitCode.DIFFERENT: "different", ExitCode.UNSUPPORTED: "not supported"}
 
 RowRequests: TypeAlias = dict[str | int | None, Any]
 """The requests of a row by label or by number of a turn; a single request without either has the key None."""
@@ -58,8 +86,7 @@ class Difference:
 def first_difference(theirs: Outcome, ours: Outcome) -> Difference | None:
     """Find the first row, label or turn, and position at which two outcomes differ; None if they are equal.
 
-    Two refusals of the same row, or before the first row, are equal if both name the same fault
-    (`promptpress_workbench.cli.verify_outcomes.same_fault`).
+    Two refusals of the same row, or before the first row, are equal if both name the same fault.
     """
     equal = 0
     for row, (left, right) in enumerate(zip(theirs.rows, ours.rows, strict=False)):
@@ -84,11 +111,7 @@ def first_difference(theirs: Outcome, ours: Outcome) -> Difference | None:
 
 
 def plain(value: Any) -> Any:
-    """Turn a request into lists, dicts and values, without None, with which Arrow fills missing keys.
-
-    >>> plain([{"role": "user", "prompt": "1+1?", "name": None}])
-    [{'role': 'user', 'prompt': '1+1?'}]
-    """
+    """Turn a request into lists, dicts and values, without None, with which Arrow fills missing keys."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items() if item is not None}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -133,34 +156,6 @@ def _brief(value: Any) -> str:
     return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"
 
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_LINK = re.compile(r"https?://\S+")
-# A text between quotes that isn't a key of a printed dict, because the message isn't about such keys.
-_QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w|\s*:)|\"([^\"]+)\"(?!\s*:)|`([^`]+)`")
-_SNAKE = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
-_LAST_WORD = re.compile(r":\s*(\w+)\W*$")
-_NUMBER = re.compile(r"\b\d+\b")
-_RANGE = re.compile(r"out of (?:range|bounds)")
-_ASIDE = re.compile(r"\([^()]*\)")
-# Words that messages about anything may contain.
-_COMMON_WORDS = frozenset(
-    {
-        *("prompt_template", "ice_template", "meta_template", "template", "templates", "type", "cfg", "default_args"),
-        *("round", "begin", "end", "role", "fallback_role", "prompt", "messages", "content", "self"),
-        *("str", "int", "float", "bool", "list", "tuple", "dict", "bytes", "object", "NoneType"),
-        *("None", "True", "False"),
-    }
-)
-# A message that says that a key is missing is about the key, even if the key is a common word.
-_MISSING = re.compile(r"missing|needs the key|lacks")
-_MISSING_CODES = frozenset(
-    {
-        *("missing_key", "missing_column", "missing_examples", "missing_ice_token", "missing_labels"),
-        *("missing_output_column", "missing_template", "incomplete_message", "label_not_in_map"),
-    }
-)
-
-
 def error_text(error: BaseException | str) -> str:
     """Return the text of an error on one line, without a terminal's colours."""
     return _COLOURS.sub("", str(error)).replace("\n", " ")
@@ -174,53 +169,44 @@ def same_fault(theirs: BaseException, ours: BaseException) -> bool:
     """
     if type(theirs) is type(ours) and error_text(theirs) == error_text(ours):
         return True
-    key = theirs.args[0] if isinstance(theirs, KeyError) and len(theirs.args) == 1 else None
-    # `str` would put quotes around the text of a KeyError.
-    their_text = _LINK.sub("", error_text(key if isinstance(key, str) else theirs))
-    our_text = _fault_text(ours)
-    is_missing = getattr(ours, "code", "") in _MISSING_CODES
-    if isinstance(theirs, KeyError) and len(theirs.args) == 1 and _quotes(our_text, key):
-        # The text is only the key, which may be any value; a common word is the fault only if it is missing.
-        return is_missing or str(key) not in _COMMON_WORDS
+    code = getattr(ours, "code", "")
+    is_missing = code in _MISSING_CODES
+    their_text, our_text = error_text(theirs), _ASIDE.sub("", error_text(getattr(ours, "message", "") or ours))
+    if isinstance(theirs, KeyError) and len(theirs.args) == 1:
+        (key,) = theirs.args
+        if isinstance(key, str):  # `str` would put quotes around the text of a KeyError
+            their_text, is_named = error_text(key), f"'{key}'" in our_text or f'"{key}"' in our_text
+        else:
+            is_named = repr(key) in _words(our_text)
+        if is_named:
+            # The text is only the key, which may be any value; a common word is the fault only if it is missing.
+            return is_missing or str(key) not in _COMMON_WORDS
     if _names(their_text, theirs) & _names(our_text, ours):
         return True
-    if is_missing and _MISSING.search(their_text):
-        return not set(_quoted(their_text)).isdisjoint(_quoted(our_text))
-    if getattr(ours, "code", "") == "example_index_out_of_range" and _RANGE.search(their_text):
+    if is_missing and any(word in their_text for word in _MISSING):
+        return not _found(_QUOTED, their_text).isdisjoint(_found(_QUOTED, our_text))
+    if code == "example_index_out_of_range" and ("out of range" in their_text or "out of bounds" in their_text):
         # The first number in promptpress's text is the index that is too large, the next the number of examples.
-        return not set(_NUMBER.findall(their_text)).isdisjoint(_NUMBER.findall(our_text)[:1])
+        return next(filter(str.isdigit, _words(our_text)), None) in _words(their_text)
     return False
 
 
-def _fault_text(error: BaseException) -> str:
-    """Return promptpress's text without the location and the valid values, because those aren't wrong."""
-    text = error_text(getattr(error, "message", "") or error)
-    return _ASIDE.sub("", text).partition("; ")[0].partition(" is not one of ")[0]
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
 
 
-def _quotes(text: str, key: object) -> bool:
-    if isinstance(key, str):
-        return f"'{key}'" in text or f'"{key}"' in text
-    return re.search(rf"(?<!\w){re.escape(repr(key))}(?!\w)", text) is not None
-
-
-def _quoted(text: str) -> list[str]:
-    return [piece for groups in _QUOTED.findall(text) for piece in groups if piece]
+def _found(pattern: re.Pattern[str], text: str) -> set[str]:
+    return {piece for groups in pattern.findall(text) for piece in groups if piece}
 
 
 def _names(text: str, error: BaseException) -> set[str]:
-    names = {*_quoted(text), *_SNAKE.findall(text), *_LAST_WORD.findall(text)}
+    names = _found(_QUOTED, text) | _found(_WORD, text)
     path, column = getattr(error, "path", None), getattr(error, "column", None)
     if isinstance(path, str):
-        names.add(re.sub(r"\[\d+\]$", "", path).rpartition(".")[2])
+        names.add(path.rpartition(".")[2].partition("[")[0])
     if isinstance(column, str):
-        names.update(_SNAKE.findall(column))
+        names |= _found(_WORD, column)
     return names - _COMMON_WORDS
-
-
-# From best to worst. A difference is the worst, so that a dataset that can't be loaded doesn't hide it.
-_RANKS = (ExitCode.OK, ExitCode.UNSUPPORTED, ExitCode.USAGE, ExitCode.CONFIGURATION, ExitCode.DATA, ExitCode.DIFFERENT)
-_WORDS = {ExitCode.OK: "equal", ExitCode.DIFFERENT: "different", ExitCode.UNSUPPORTED: "not supported"}
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from promptpress.engine.tables import PROMPT_COLUMN
 from promptpress.engine.templates import TemplateEngine
 from promptpress_harness.configs.config_file import Config, read_config
 
-from promptpress_workbench.cli.configurations import make_renderer, open_samples, with_template
+from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, with_template
 from promptpress_workbench.cli.jinja_sources import has_jinja_source, template_of
 from promptpress_workbench.cli.options import CONFIGURATION_OPTIONS, first_given
-from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, report_notes
+from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
 from promptpress_workbench.cli.settings import TEMPLATE, Settings
 from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.viewer.catalogue import Catalogue, Choice, ConfigEntry
@@ -28,8 +28,7 @@ from promptpress_workbench.viewer.html_file import write_html
 from promptpress_workbench.viewer.sample_store import SampleStore
 from promptpress_workbench.viewer.sources import Sources
 
-_MAX_HEADING = 120
-"""Characters of a template in the heading of the HTML file."""
+_MAX_HEADING = 120  # characters of a template in the heading of the HTML file
 
 _BATCH_ROWS = 2048
 """Samples in a batch: few, because the page shows the first batch early, and a sample may have a megabyte."""
