@@ -26,7 +26,7 @@ from promptpress_workbench.cli.errors import ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.options import option_name
 from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
-from promptpress_workbench.cli.run_counts import RendererOrTemplate, RunCounts
+from promptpress_workbench.cli.run_counts import RendererOrTemplate, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import ColorChoice, Progress, Terminal, say
 from promptpress_workbench.files.write.output_file import output_file, standard_output
@@ -66,7 +66,7 @@ def audit(settings: Settings, arguments: Namespace) -> ExitCode:
     findings = _in_options(findings)
     if template is not None and not settings.quiet:
         RunCounts(template).report()
-    settings.report_no_rows(progress.rows)
+    report_no_rows(settings, progress.rows)
     _write_report(arguments, findings)
     severities = findings["severity"].to_pylist()
     if not settings.quiet:

@@ -5,10 +5,10 @@ That code is imported when a command runs, because it would double the time of `
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from promptpress_workbench.cli.option_values import natural
 from promptpress_workbench.cli.options import (
@@ -29,6 +29,10 @@ from promptpress_workbench.cli.options import (
 from promptpress_workbench.export.forms import EXPORTS
 from promptpress_workbench.export.forms import TOKEN_OPTIONS as EXPORTED_TOKEN_OPTIONS
 from promptpress_workbench.files.read.formats import FORMATS
+
+if TYPE_CHECKING:
+    from promptpress_workbench.cli.errors import ExitCode
+    from promptpress_workbench.cli.settings import Settings
 
 EXIT_CODES = """\
 exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
@@ -103,6 +107,22 @@ def _add(group: Any, option: str | Changed) -> None:
     group.add_argument(*names, **keywords)
 
 
+def render(settings: Settings, arguments: Namespace) -> ExitCode:
+    """Render a configuration, all entries of a configuration, or an lm-eval task; return the exit code."""
+    from promptpress_workbench.cli import lm_eval_tasks as tasks  # noqa: PLC0415 - --help needn't import what renders
+    from promptpress_workbench.cli.jinja_sources import has_jinja_source  # noqa: PLC0415
+    from promptpress_workbench.cli.render import render as render_one  # noqa: PLC0415
+
+    if tasks.is_lm_eval(settings.config) and not tasks.is_samples(str(settings.config)):
+        return tasks.render_lm_eval(settings, arguments)
+    tasks.refuse_lm_eval(arguments)
+    if settings.takes_all and not has_jinja_source(settings):
+        from promptpress_workbench.cli.render_all import render_all  # noqa: PLC0415 - a tenth of the start
+
+        return render_all(settings, arguments.out)
+    return render_one(settings)
+
+
 _OVERRIDES = "prompts (these options override the configuration)"
 _OF_SKIPPED_ROWS = ("raise", "skip")
 _DATA = _group("", "data", "examples")
@@ -152,7 +172,7 @@ Whatever goes wrong, --out is either complete or untouched.
 _RENDER = Command(
     "render",
     "render files of samples into prompts",
-    "promptpress_workbench.cli.render:render",
+    "promptpress_workbench.cli.commands:render",
     f"""\
 Render all rows of some files into the prompts that an LLM-evaluation harness would build from them.
 

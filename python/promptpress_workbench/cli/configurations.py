@@ -25,12 +25,9 @@ from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.jinja_sources import chat_template, warn_of_backslash_n
 from promptpress_workbench.cli.options import BUDGET_OPTIONS, OVERRIDES, first_given, option_name
 from promptpress_workbench.cli.run_counts import AnyRenderer, RendererOrTemplate
-from promptpress_workbench.cli.settings import TEMPLATE, Settings
+from promptpress_workbench.cli.settings import ALL, TEMPLATE, Settings
 from promptpress_workbench.files.read.formats import HarnessTypes
 from promptpress_workbench.files.read.samples import Samples, example_rows
-
-ALL = "all"
-"""The value of --dataset and --model-abbr that chooses all entries of a file, unless an entry has this name."""
 
 MISSING_CONFIG = "neither CONFIG nor --template; one of them says what a prompt is"
 
@@ -267,11 +264,6 @@ def jobs(settings: Settings, read: Callable[[str], Config] = read_config, *, bac
             label = " ".join(part[0] for part in (dataset, model) if part is not None)
             out.append(Job(label, *parts))
     return out
-
-
-def takes_all(settings: Settings) -> bool:
-    """Return true if the command line may choose several datasets or models."""
-    return ALL in (settings.dataset, settings.model_abbr)
 
 
 def _all(

@@ -31,7 +31,7 @@ from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
 from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress_workbench.cli.prompt_stream import has_only_prompts, rendered, rendered_as_lines
-from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RendererOrTemplate, RunCounts
+from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RendererOrTemplate, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings, token_settings
 from promptpress_workbench.cli.terminal import Progress, say
 from promptpress_workbench.export.chat_messages import Form
@@ -137,7 +137,7 @@ def _report(settings: Settings, texts: RendererOrTemplate | PromptColumn, faults
     if not isinstance(texts, PromptColumn):
         RunCounts(texts).report()
     faults.report_faults()
-    settings.report_no_rows(faults.samples)
+    report_no_rows(settings, faults.samples)
 
 
 def _with_cache_key(arguments: Namespace, schema: pa.Schema) -> dict[str, str]:

@@ -14,6 +14,7 @@ from promptpress import ConfigError
 from promptpress.engine.errors import UsageError, reason
 from promptpress_harness.bounded_file import read_bytes
 
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import chat_template
 from promptpress_workbench.cli.options import CONFIGURATION_OPTIONS, LM_EVAL_OPTIONS, first_given, option_name
 from promptpress_workbench.cli.output import chosen_out_format, print_first, refuse_overwriting, write_prompts
@@ -158,7 +159,7 @@ def _load(path: str) -> Any:
         raise ConfigError(f"{path}: not valid YAML: {reason(error)}") from None
 
 
-def render_lm_eval(settings: Settings, arguments: Namespace) -> None:
+def render_lm_eval(settings: Settings, arguments: Namespace) -> ExitCode:
     """Render the requests of a task and write them."""
     _refuse_others(settings, arguments)
     for name in ("errors", "skip_corrupt"):
@@ -191,6 +192,7 @@ def render_lm_eval(settings: Settings, arguments: Namespace) -> None:
     done = write_prompts(settings.out, out, schema, batches, settings.compression, prompts=_ARGUMENTS)
     if not settings.quiet:
         say(done.summary(time.perf_counter() - start))
+    return ExitCode.OK
 
 
 def _requests(settings: Settings, arguments: Namespace, config: dict[str, Any]) -> pa.Table:

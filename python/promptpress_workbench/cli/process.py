@@ -21,7 +21,6 @@ from promptpress.engine.errors import FilledValuesWarning, NothingRenderedWarnin
 
 from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.commands import COMMANDS
-from promptpress_workbench.cli.configurations import ALL
 from promptpress_workbench.cli.errors import ExitCode, Terminated, code_and_text, in_options
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import print_error_line, say
@@ -41,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"promptpress {promptpress.__version__}")
             return int(ExitCode.OK)
         settings = Settings.of(arguments)
-        if ALL not in (settings.dataset, settings.model_abbr):  # else --out is a folder, whose files are named later
+        if not settings.takes_all:  # else --out is a folder, whose files are named later
             settings.refuse_existing(getattr(arguments, name, None) for name in ("out", "html", "retry"))
         with _unwound_by_signals(), _warnings_as_notes(quiet=settings.quiet, strict=settings.strict):
             if hasattr(arguments, "threads"):

@@ -20,12 +20,10 @@ from promptpress_workbench.cli.configurations import (
     make_renderer,
     open_samples,
     report_notes,
-    takes_all,
     token_counter,
 )
 from promptpress_workbench.cli.errors import ExitCode
-from promptpress_workbench.cli.jinja_sources import has_jinja_source, template_of
-from promptpress_workbench.cli.lm_eval_tasks import is_lm_eval, is_samples, refuse_lm_eval, render_lm_eval
+from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.output import (
     Stamp,
     chosen_out_format,
@@ -45,7 +43,7 @@ from promptpress_workbench.cli.prompt_stream import (
     rendered_as_lines,
     with_clock,
 )
-from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RendererOrTemplate, RunCounts
+from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RendererOrTemplate, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings, token_settings
 from promptpress_workbench.cli.terminal import Progress, print_error_line, say
 from promptpress_workbench.files.write.formats import FileFormat
@@ -66,23 +64,31 @@ _SAVED_COUNTS = ("rows", "samples", "prompt_bytes", "tokens", "fingerprint", "ha
 _SUMMARY_DIGITS = 6  # digits of the prompt hash in OpenCompass's summaries
 
 
-def render(settings: Settings, arguments: Namespace) -> ExitCode:
-    """Render a configuration, all entries of a configuration, or an lm-eval task."""
-    if is_lm_eval(settings.config) and not is_samples(str(settings.config)):
-        render_lm_eval(settings, arguments)
-        return ExitCode.OK
-    refuse_lm_eval(arguments)
-    if takes_all(settings) and not has_jinja_source(settings):
-        from promptpress_workbench.cli.render_all import render_all  # noqa: PLC0415 - a tenth of the start
-
-        return render_all(settings, arguments.out)
-    return _render(settings)
+def render(settings: Settings, tokens: Mapping[str, Any] | None = None) -> ExitCode:
+    """Render samples with one dataset and one model; `tokens` are the arguments of `tokenize`, to encode prompts."""
+    out = chosen_out_format(settings)
+    if not settings.data:
+        raise UsageError("--data FILE is needed: the samples, a row each")
+    refuse_overwriting(settings)
+    settings = with_clock(settings)
+    with held_warnings(settings) as held:
+        renderer = template_of(settings) or make_renderer(settings)
+    start = time.perf_counter()
+    samples = open_samples(settings, settings.data or (), renderer)
+    done = render_samples(settings, out, renderer, samples, held, tokens=tokens)
+    samples.close()
+    if not settings.quiet:
+        if settings.hashes:
+            say(f"hash {done.hash}, fingerprint {done.fingerprint}")
+        done.report_faults()
+        say(done.summary(time.perf_counter() - start))
+    return done.exit_code
 
 
 def tokenize(settings: Settings, arguments: Namespace) -> ExitCode:
     """Render the samples of a command line, and encode the prompts."""
     tokens = token_settings(arguments)
-    return _render(settings, {"tokenizer": token_counter(arguments.tokenizer), **tokens})
+    return render(settings, {"tokenizer": token_counter(arguments.tokenizer), **tokens})
 
 
 def fingerprint(settings: Settings, arguments: Namespace) -> None:
@@ -114,27 +120,6 @@ def _prompt_hash(settings: Settings) -> str | None:
         if not settings.quiet:
             print_error_line(f"promptpress: note: no prompt hash: {error}")
         return None
-
-
-def _render(settings: Settings, tokens: Mapping[str, Any] | None = None) -> ExitCode:
-    """Render samples with one dataset and one model; `tokens` are the arguments of `tokenize`, to encode prompts."""
-    out = chosen_out_format(settings)
-    if not settings.data:
-        raise UsageError("--data FILE is needed: the samples, a row each")
-    refuse_overwriting(settings)
-    settings = with_clock(settings)
-    with held_warnings(settings) as held:
-        renderer = template_of(settings) or make_renderer(settings)
-    start = time.perf_counter()
-    samples = open_samples(settings, settings.data or (), renderer)
-    done = render_samples(settings, out, renderer, samples, held, tokens=tokens)
-    samples.close()
-    if not settings.quiet:
-        if settings.hashes:
-            say(f"hash {done.hash}, fingerprint {done.fingerprint}")
-        done.report_faults()
-        say(done.summary(time.perf_counter() - start))
-    return done.exit_code
 
 
 def render_samples(
@@ -214,7 +199,7 @@ def render_samples(
     done.skipped = samples.skipped
     if not settings.quiet:
         counts.report()
-    settings.report_no_rows(done.samples)
+    report_no_rows(settings, done.samples)
     leaves_out = done.samples and (samples.chosen is not None or (done.leaves_out and done.errors))
     if leaves_out and options.index is None and not keep:
         warnings.warn(_NO_NUMBERS, promptpress.PromptWarning, stacklevel=2)

@@ -22,7 +22,6 @@ from promptpress_harness.configs.dataset_files import ADDED_COLUMNS, DatasetFile
 from promptpress_harness.configs.selection import Selection, each_of
 
 from promptpress_workbench.cli.configurations import (
-    ALL,
     configuration,
     held_warnings,
     open_samples,
@@ -34,7 +33,7 @@ from promptpress_workbench.cli.output import refuse_overwriting
 from promptpress_workbench.cli.prompt_stream import AnySamples, TableSamples, with_clock
 from promptpress_workbench.cli.render import render_samples
 from promptpress_workbench.cli.run_counts import Done
-from promptpress_workbench.cli.settings import Settings
+from promptpress_workbench.cli.settings import ALL, Settings
 from promptpress_workbench.cli.terminal import print_error_line, say
 from promptpress_workbench.files.read.formats import SUFFIXES, HarnessTypes
 from promptpress_workbench.files.read.samples import Samples, example_rows

@@ -11,7 +11,8 @@ import promptpress
 from promptpress.engine import engine_of
 from promptpress.engine.errors import RowError, counted
 
-from promptpress_workbench.cli.errors import ExitCode, in_options
+from promptpress_workbench.cli.errors import NO_ROWS, ExitCode, in_options
+from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import print_error_line, say
 from promptpress_workbench.files.read.columnar_inputs import RowGroup
 
@@ -87,6 +88,12 @@ class Done:
         text = f"{counted(self.rows, 'row')}, {made} in {seconds:.3f} s"
         has_rate = self.rows >= _MIN_ROWS_OF_A_RATE and seconds
         return f"{text}: {self.rows / seconds:,.0f} rows/s, {speed}" if has_rate else text
+
+
+def report_no_rows(settings: Settings, rows: int) -> None:
+    """Report that the condition of `--where` holds for no row."""
+    if not rows and settings.where is not None and not settings.quiet:
+        say(f"note: {NO_ROWS}")
 
 
 class RunCounts:

@@ -12,12 +12,14 @@ from typing import Any, Literal
 from promptpress.engine.errors import OutputError, UsageError
 from promptpress.engine.tokens import TokenSettings
 
-from promptpress_workbench.cli.errors import NO_ROWS, in_options
+from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.options import FORMAT_OPTIONS, TOKEN_OPTIONS
-from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.files.read.chosen_rows import RowChoice
 from promptpress_workbench.files.read.formats import DataFormat
 from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
+
+ALL = "all"
+"""The value of --dataset and --model-abbr that chooses all entries of a file, unless an entry has this name."""
 
 TEMPLATE = "--template"
 """The name of the configuration that `--template` gives."""
@@ -28,7 +30,7 @@ _TOKEN_ARGUMENTS = {"token_labels": "labels", "special_tokens": "add_special_tok
 
 @dataclass(frozen=True)
 class Settings:
-    """How prompts are made, how samples are read, and where output goes; None is the default of an option.
+    """Choices of how prompts are made, how samples are read and where output goes; None is an option's default.
 
     Options that a command lacks have their defaults. `other` and the options of `diff` for B aren't part of it.
     """
@@ -113,8 +115,13 @@ class Settings:
         return self.config if self.template is None else TEMPLATE
 
     @property
+    def takes_all(self) -> bool:
+        """True if the command line may choose several datasets or models."""
+        return ALL in (self.dataset, self.model_abbr)
+
+    @property
     def format(self) -> DataFormat:
-        """What the command line says of the format of files."""
+        """The format of files, as far as the command line says it."""
         return DataFormat(*(getattr(self, name) for name in FORMAT_OPTIONS))
 
     @property
@@ -127,11 +134,6 @@ class Settings:
     def given(self, names: Iterable[str]) -> dict[str, Any]:
         """Return the values of the options that the command line contains."""
         return {name: value for name in names if (value := getattr(self, name)) is not None}
-
-    def report_no_rows(self, rows: int) -> None:
-        """Report that the condition of `--where` holds for no row."""
-        if not rows and self.where is not None and not self.quiet:
-            say(f"note: {NO_ROWS}")
 
     def refuse_existing(self, paths: Iterable[str | None]) -> None:
         """Refuse the first of some paths that exists, if `--no-clobber` is given."""

@@ -18,7 +18,7 @@ from promptpress_workbench.cli.errors import NO_ROWS, ExitCode
 from promptpress_workbench.cli.jinja_sources import has_jinja_source
 from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
 from promptpress_workbench.cli.prompt_sources import chosen_rows, is_rendered, prompt_source, second_side
-from promptpress_workbench.cli.run_counts import AnyRenderer
+from promptpress_workbench.cli.run_counts import AnyRenderer, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Terminal, say
 from promptpress_workbench.diff.comparison import Comparison, compare, difference_rows
@@ -138,7 +138,7 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
             print(json.dumps({**counts, "first": difference_rows(comparison.first).to_pylist()}), file=stream)
         else:
             _show(comparison, arguments, Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty()))
-    settings.report_no_rows(comparison.compared + comparison.only_a + comparison.only_b)
+    report_no_rows(settings, comparison.compared + comparison.only_a + comparison.only_b)
     return ExitCode.OK if comparison.is_equal else ExitCode.DIFFERENT
 
 

@@ -16,7 +16,7 @@ from promptpress_workbench.cli.configurations import make_renderer, open_samples
 from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
-from promptpress_workbench.cli.run_counts import Done, RendererOrTemplate, RunCounts
+from promptpress_workbench.cli.run_counts import Done, RendererOrTemplate, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Progress, can_encode
 from promptpress_workbench.files.read.chosen_rows import ChosenRows
@@ -54,7 +54,7 @@ def stats(settings: Settings, arguments: Namespace) -> None:
     if not settings.quiet:
         first = left_out.first if samples.chosen is None else left_out.renumbered(samples.chosen.number).first
         Done(samples=progress.rows, errors=left_out.rows, first_errors=first, leaves_out=True).report_faults()
-    settings.report_no_rows(progress.rows)
+    report_no_rows(settings, progress.rows)
     if samples.chosen is not None:
         tables = {name: getattr(statistics, name) for name in ("longest", "shortest")}
         numbered = {name: _with_row_numbers(table, samples.chosen) for name, table in tables.items()}

@@ -17,10 +17,10 @@ from promptpress.engine import engine_of
 from promptpress.engine.configs import dialect_of, last_part, renderer_arguments
 from promptpress.engine.errors import FileError, UsageError, counted, of_row
 
-from promptpress_workbench.cli.configurations import ALL, Job, jobs, takes_all
+from promptpress_workbench.cli.configurations import Job, jobs
 from promptpress_workbench.cli.errors import ExitCode, code_and_text
 from promptpress_workbench.cli.lm_eval_tasks import is_lm_eval
-from promptpress_workbench.cli.settings import Settings
+from promptpress_workbench.cli.settings import ALL, Settings
 from promptpress_workbench.cli.verify_harness import HARNESSES, Harness, infer_mode_of, reply, requests_by_turn
 from promptpress_workbench.cli.verify_outcomes import Outcome, Refusal, RowRequests, Verdict, judge, plain, worst
 from promptpress_workbench.files.read.samples import Samples, example_rows
@@ -60,7 +60,7 @@ def verify(settings: Settings, arguments: Namespace) -> ExitCode:
         settings = replace(settings, dataset=settings.dataset or ALL, model_abbr=settings.model_abbr or ALL)
     our_jobs = jobs(settings, backend=arguments.backend)
     verifier = _Verifier(settings, arguments, len(our_jobs))
-    if not takes_all(settings) and not arguments.backend:
+    if not settings.takes_all and not arguments.backend:
         (job,) = our_jobs
         return _print_verdict(verifier.verdict(0, job))
     verdicts = []

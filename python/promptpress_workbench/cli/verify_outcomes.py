@@ -184,7 +184,7 @@ def same_fault(theirs: BaseException, ours: BaseException) -> bool:
     if _names(their_text, theirs) & _names(our_text, ours):
         return True
     if is_missing and any(word in their_text for word in _MISSING):
-        return not _found(_QUOTED, their_text).isdisjoint(_found(_QUOTED, our_text))
+        return not _matches(_QUOTED, their_text).isdisjoint(_matches(_QUOTED, our_text))
     if code == "example_index_out_of_range" and ("out of range" in their_text or "out of bounds" in their_text):
         # The first number in promptpress's text is the index that is too large, the next the number of examples.
         return next(filter(str.isdigit, _words(our_text)), None) in _words(their_text)
@@ -195,17 +195,17 @@ def _words(text: str) -> list[str]:
     return text.replace(",", " ").split()
 
 
-def _found(pattern: re.Pattern[str], text: str) -> set[str]:
+def _matches(pattern: re.Pattern[str], text: str) -> set[str]:
     return {piece for groups in pattern.findall(text) for piece in groups if piece}
 
 
 def _names(text: str, error: BaseException) -> set[str]:
-    names = _found(_QUOTED, text) | _found(_WORD, text)
+    names = _matches(_QUOTED, text) | _matches(_WORD, text)
     path, column = getattr(error, "path", None), getattr(error, "column", None)
     if isinstance(path, str):
         names.add(path.rpartition(".")[2].partition("[")[0])
     if isinstance(column, str):
-        names |= _found(_WORD, column)
+        names |= _matches(_WORD, column)
     return names - _COMMON_WORDS
 
 
