@@ -183,8 +183,6 @@ def _source(given: str, delimiters: Sequence[str]) -> str:
 def warn_of_backslash_n(option: str, text: str) -> None:
     r"""Warn if a text contains `\n`, for which the user probably wanted a line break."""
     if "\\n" in text:
-        message = (
-            f"{option}: \\n is a backslash and an n, which go into the prompt as they are; "
-            "in bash $'...' makes a line break of it"
-        )
-        warnings.warn(message, promptpress.PromptWarning, stacklevel=2)
+        remedy = "in bash $'...' makes a line break of it"
+        text = f"{option}: \\n is a backslash and an n, which go into the prompt as they are; {remedy}"
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)

@@ -33,7 +33,8 @@ _MAX_THREADS = 1024
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
     arguments = Namespace(traceback=False)
-    _open_standard_error()
+    if sys.stderr is None:  # it is closed, and `print` would write messages to standard output
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
     try:
         arguments = parse(argv)
         if arguments.version:
@@ -56,12 +57,6 @@ def main(argv: list[str] | None = None) -> int:
         if error_code != ExitCode.READER_GONE:  # as other programs in a pipe, it ends without a word
             say(f"error: {text}")
         return int(error_code)
-
-
-def _open_standard_error() -> None:
-    """Discard all messages if standard error is closed, because `print` would write them to standard output."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
 
 
 def _unwound_by_signals() -> AbstractContextManager[None]:

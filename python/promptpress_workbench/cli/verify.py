@@ -28,19 +28,15 @@ from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable, printable
 
 # Inferencers whose requests depend on the model's replies, or that send many requests for one prompt.
-_UNCOVERED_INFERENCERS = frozenset(
-    {
-        *("AgentInferencer", "AttackInferencer", "BFCLV3FunctionCallInferencer"),
-        *("ChatMLInferencer", "ParallelChatMLInferencer", "ToTInferencer"),
-    }
+_UNCOVERED_INFERENCERS = (
+    *("AgentInferencer", "AttackInferencer", "BFCLV3FunctionCallInferencer"),
+    *("ChatMLInferencer", "ParallelChatMLInferencer", "ToTInferencer"),
 )
 
 # The harnesses' retrievers that always choose examples. Other retrievers may choose none.
-_EXAMPLE_RETRIEVERS = frozenset(
-    {
-        *("BM25Retriever", "DPPRetriever", "MDLRetriever", "RandomRetriever"),
-        *("SlidingWindowRetriever", "TopkRetriever", "VotekRetriever"),
-    }
+_EXAMPLE_RETRIEVERS = (
+    *("BM25Retriever", "DPPRetriever", "MDLRetriever", "RandomRetriever"),
+    *("SlidingWindowRetriever", "TopkRetriever", "VotekRetriever"),
 )
 _BACKEND_WORDS = {ExitCode.OK: "bulk", ExitCode.UNSUPPORTED: "harness"}
 """The words for verdicts with `--backend`."""
@@ -204,15 +200,13 @@ def _settings(dataset: Mapping[str, Any], model: Mapping[str, Any] | None, diale
     if output is None:
         template = arguments.get("prompt_template") or arguments.get("ice_template")
         is_raw = isinstance(template, Mapping) and last_part(template.get("type")) == "RawPromptTemplate"
-        output = "messages" if is_raw or _is_for_messages(meta_template) else "text"
+        if isinstance(meta_template, Mapping):
+            roles = [*(meta_template.get("round") or ()), *(meta_template.get("reserved_roles") or ())]
+            is_for_api = any(isinstance(role, Mapping) and "api_role" in role for role in roles)
+        else:
+            is_for_api = isinstance(meta_template, (list, tuple))
+        output = "messages" if is_raw or is_for_api else "text"
     return {"output": output, "meta_template": meta_template}
-
-
-def _is_for_messages(meta_template: Any) -> bool:
-    if not isinstance(meta_template, Mapping):
-        return isinstance(meta_template, (list, tuple))
-    roles = [*(meta_template.get("round") or ()), *(meta_template.get("reserved_roles") or ())]
-    return any(isinstance(role, Mapping) and "api_role" in role for role in roles)
 
 
 def render_rows(build: Callable[..., promptpress.Renderer], samples: pa.Table) -> Outcome:

@@ -32,19 +32,17 @@ _FUNCTION = re.compile(r"\s*(@|def |lambda\b|<function |functools\.partial)")
 _MAY_BE_FUNCTIONS = ("doc_to_text", "doc_to_target", "doc_to_choice", "samples")
 
 _SPLITS = ("training_split", "validation_split", "test_split", "fewshot_split")
-SEED = 1234
-"""The harness's default seed for examples."""
+_SEED = 1234  # the harness's default seed for examples
+
 _ARGUMENTS = {
     "generate_until": ("context", "generation_kwargs"),
     "loglikelihood": ("context", "continuation"),
     "loglikelihood_rolling": ("text",),
 }
-_KEYS_WITHOUT_EFFECT = frozenset(
-    {
-        *("custom_dataset", "dataset_kwargs", "dataset_name", "dataset_path", "filter_list", "group", "include"),
-        *("metadata", "process_docs", "process_results", "tag", "task_alias", "task_list"),
-        *("should_decontaminate", "doc_to_decontamination_query"),
-    }
+_KEYS_WITHOUT_EFFECT = (
+    *("custom_dataset", "dataset_kwargs", "dataset_name", "dataset_path", "filter_list", "group", "include"),
+    *("metadata", "process_docs", "process_results", "tag", "task_alias", "task_list"),
+    *("should_decontaminate", "doc_to_decontamination_query"),
 )
 """Keys of a task's configuration that don't affect its requests, if `process_docs` has already run."""
 
@@ -218,7 +216,7 @@ class HarnessTask:
         try:
             with silence():
                 self._task = module.ConfigurableTask(config=config)
-                self._task.set_fewshot_seed(SEED)
+                self._task.set_fewshot_seed(_SEED)
         except Exception as error:
             raise DataError(
                 f"{self._path}: lm_eval can't make the task: {type(error).__name__}: {reason(error)}"
@@ -335,7 +333,7 @@ def _task_verdict(settings: Settings, arguments: Namespace) -> Verdict:
     docs = None if samples is None else samples.table()
     task.load(docs, example_rows(settings.examples or (), settings.format, harness_types="all"))
     theirs = task.outcome(arguments.rows)
-    ours = render_task(task.config, task.docs, task.fewshot_docs, seed=SEED, limit=arguments.rows)
+    ours = render_task(task.config, task.docs, task.fewshot_docs, seed=_SEED, limit=arguments.rows)
     return judge_task(theirs, ours, name, len(theirs.rows) or task.docs.num_rows)
 
 

@@ -25,21 +25,17 @@ _WORD = re.compile(r"\b([a-z]+(?:_[a-z]+)+)\b|:\s*(\w+)\W*$")
 # Parts of promptpress's messages that aren't about what is wrong: asides, remedies and valid values.
 _ASIDE = re.compile(r"\([^()]*\)|; .*| is not one of .*")
 # Words that messages about anything may contain.
-_COMMON_WORDS = frozenset(
-    {
-        *("prompt_template", "ice_template", "meta_template", "template", "templates", "type", "cfg", "default_args"),
-        *("round", "begin", "end", "role", "fallback_role", "prompt", "messages", "content", "self"),
-        *("str", "int", "float", "bool", "list", "tuple", "dict", "bytes", "object", "NoneType"),
-        *("None", "True", "False"),
-    }
-)
+_COMMON_WORDS = {
+    *("prompt_template", "ice_template", "meta_template", "template", "templates", "type", "cfg", "default_args"),
+    *("round", "begin", "end", "role", "fallback_role", "prompt", "messages", "content", "self"),
+    *("str", "int", "float", "bool", "list", "tuple", "dict", "bytes", "object", "NoneType"),
+    *("None", "True", "False"),
+}
 # A message that says that a key is missing is about the key, even if the key is a common word.
 _MISSING = ("missing", "needs the key", "lacks")
-_MISSING_CODES = frozenset(
-    {
-        *("missing_key", "missing_column", "missing_examples", "missing_ice_token", "missing_labels"),
-        *("missing_output_column", "missing_template", "incomplete_message", "label_not_in_map"),
-    }
+_MISSING_CODES = (
+    *("missing_key", "missing_column", "missing_examples", "missing_ice_token", "missing_labels"),
+    *("missing_output_column", "missing_template", "incomplete_message", "label_not_in_map"),
 )
 
 # From best to worst. A difference is the worst, so that a dataset that can't be loaded doesn't hide it.
@@ -245,7 +241,8 @@ def judge(theirs: Outcome, ours: Outcome, name: str, rows: int) -> Verdict:
             f"both refuse row {len(theirs.rows)} for the same reason ({of_rows}; equal before it: {equal})",
             tuple(f"  {side:{width}}  {outcome.refusal}" for side, outcome in sides.items()),
         )
-    if ours.refusal and _is_unsupported(ours.refusal.error):
+    # An error of a class that is supported, but used wrongly, has another path.
+    if ours.refusal and str(getattr(ours.refusal.error, "path", None)).endswith(".type"):
         detail = f"renders it ({counted(len(theirs.rows), 'row')})"
         if theirs.refusal:
             detail = f"refuses it too, in other words: {theirs.refusal}"
@@ -261,9 +258,3 @@ def judge(theirs: Outcome, ours: Outcome, name: str, rows: int) -> Verdict:
         )
     message = f"at {difference.location} ({of_rows}; equal before it: {counted(difference.equal, 'request')})"
     return Verdict(ExitCode.DIFFERENT, message, tuple(details))
-
-
-def _is_unsupported(error: Exception) -> bool:
-    """Return true if promptpress doesn't support a class; false if a supported class is used wrongly."""
-    path = getattr(error, "path", None)
-    return isinstance(path, str) and path.endswith(".type")
