@@ -173,7 +173,7 @@ def same_fault(theirs: BaseException, ours: BaseException) -> bool:
         if isinstance(key, str):  # `str` would put quotes around the text of a KeyError
             their_text, is_named = error_text(key), f"'{key}'" in our_text or f'"{key}"' in our_text
         else:
-            is_named = repr(key) in _words(our_text)
+            is_named = re.search(rf"(?<!\w){re.escape(repr(key))}(?!\w)", our_text) is not None
         if is_named:
             # The text is only the key, which may be any value; a common word is the fault only if it is missing.
             return is_missing or str(key) not in _COMMON_WORDS
@@ -199,7 +199,7 @@ def _names(text: str, error: BaseException) -> set[str]:
     names = _matches(_QUOTED, text) | _matches(_WORD, text)
     path, column = getattr(error, "path", None), getattr(error, "column", None)
     if isinstance(path, str):
-        names.add(path.rpartition(".")[2].partition("[")[0])
+        names.add(re.sub(r"\[\d+\]$", "", path).rpartition(".")[2])
     if isinstance(column, str):
         names |= _matches(_WORD, column)
     return names - _COMMON_WORDS
