@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from promptpress_harness.configs.config_file import read_config
 from promptpress_harness.configs.selection import choose_dataset, choose_model
 from promptpress_workbench import cli as _cli
-from promptpress_workbench.cli.render.render import text_bytes
+from promptpress_workbench.cli.output import text_bytes
 
 HERE = Path(__file__).resolve().parent
 DATASET, MODEL, TRAIN, TEST = (HERE / name for name in ("sums.py", "chat_model.py", "train.jsonl", "test.jsonl"))

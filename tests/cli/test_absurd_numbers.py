@@ -9,9 +9,9 @@ import pytest
 from marks import UNWARNED
 from parts.small_tokenizers import small_tokenizer
 from promptpress._errors.file_errors import UsageError
+from promptpress_workbench.cli import option_values
 from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.commands import COMMANDS
-from promptpress_workbench.cli.shell import option_values
 
 pytestmark = UNWARNED
 

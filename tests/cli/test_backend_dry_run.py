@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from promptpress_workbench.cli.shell.errors import ExitCode
-from promptpress_workbench.cli.verify.backend_dry_run import DryRun
+from promptpress_workbench.cli.errors import ExitCode
+from promptpress_workbench.cli.verify_harness import DryRun
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import warm
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.files.read import json_rows
 
 TEMPLATE = {"round": [{"role": "HUMAN", "prompt": "Q: {question}\nA:"}, {"role": "BOT", "prompt": "{answer}"}]}
@@ -376,7 +376,7 @@ class TestWhatIsSaid:
     ) -> None:
         if not tqdm:
             monkeypatch.setitem(sys.modules, "tqdm", None)
-            monkeypatch.setattr("promptpress_workbench.cli.shell.progress._UPDATE_SECONDS", 0)
+            monkeypatch.setattr("promptpress_workbench.cli.terminal._UPDATE_SECONDS", 0)
         assert folder.render("--out", folder["out.jsonl"], "--progress", "--batch-size", "2") == 0
         assert re.search(r"promptpress: .*(rows/s|5 of 5 \(100%\))", capsys.readouterr().err)
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from parts.pseudo_terminal import in_terminal
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 COMMAND = f"{sys.executable} -m promptpress"
 HOSTILE = "a\x1b]0;title\x07\x9b2J\u202e\u3164"

@@ -18,7 +18,7 @@ import pytest
 from faults import TRIED
 from marks import UNWARNED
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.files.read.samples import Samples
 
 pytestmark = UNWARNED

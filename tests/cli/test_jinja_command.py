@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.options import OptionList, add_configuration
-from promptpress_workbench.cli.sources.jinja_options import CONFIGURATION_OPTIONS
+from promptpress_workbench.cli.jinja_sources import OF_CONFIGURATIONS
+from promptpress_workbench.cli.options import OPTIONS, option_name
 
 jinja2 = pytest.importorskip("jinja2")
 
@@ -327,18 +327,16 @@ def test_each_option_of_a_configuration_is_refused_next_to_a_template(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An option that no template has would change nothing, in silence."""
-    options = OptionList()
-    add_configuration(options)
     kinds = ["openai-batch", "--model-name", "m"] if command == "export" else []
     out = ["--out", "out.jsonl"] if command in ("render", "export") else []
     tried = 0
-    for action, _ in options.added:
-        if action.dest not in CONFIGURATION_OPTIONS or (action.dest, command) == ("output_column", "audit"):
+    for option in OF_CONFIGURATIONS:
+        if (option, command) == ("output_column", "audit"):
             continue
-        name = action.option_strings[-1]
+        name = option_name(option)
         value = "prompt_bytes=9" if name == "--limits" else "A=user" if name == "--roles" else "1"
         words = [command, *kinds, "--jinja", "{{ q }}", "--data", "test.jsonl", *out]
-        assert main([*words, name, str((action.choices or [value])[0])]) == 2, name
+        assert main([*words, name, str(OPTIONS[option].get("choices", [value])[0])]) == 2, name
         assert name in capsys.readouterr().err
         tried += 1
     assert tried > 15

@@ -20,7 +20,7 @@ import warm
 from faults import TRIED
 from marks import UNWARNED
 from parts.resume_parts import EXAMPLES, INTERRUPTED, folder, here, name, parts_of, render, samples
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 pytestmark = [UNWARNED, pytest.mark.usefixtures("here")]
 

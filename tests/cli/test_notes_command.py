@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 SLIP = {"prompt_template": "Q: {questoin}", "reader": {"input_columns": ["question", "hint"]}}
 RIGHT = {"prompt_template": "Q: {question}"}

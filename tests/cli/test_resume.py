@@ -28,8 +28,8 @@ from parts.resume_parts import (
     stopped_after,
 )
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.render import resume
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli import prompt_stream as resume
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.files.write import parts
 from promptpress_workbench.files.write.parts import Parts
 

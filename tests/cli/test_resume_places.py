@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from marks import UNWARNED
 from parts.resume_parts import CONFIGS, EXAMPLES, PLAIN, End, folder, here, name, render, samples, stopped_after
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.files.write import parts
 
 pytestmark = [UNWARNED, pytest.mark.usefixtures("here")]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import warm
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.files.write.output_file import WholeWrites
 
 ROWS = 50_000

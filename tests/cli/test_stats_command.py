@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import warm
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 SAMPLES = pa.table({"q": [f"{'word ' * (n % 40)}{n % 90}" for n in range(300)], "a": ["中文"] * 300})
 CONFIG: dict[str, Any] = {"prompt_template": "Q: {q}\nA: {a}", "reader": {"output_column": "a"}}

@@ -13,7 +13,7 @@ import pytest
 from json_columns import rows_of
 from parts.small_tokenizers import small_tokenizer
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 META = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
@@ -99,7 +99,7 @@ def test_an_interrupted_run_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
         return encoded(self, part, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr("promptpress_workbench.cli.render.resume.PART_BYTES", 1)
+        patch.setattr("promptpress_workbench.cli.prompt_stream.PART_BYTES", 1)
         patch.setattr(token_engine._TokenRun, "_encoded", ends)
         assert run(*options, "out.parquet", "--resume") == ExitCode.INTERRUPTED
     assert run(*options, "out.parquet", "--resume") == 0

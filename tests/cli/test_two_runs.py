@@ -12,7 +12,7 @@ from faults import TRIED
 from marks import UNWARNED
 from parts.resume_parts import BATCH, PLAIN, folder, here, interrupted, name, parts_of, render
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.files.write import parts
 
 pytestmark = [UNWARNED, pytest.mark.usefixtures("here")]

@@ -17,12 +17,18 @@ from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.file_errors import ConfigError
 from promptpress_harness.configs.config_file import read_config
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
-from promptpress_workbench.cli.verify.harness_pipeline import Harness
-from promptpress_workbench.cli.verify.outcome import Outcome, Refusal, first_difference
-from promptpress_workbench.cli.verify.refusals import same_fault
-from promptpress_workbench.cli.verify.verdict import Verdict, judge, worst
-from promptpress_workbench.cli.verify.verify import render_conversations, render_rows
+from promptpress_workbench.cli.errors import ExitCode
+from promptpress_workbench.cli.verify import render_conversations, render_rows
+from promptpress_workbench.cli.verify_harness import Harness
+from promptpress_workbench.cli.verify_outcomes import (
+    Outcome,
+    Refusal,
+    Verdict,
+    first_difference,
+    judge,
+    same_fault,
+    worst,
+)
 
 DATASET: dict[str, Any] = {
     "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},

@@ -22,7 +22,8 @@ from marks import UNWARNED
 from parts.small_tokenizers import small_tokenizer
 from promptpress_workbench.cli import audit, main, view
 from promptpress_workbench.cli.arguments import parse
-from promptpress_workbench.cli.shell.option_words import in_options
+from promptpress_workbench.cli.errors import in_options
+from promptpress_workbench.cli.settings import Settings
 
 pytestmark = [UNWARNED, pytest.mark.usefixtures("folder")]
 
@@ -229,7 +230,8 @@ def by_option(name: str, case: Case) -> object:
 
 
 def by_view(name: str, case: Case) -> object:
-    catalogue, choice = view._catalogue(parse(["view", *words_of(name, case)]))
+    arguments = parse(["view", *words_of(name, case)])
+    catalogue, choice = view._catalogue(Settings.of(arguments), arguments.config, arguments.model or [])
     assert catalogue is not None
     return result(lambda: catalogue.renderer(choice))
 
@@ -241,7 +243,8 @@ def by_printed_line(name: str, case: Case) -> object:
     first, second, *words = shell.stdout.decode().split("\0")[:-1]
     assert (first, second, words[-2:]) == ("promptpress", "show", ["--row", "1"])
     parse([second, *words])
-    catalogue, choice = view._catalogue(parse(["view", *words[:-2]]))
+    arguments = parse(["view", *words[:-2]])
+    catalogue, choice = view._catalogue(Settings.of(arguments), arguments.config, arguments.model or [])
     assert catalogue is not None
     return result(lambda: catalogue.renderer(choice))
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from promptpress import export
 from promptpress._engine.configured_engine import silent
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.process import main
-from promptpress_workbench.cli.shell.errors import ExitCode
 
 TEXT = "the table has no rows, so nothing was rendered"
 EMPTY = pa.table(

@@ -19,7 +19,7 @@ from promptpress._engine.lines import rendered_lines
 from promptpress._engine.rendered_lines import RenderedLines
 from promptpress._engine.table_renderer import engine_of
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.render.render import text_bytes
+from promptpress_workbench.cli.output import text_bytes
 from promptpress_workbench.files.write.writers import lines_of
 from test_copied_json import CASES, ODD, READER, ROWS, samples
 from test_layouts import CONFIGS, TURNS, train

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress import export
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.process import main
-from promptpress_workbench.cli.shell.errors import ExitCode
 
 SAMPLES = pa.table({"question": ["1+1=?", "2+2=?"], "answer": ["2", "4"], "wrong": ["3", "5"]})
 WRITES: dict[str, Any] = {

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.process import main
-from promptpress_workbench.cli.shell.errors import ExitCode
 
 
 def result(custom_id: str, text: str | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from parts.small_tokenizers import small_tokenizer
 from promptpress import export
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 
 TOKENS = pa.table(
     {

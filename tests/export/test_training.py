@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
-from promptpress_workbench.cli.commands.export import COMMAND
+from promptpress_workbench.cli.commands import COMMANDS
+from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.process import main
-from promptpress_workbench.cli.shell.errors import ExitCode
 from promptpress_workbench.export.forms import EXPORTS
 from promptpress_workbench.export.streams import RenderedStream
 
@@ -287,7 +287,7 @@ def test_the_table_of_forms_is_what_the_page_and_python_have() -> None:
     assert rows == [form.row(name) for name, form in EXPORTS.items()]
     functions = {form.load().__name__.removesuffix("_batches") for form in EXPORTS.values()}
     assert functions == {name.removesuffix("_rows") for name in export.__all__} - {"Written", "join"}
-    assert all(f"  {name} " in COMMAND.description for name in EXPORTS)
+    assert all(f"  {name} " in COMMANDS["export"].description for name in EXPORTS)
 
 
 def test_few_shots_without_a_final_answer_are_conversations(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from marks import UNWARNED
 from promptpress._config.request_hash import RequestsHash
 from promptpress.opencompass import get_prompt_hash
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from test_layouts import CONFIGS, ROWS, TRAIN
 
 SAMPLES = pa.table({name: [row[name] for row in ROWS] for name in ROWS[0]} | {"shots": [[0, 1]] * len(ROWS)})

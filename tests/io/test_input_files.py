@@ -23,8 +23,7 @@ import pytest
 import warm
 from json_columns import rows_of
 from promptpress._errors.file_errors import DataError
-from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell import option_values
+from promptpress_workbench.cli import main, option_values
 from promptpress_workbench.files.read import csv_files, json_rows, sources
 from promptpress_workbench.files.read.formats import DataFormat, find_files, natural
 from promptpress_workbench.files.read.samples import Samples, reading

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from promptpress_workbench.cli import prompt_stream as resume
 from promptpress_workbench.cli.process import main
-from promptpress_workbench.cli.render import resume
 from promptpress_workbench.files.write.output_file import EarlyWrites
 
 _NEEDS_SPACE = ("open", "write", "fsync", "mkdir")

@@ -15,7 +15,7 @@ import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.render import resume
+from promptpress_workbench.cli import prompt_stream as resume
 from promptpress_workbench.files.write import parts
 from promptpress_workbench.files.write.parts import Parts
 

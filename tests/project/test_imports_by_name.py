@@ -90,7 +90,7 @@ def test_no_module_names_one_of_a_room_above() -> None:
     ("source", "names"),
     [
         ('HOME = {"a": "promptpress._renderers.renderer"}', ["promptpress._renderers.renderer"]),
-        ('run="promptpress_workbench.cli.verify.verify:verify"', ["promptpress_workbench.cli.verify.verify:verify"]),
+        ('run="promptpress_workbench.cli.verify:verify"', ["promptpress_workbench.cli.verify:verify"]),
         ('importlib.import_module(f"promptpress_workbench.export.{name}")', ["promptpress_workbench.export."]),
         ('import_module(f"promptpress.{name}")', ["promptpress."]),
         ('"promptpress.hash", "promptpress.Renderer", "pyarrow.compute"', []),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from promptpress_workbench.cli.shell import terminal
+from promptpress_workbench.cli import terminal
 from promptpress_workbench.prompts.chats import caption, shown_kind, shown_legend, with_speakers
 from promptpress_workbench.prompts.control_tokens import FAMILIES
 from promptpress_workbench.prompts.html import COLORS

@@ -13,6 +13,7 @@ import pytest
 from promptpress import ChatTemplate, JinjaTemplate
 from promptpress_workbench.cli import view
 from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.viewer.catalogue import Catalogue, Choice
 from promptpress_workbench.viewer.sample_store import SampleStore
 from promptpress_workbench.viewer.sources import Sources
@@ -51,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(*words: str) -> tuple[Namespace, Catalogue, Choice]:
     arguments = parse(["view", *words, "--data", "data.parquet"])
-    catalogue, choice = view._catalogue(arguments)
+    catalogue, choice = view._catalogue(Settings.of(arguments), arguments.config, arguments.model or [])
     assert catalogue is not None
     return arguments, catalogue, choice
 
@@ -79,7 +80,7 @@ def opened(*words: str) -> tuple[Namespace, Catalogue, Choice]:
 )
 def test_prompts_are_compared_with_those_of_the_other_file(words: list[str], first: str, second: str | None) -> None:
     arguments, catalogue, choice = opened(*words)
-    other, has_two_models = view._compared(arguments, catalogue, choice)
+    other, has_two_models = view._compared(Settings.of(arguments), arguments.model or [], catalogue, choice)
     assert choice.prompts == first
     assert (other and other.prompts) == second
     assert not has_two_models
@@ -104,7 +105,7 @@ def test_prompts_are_compared_with_those_of_the_other_file(words: list[str], fir
 )
 def test_a_model_is_compared_with_that_of_the_other_file(words: list[str], models: tuple[str, str] | None) -> None:
     arguments, catalogue, choice = opened("c.json", "--model", *words)
-    other, has_two_models = view._compared(arguments, catalogue, choice)
+    other, has_two_models = view._compared(Settings.of(arguments), arguments.model or [], catalogue, choice)
     assert has_two_models == (models is not None)
     if models is not None:
         assert (choice.model, other and other.model) == models
@@ -136,6 +137,6 @@ def test_a_template_alone_has_nothing_to_compare() -> None:
 )
 def test_findings_that_a_file_allows_are_allowed_in_the_page(words: list[str], allowed: list[str]) -> None:
     arguments, catalogue, choice = opened(*words)
-    store = SampleStore(view.open_samples(arguments, arguments.data, None, 10))
+    store = SampleStore(view.open_samples(Settings.of(arguments), arguments.data, None, 10))
     assert Sources(store, catalogue).allowed(choice) == allowed
     store.close()

@@ -21,15 +21,14 @@ from promptpress_workbench.audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress_workbench.audit.collect import audit as audit_table
 from promptpress_workbench.audit.report import report_lines, summary
 from promptpress_workbench.cli.arguments import parse
-from promptpress_workbench.cli.render.prompt_stream import reading_errors, row_remedies
-from promptpress_workbench.cli.shell.errors import ExitCode, report_no_rows, say
-from promptpress_workbench.cli.shell.option_words import in_options
-from promptpress_workbench.cli.shell.options import option_name
-from promptpress_workbench.cli.shell.progress import Progress
-from promptpress_workbench.cli.shell.terminal import ColorChoice, Terminal
-from promptpress_workbench.cli.sources.configured_renderer import open_samples, renderer_and_selection, token_counter
-from promptpress_workbench.cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress_workbench.cli.sources.jinja_sources import template_of
+from promptpress_workbench.cli.configurations import open_samples, renderer_and_selection, token_counter
+from promptpress_workbench.cli.errors import ExitCode, in_options
+from promptpress_workbench.cli.jinja_sources import template_of
+from promptpress_workbench.cli.options import option_name
+from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
+from promptpress_workbench.cli.run_counts import RendererOrTemplate, RunCounts, report_no_rows
+from promptpress_workbench.cli.settings import Settings
+from promptpress_workbench.cli.terminal import ColorChoice, Progress, Terminal, say
 from promptpress_workbench.files.write.output_file import output_file, standard_output
 
 _NOT_SHOWN = ("command", "sample", "seed", "threads", "color", "quiet", "traceback")
@@ -39,7 +38,7 @@ _REMEDY = "--errors skip makes a finding of such rows, and leaves them out of al
 """The remedy for a row that can't be rendered."""
 
 
-def audit(arguments: Namespace) -> ExitCode:
+def audit(settings: Settings, arguments: Namespace) -> ExitCode:
     """Audit the prompts and report the findings; the exit code depends on `--fail-on`."""
     limits = {name: limit for name in LIMITS if (limit := getattr(arguments, f"max_{name}")) is not None}
     for name in limits:
@@ -47,55 +46,48 @@ def audit(arguments: Namespace) -> ExitCode:
             raise UsageError(f"{option_name(f'max_{name}')}: --tokenizer FILE says what counts them")
     if arguments.mask is not None and arguments.tokenizer is None:
         raise UsageError("--mask: what is trained are tokens; --tokenizer FILE says whose")
-    counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
+    counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
     allow, only = list(arguments.allow or ()), arguments.only
     try:
         known_codes(allow)
         known_codes(only or (), "only")
     except ValueError as error:
         raise UsageError(f"--{error}") from None
-    template = template_of(arguments, ("output_column",))
-    renderer, allowed_by_file = _configured(arguments) if template is None else (template, [])
+    template = template_of(settings, ("output_column",))
+    renderer, allowed_by_file = _configured(settings) if template is None else (template, [])
     allow += allowed_by_file
-    samples = open_samples(arguments, arguments.data, renderer)
-    rows = 0
-
-    def count(more: int) -> None:
-        nonlocal rows
-        rows += more
-        progress.advance(more)
-
-    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
-        reader, column = samples.reader(count), None if template is None else arguments.output_column
+    samples = open_samples(settings, settings.data or [], renderer)
+    with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
+        reader, column = samples.reader(progress.advance), None if template is None else settings.output_column
         number = int if samples.chosen is None else samples.chosen.number
-        options = {"only": only, "mask": arguments.mask, "errors": arguments.errors or "raise", "output_column": column}
+        options = {"only": only, "mask": arguments.mask, "errors": settings.errors or "raise", "output_column": column}
         findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
     samples.close()
     findings = _in_options(findings)
-    if template is not None and not arguments.quiet:
+    if template is not None and not settings.quiet:
         RunCounts(template).report()
-    report_no_rows(arguments, rows)
+    report_no_rows(settings, progress.rows)
     _write_report(arguments, findings)
     severities = findings["severity"].to_pylist()
-    if not arguments.quiet:
-        say(summary(severities, rows) + ("" if arguments.out is None else f": {arguments.out}"))
+    if not settings.quiet:
+        say(summary(severities, progress.rows) + ("" if arguments.out is None else f": {arguments.out}"))
     if arguments.fail_on == "never":
         return ExitCode.OK
     serious = SEVERITIES[: SEVERITIES.index(arguments.fail_on) + 1]
     return ExitCode.FINDINGS if any(severity in serious for severity in severities) else ExitCode.OK
 
 
-def _configured(arguments: Namespace) -> tuple[RendererOrTemplate, list[str]]:
+def _configured(settings: Settings) -> tuple[RendererOrTemplate, list[str]]:
     """Make the renderer of a configuration, and return the codes of findings that its file allows."""
-    path, configs = arguments.config, []
+    configs = []
 
-    def read(read_path: str) -> Config:
-        config = read_config(read_path)
-        if read_path == path:
+    def read(path: str) -> Config:
+        config = read_config(path)
+        if path == settings.config:
             configs.append(config)
         return config
 
-    renderer, selection = renderer_and_selection(arguments, read)
+    renderer, selection = renderer_and_selection(settings, read)
     return renderer, allowed_findings(configs[0], selection) if configs else []
 
 
@@ -160,12 +152,7 @@ def _values(name: str, value: Any) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    r"""Quote a word for a shell; a line feed and the like are written as escapes, which people can copy.
-
-    >>> print(_quoted("Q: {q}"), _quoted("Q: {q}\nA:"))
-    'Q: {q}' $'Q: {q}\nA:'
-
-    """
+    """Quote a word for a shell; a line feed and the like are written as escapes, which people can copy."""
     if word.isprintable():
         return shlex.quote(word)
     escaped = "".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import promptpress
@@ -15,25 +16,24 @@ from promptpress.engine.core import LineLayout
 from promptpress.engine.errors import OutputError, UsageError, counted, did_you_mean, reason, render_error
 from promptpress.engine.tables import PROMPT_COLUMN
 
-from promptpress_workbench.cli.render.prompt_stream import has_only_prompts, rendered, rendered_as_lines
-from promptpress_workbench.cli.render.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
-from promptpress_workbench.cli.shell.done import Done
-from promptpress_workbench.cli.shell.errors import ExitCode, report_no_rows, say
-from promptpress_workbench.cli.shell.misplaced import alternative
-from promptpress_workbench.cli.shell.options import first_given, option_name
-from promptpress_workbench.cli.shell.progress import Progress
-from promptpress_workbench.cli.shell.token_options import token_settings
-from promptpress_workbench.cli.sources.configured_renderer import make_renderer, open_samples, token_counter
-from promptpress_workbench.cli.sources.jinja_runs import AnyRenderer, RendererOrTemplate, RunCounts
-from promptpress_workbench.cli.sources.jinja_sources import template_of
-from promptpress_workbench.cli.sources.notes import held_warnings, report_notes
-from promptpress_workbench.cli.sources.prompt_sources import (
-    is_rendered,
-    prompt_column_of,
-    refuse_prompts,
-    refuse_rendering,
+from promptpress_workbench.cli.arguments import alternative
+from promptpress_workbench.cli.configurations import (
+    held_warnings,
+    in_options_of_template,
+    make_renderer,
+    open_samples,
+    report_notes,
+    token_counter,
 )
-from promptpress_workbench.cli.sources.template_option import TEMPLATE, in_options_of_template
+from promptpress_workbench.cli.errors import ExitCode
+from promptpress_workbench.cli.jinja_sources import template_of
+from promptpress_workbench.cli.options import first_given, option_name
+from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
+from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
+from promptpress_workbench.cli.prompt_stream import has_only_prompts, rendered, rendered_as_lines
+from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RendererOrTemplate, RunCounts, report_no_rows
+from promptpress_workbench.cli.settings import Settings, token_settings
+from promptpress_workbench.cli.terminal import Progress, say
 from promptpress_workbench.export.chat_messages import Form
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.forms import EXPORTS, TOKEN_OPTIONS
@@ -46,7 +46,7 @@ from promptpress_workbench.export.streams import (
 )
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
-from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
+from promptpress_workbench.files.write.output_file import STDOUT, is_null_device
 from promptpress_workbench.prompts.pieces import as_request
 
 _OPTIONS = {
@@ -55,15 +55,8 @@ _OPTIONS = {
 }
 """The options that only some exports have, each with those exports."""
 
-_KEYWORDS = {"model_name": "model"}
-"""The keywords of export functions whose names differ from the option's."""
-
-_CHATS = "/v1/chat/completions"
-"""The URL of chats, which have keys of caches."""
-
+_CHATS = "/v1/chat/completions"  # the URL of chats, which have keys of caches
 _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
-"""Options that name a column."""
-
 _ARGUMENTS = {
     *("chosen", "rejected", "chosen_label", "custom_id", "body", "body_columns", "url", "keep", "roles"),
     *("sampling_params", "sampling_columns"),
@@ -71,76 +64,95 @@ _ARGUMENTS = {
 """Arguments of export functions that are options."""
 
 
-def export(arguments: Namespace) -> ExitCode:
+def export(settings: Settings, arguments: Namespace) -> ExitCode:
     """Render the samples and write the requests."""
-    _check(arguments)
-    refuse_overwriting(arguments)
-    with held_warnings(arguments) as held:
-        texts = _prompts(arguments)
-    renderer = _writer_of(arguments, texts)
+    _check(settings, arguments)
+    refuse_overwriting(settings)
+    with held_warnings(settings) as held:
+        texts = _prompts(settings, arguments)
+    renderer = _writer_of(settings, arguments, texts)
     start = time.perf_counter()
-    paths = [arguments.config] if isinstance(renderer, PromptColumn) else arguments.data
-    samples = open_samples(arguments, paths, renderer)
-    if isinstance(renderer, PromptColumn):
-        prompt_column_of(arguments, samples.schema)
-    kept = keep_columns(arguments.keep, samples.schema)
+    samples = _open(settings, renderer)
+    kept = keep_columns(settings.keep, samples.schema)
     outputs = renderer.output_schema(samples.schema)
     if arguments.kind in _OPTIONS["custom_id"] and arguments.custom_id is None:
-        arguments.custom_id = default_custom_id(outputs)
-    # Options other than --keep can name columns of the data, too.
-    others = set(samples.schema.names) - {*outputs.names, *kept}
+        arguments = _with(arguments, custom_id=default_custom_id(outputs))
     # The rows of a rendered file have labels, and maybe numbers of samples, of their own.
     has_label_rows = arguments.chosen_label is not None and isinstance(renderer, PromptColumn)
-    columns = [*columns_of(arguments.custom_id or ""), *_columns_of_options(arguments)]
-    named = dict.fromkeys([*columns, "label", SAMPLE] if has_label_rows else columns)
-    keep = [*kept, *(name for name in named if name in others)]
-    refuse_clash(renderer, samples.schema, keep, arguments.config)
-    form = _form(arguments, renderer, samples, _prompt_field(renderer, outputs).type)
+    # Options other than --keep can name columns of the data, too.
+    columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
+    named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns])
+    keep = [*kept, *(name for name in named if name in {*samples.schema.names} - {*outputs.names, *kept})]
+    refuse_clash(renderer, samples.schema, keep, settings)
+    form = _form(settings, renderer, samples, _prompt_field(renderer, outputs).type)
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
-    _refuse_order(arguments, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
-    counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(arguments, outputs)
-    index = None if has_sample or has_label_rows or counts_rows or not _needs_numbers(arguments.kind) else SAMPLE
+    _refuse_order(settings, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
+    counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(settings, arguments, outputs)
+    # Tokens stay in order: trainers and engines need no number, but Ray may reorder rows.
+    has_order = EXPORTS[arguments.kind].writes == "tokens" and arguments.kind != "ray-tokens"
+    index = None if has_sample or has_label_rows or counts_rows or has_order else SAMPLE
     options = RenderOptions.of(
-        keep, index, errors=arguments.errors or "raise", order=arguments.order, shared=arguments.cache_control
+        keep, index, errors=settings.errors or "raise", order=settings.order, shared=arguments.cache_control
     )
-    schema = _schema_of_requests(arguments, renderer, samples, options)
+    schema = engine_of(renderer).output_schema(samples.schema, options)
+    if isinstance(renderer, PromptColumn):
+        schema = schema.with_metadata(samples.metadata)
+    if arguments.cache_control:
+        arguments = _with(arguments, body_columns=_with_cache_key(arguments, schema))
+        schema = schema_with_cache_keys(schema)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
-    try:
-        refuse_misspelt_columns(schema, arguments.unknown or "refuse")
-    except promptpress.TemplateError as error:
-        raise (in_options_of_template(error) if arguments.config == TEMPLATE else None) or error from None
+    _refuse_misspelt_columns(settings, arguments, schema)
     if not isinstance(texts, PromptColumn):
-        report_notes(texts, samples.schema, arguments, held)
-    with Progress(arguments, samples.num_rows) as progress:
+        report_notes(texts, samples.schema, settings, held)
+    with Progress(settings, samples.num_rows) as progress:
 
         def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
             if frame is not None and not options.collects_errors and has_only_prompts(renderer, schema):
                 return rendered_as_lines(renderer, samples, progress.advance, frame)
-            return _requests(arguments, renderer, rendered(renderer, samples, progress.advance, options))
+            requests = rendered(renderer, samples, progress.advance, options)
+            return with_cache_keys(requests, engine_of(renderer).fingerprint()) if arguments.cache_control else requests
 
         try:
-            done = _write(arguments, RenderedStream(schema, batches), _prompt_field(renderer, outputs).name, form, kept)
+            stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
+            done = _write(arguments, stream, prompt, form, path=settings.out, kept=kept)
         except promptpress.TemplateError as error:
             if error.path not in _ARGUMENTS:
                 raise
             raise UsageError(f"{option_name(error.path)}: {error.message}") from error
-        faults = _faults(arguments, renderer, progress.rows)
+        faults = _faults(settings, renderer, progress.rows)
     samples.close()
-    if not arguments.quiet:
-        _report(arguments, texts, faults)
+    if not settings.quiet:
+        _report(settings, texts, faults)
         say(f"{done} in {time.perf_counter() - start:.3f} s")
     return faults.exit_code
 
 
-def _report(arguments: Namespace, texts: RendererOrTemplate | PromptColumn, faults: Done) -> None:
+def _open(settings: Settings, renderer: AnyRenderer) -> Samples:
+    """Open the samples, or the file of prompts, which must have their column."""
+    if not isinstance(renderer, PromptColumn):
+        return open_samples(settings, settings.data or (), renderer)
+    samples = open_samples(settings, [str(settings.config)], renderer)
+    prompt_column_of(settings, samples.schema)
+    return samples
+
+
+def _report(settings: Settings, texts: RendererOrTemplate | PromptColumn, faults: Done) -> None:
     """Report what went which way, and the rows that were left out."""
     if not isinstance(texts, PromptColumn):
         RunCounts(texts).report()
     faults.report_faults()
-    report_no_rows(arguments, faults.samples)
+    report_no_rows(settings, faults.samples)
 
 
-def _writer_of(arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> AnyRenderer:
+def _with_cache_key(arguments: Namespace, schema: pa.Schema) -> dict[str, str]:
+    """Return the columns of requests, with that of their keys of caches."""
+    body_columns = arguments.body_columns or {}
+    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.body or {}), **body_columns}:
+        raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
+    return {**body_columns, CACHE_KEY: CACHE_KEY}
+
+
+def _writer_of(settings: Settings, arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> AnyRenderer:
     """Return the renderer of what is exported: of prompts, or of their token ids."""
     if EXPORTS[arguments.kind].writes != "tokens":
         if arguments.tokenizer is not None and not engine_of(renderer).shot_fields:
@@ -150,17 +162,17 @@ def _writer_of(arguments: Namespace, renderer: RendererOrTemplate | PromptColumn
 
     if isinstance(renderer, PromptColumn):
         raise UsageError(
-            f"{arguments.config}: {arguments.kind} encodes what it renders: give a configuration, --template, --jinja"
+            f"{settings.config}: {arguments.kind} encodes what it renders: give a configuration, --template, --jinja"
             " or --chat-template, and the samples by --data"
         )
-    settings = token_settings(arguments, **({} if arguments.mask is None else {"labels": True}))
-    tokens = {"tokenizer": token_counter(arguments.tokenizer), **settings}
+    given = token_settings(arguments, **({} if arguments.mask is None else {"labels": True}))
+    tokens = {"tokenizer": token_counter(arguments.tokenizer), **given}
     return TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
 
 
-def _refuse_order(arguments: Namespace, *, has_sample: bool, is_unknown: bool) -> None:
+def _refuse_order(settings: Settings, *, has_sample: bool, is_unknown: bool) -> None:
     """Refuse an order of requests whose parts nobody knows, or for whose index there is no name."""
-    if arguments.order is None:
+    if settings.order is None:
         return
     if is_unknown:
         raise UsageError("--order: what the texts of a file are made of isn't known; give --order to render instead")
@@ -168,55 +180,29 @@ def _refuse_order(arguments: Namespace, *, has_sample: bool, is_unknown: bool) -
         raise UsageError(f"--order: the number of each sample is called {SAMPLE!r}; rename that column of the data")
 
 
-def _requests(
-    arguments: Namespace, renderer: AnyRenderer, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Return rendered batches, with keys of caches if the command line asks for them."""
-    return with_cache_keys(batches, engine_of(renderer).fingerprint()) if arguments.cache_control else batches
+def _with(arguments: Namespace, **values: Any) -> Namespace:
+    return Namespace(**{**vars(arguments), **values})
 
 
-def _schema_of_requests(
-    arguments: Namespace, renderer: AnyRenderer, samples: Samples, options: RenderOptions
-) -> pa.Schema:
-    """Return the schema of `_requests`; let the requests have their keys of caches."""
-    schema = engine_of(renderer).output_schema(samples.schema, options)
-    if isinstance(renderer, PromptColumn):
-        schema = schema.with_metadata(samples.metadata)
-    if not arguments.cache_control:
-        return schema
-    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.body or {}), **(arguments.body_columns or {})}:
-        raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
-    arguments.body_columns = {**(arguments.body_columns or {}), CACHE_KEY: CACHE_KEY}
-    return schema_with_cache_keys(schema)
-
-
-def _faults(arguments: Namespace, renderer: AnyRenderer, samples: int) -> Done:
+def _faults(settings: Settings, renderer: AnyRenderer, samples: int) -> Done:
     """Return the counts of the rows that were left out."""
-    faults = Done(samples=samples, leaves_out=True, is_strict=arguments.strict)
+    faults = Done(samples=samples, leaves_out=True, is_strict=settings.strict)
     run = engine_of(renderer).last_run
-    if arguments.errors == "skip" and run is not None:
+    if settings.errors == "skip" and run is not None:
         faults.errors, faults.first_errors = run.errors.rows, run.errors.first
     return faults
 
 
-def _needs_numbers(kind: str) -> bool:
-    """Return false for tokens that stay in order: trainers and engines need no number, but Ray may reorder rows."""
-    return EXPORTS[kind].writes != "tokens" or kind == "ray-tokens"
-
-
-def _has_numbers_as_ids(arguments: Namespace, outputs: pa.Schema) -> bool:
+def _has_numbers_as_ids(settings: Settings, arguments: Namespace, outputs: pa.Schema) -> bool:
     """Return true if a request's id is its number in the output, which is its sample's: each sample has one request."""
-    if arguments.order is not None or arguments.errors == "skip":
+    if settings.order is not None or settings.errors == "skip":
         return False
     if arguments.kind not in _OPTIONS["custom_id"] or len(outputs) != 1 or arguments.body_columns:
         return False
     return set(columns_of(arguments.custom_id)) == {SAMPLE}
 
 
-def _check(arguments: Namespace) -> None:
-    arguments.url = arguments.url or None
-    if arguments.out in STDOUT_DEVICES:
-        arguments.out = STDOUT
+def _check(settings: Settings, arguments: Namespace) -> None:
     for name, kinds in _OPTIONS.items():
         if getattr(arguments, name) is not None and arguments.kind not in kinds:
             hint = alternative("export", option_name(name)) if arguments.kind in _OPTIONS["body"] else None
@@ -228,26 +214,26 @@ def _check(arguments: Namespace) -> None:
     if arguments.cache_control:
         if arguments.kind != "openai-batch" or (arguments.url or _CHATS) != _CHATS:
             raise UsageError(f"--cache-control: is for openai-batch, and requests to {_CHATS}")
-        if arguments.order is None:
+        if settings.order is None:
             raise UsageError("--cache-control: keys are those of prompts in prefix order; add --order prefix")
     if EXPORTS[arguments.kind].writes == "tokens":
-        _check_tokens(arguments)
+        _check_tokens(settings, arguments)
     limit = first_given(arguments, ("max_requests", "max_bytes"))
-    if arguments.out == STDOUT and limit is not None:
+    if settings.out == STDOUT and limit is not None:
         raise UsageError(f"{limit}: standard output can't be cut into files; name one by --out")
     writes = EXPORTS[arguments.kind].writes
-    if arguments.out == STDOUT and writes in ("folder", "table"):
+    if settings.out == STDOUT and writes in ("folder", "table"):
         what = "folder" if writes == "folder" else "file"
         raise UsageError(f"--out -: {arguments.kind} isn't JSON lines; name a {what}")
 
 
-def _check_tokens(arguments: Namespace) -> None:
+def _check_tokens(settings: Settings, arguments: Namespace) -> None:
     """Refuse an export of token ids without what it needs, or with what isn't known of tokens."""
     if arguments.tokenizer is None:
         raise UsageError(f"--tokenizer: {arguments.kind} has token ids; FILE says whose")
     if "mask" in EXPORTS[arguments.kind].options and arguments.mask is None:
         raise UsageError(f"--mask: {arguments.kind} is for training; --mask assistant+end trains what assistants say")
-    if arguments.order is not None:
+    if settings.order is not None:
         raise UsageError(f"--order: not of {arguments.kind}; render and the forms of requests have it")
 
 
@@ -271,25 +257,37 @@ def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[s
             raise render_error("missing_column", f"the data have no such column{remedy}", column=name)
 
 
+def _refuse_misspelt_columns(settings: Settings, arguments: Namespace, schema: pa.Schema) -> None:
+    try:
+        refuse_misspelt_columns(schema, arguments.unknown or "refuse")
+    except promptpress.TemplateError as error:
+        raise (in_options_of_template(error) if settings.template is not None else None) or error from None
+
+
 def default_custom_id(schema: pa.Schema) -> str:
     """Return the pattern of ids that are unique in a rendered table, such as `{sample}-{label}`."""
     return "-".join(f"{{{name}}}" for name in (SAMPLE, "label", "turn") if name == SAMPLE or name in schema.names)
 
 
-def _prompts(arguments: Namespace) -> RendererOrTemplate | PromptColumn:
+def _sends_texts(arguments: Namespace) -> bool:
+    url = arguments.url or ""
+    return EXPORTS[arguments.kind].writes == "tokens" or (
+        url.endswith("/completions") and not url.endswith("/chat/completions")
+    )
+
+
+def _prompts(settings: Settings, arguments: Namespace) -> RendererOrTemplate | PromptColumn:
     """Return what gives the prompts: a renderer, a template, or the column of a file."""
-    is_of_tokens = EXPORTS[arguments.kind].writes == "tokens"
-    is_text_request = (arguments.url or "").endswith("/completions") and not arguments.url.endswith("/chat/completions")
-    if arguments.config is not None and is_rendered(arguments.config):
-        refuse_rendering(arguments)
-        return PromptColumn(PROMPT_COLUMN if arguments.prompt_column is None else arguments.prompt_column)
-    refuse_prompts(arguments)
-    template = template_of(arguments)
+    if is_rendered(settings.config):
+        refuse_rendering(settings)
+        return PromptColumn(PROMPT_COLUMN if settings.prompt_column is None else settings.prompt_column)
+    refuse_prompts(settings)
+    template = template_of(settings)
     if template is None:
-        if arguments.output is None:
-            arguments.output = "text" if is_text_request or is_of_tokens else "openai"
-        return _make_renderer(arguments)
-    if arguments.chat_template is not None and not is_text_request and not is_of_tokens:
+        if settings.output is None:
+            settings = replace(settings, output="text" if _sends_texts(arguments) else "openai")
+        return _make_renderer(settings)
+    if settings.chat_template is not None and not _sends_texts(arguments):
         raise UsageError(
             f"--chat-template: {arguments.kind} sends messages, to which the server applies its own chat template; "
             "leave --chat-template out and name the column of messages: export FORM FILE --prompt-column messages; "
@@ -303,9 +301,9 @@ def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:
     return outputs.field(len(outputs) - 1 - len(engine_of(renderer).shot_fields))
 
 
-def _form(arguments: Namespace, renderer: AnyRenderer, samples: Samples, data_type: pa.DataType) -> Form | None:
+def _form(settings: Settings, renderer: AnyRenderer, samples: Samples, data_type: pa.DataType) -> Form | None:
     """Return the form of the prompts; None: that of the column's type."""
-    if arguments.output == "messages_json":
+    if settings.output == "messages_json":
         return "messages_json"
     if pa.types.is_nested(data_type):
         return None
@@ -325,12 +323,12 @@ def _begins_with_messages(renderer: PromptColumn, samples: Samples) -> bool:
     return False
 
 
-def _make_renderer(arguments: Namespace) -> promptpress.Renderer:
+def _make_renderer(settings: Settings) -> promptpress.Renderer:
     """Make the renderer; if a meta template for texts has no roles for a chat API, the error says what to do."""
     try:
-        return make_renderer(arguments)
+        return make_renderer(settings)
     except promptpress.TemplateError as error:
-        if error.code != "missing_api_role" or arguments.output != "openai":
+        if error.code != "missing_api_role" or settings.output != "openai":
             raise
         raise ConfigError(
             f"{error}; this meta template is for texts: leave the model out, for a chat API has its own template,"
@@ -338,12 +336,14 @@ def _make_renderer(arguments: Namespace) -> promptpress.Renderer:
         ) from error
 
 
-def _write(arguments: Namespace, stream: RenderedStream, prompt: str, form: Form | None, kept: list[str]) -> str:
+def _write(
+    arguments: Namespace, stream: RenderedStream, prompt: str, form: Form | None, *, path: str, kept: list[str]
+) -> str:
     """Call the function of the export, which writes the rendered batches, and return a summary."""
-    export, path = EXPORTS[arguments.kind], arguments.out
+    export = EXPORTS[arguments.kind]
     options: dict[str, Any] = {} if export.writes == "tokens" else {"prompt": prompt, "form": form}
     names = [name for name in (*export.options, "unknown") if name not in TOKEN_OPTIONS]
-    options |= {_KEYWORDS.get(name, name): getattr(arguments, name) for name in names}
+    options |= {"model" if name == "model_name" else name: getattr(arguments, name) for name in names}
     # The function has defaults for all options but the model, which `body_columns` may name instead.
     options = {name: value for name, value in options.items() if value is not None or name == "model"}
     function = export.load()

@@ -6,6 +6,7 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Iterable
+from dataclasses import replace
 
 import promptpress
 import pyarrow as pa
@@ -15,39 +16,36 @@ from promptpress.engine.configs import missing
 from promptpress.engine.errors import UsageError, counted, reason
 from promptpress.engine.tables import lazy_compute as pc
 
+from promptpress_workbench.cli.configurations import held_warnings, make_renderer, report_notes
 from promptpress_workbench.cli.export import default_custom_id
-from promptpress_workbench.cli.render.render import chosen_out_format, keep_columns, refuse_clash, write_prompts
-from promptpress_workbench.cli.shell.errors import say
-from promptpress_workbench.cli.shell.options import first_given, format_of
-from promptpress_workbench.cli.sources.configured_renderer import make_renderer
-from promptpress_workbench.cli.sources.notes import held_warnings, report_notes
-from promptpress_workbench.cli.sources.second_side import prompt_options
+from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
+from promptpress_workbench.cli.output import chosen_out_format, keep_columns, refuse_clash, write_prompts
+from promptpress_workbench.cli.settings import Settings
+from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.join_results import joined as join_results
 from promptpress_workbench.export.join_results import write_retry
 from promptpress_workbench.files.read.formats import find_files
 from promptpress_workbench.files.read.samples import Samples
-from promptpress_workbench.files.write.formats import check_compression
 from promptpress_workbench.files.write.output_file import STDOUT
 
 
-def join(arguments: Namespace) -> None:
+def join(settings: Settings, arguments: Namespace) -> None:
     """Join the results and write the rows."""
-    out = chosen_out_format(arguments)
-    check_compression(out.format, arguments.compression)
+    out = chosen_out_format(settings)
     results = [file for path in arguments.results for file, _ in find_files(path, "jsonl")]
     if (arguments.requests is None) != (arguments.retry is None):
         given, missing_option = ("--retry", "--requests") if arguments.requests is None else ("--requests", "--retry")
         what = {"--requests": "the batch files that were sent", "--retry": "the file for the requests that failed"}
         raise UsageError(f"{given}: {missing_option} FILE is needed, too: {what[missing_option]}")
-    inputs = (*results, arguments.table, *(arguments.data or ()), *(arguments.examples or ()))
-    _refuse_same("--out", arguments.out, inputs)
+    inputs = (*results, arguments.table, *(settings.data or ()), *(settings.examples or ()))
+    _refuse_same("--out", settings.out, inputs)
     if arguments.retry is not None:
         _refuse_same("--retry", arguments.retry, inputs)
-        if os.path.realpath(arguments.retry) == os.path.realpath(arguments.out):
+        if os.path.realpath(arguments.retry) == os.path.realpath(settings.out):
             raise UsageError(f"--retry {arguments.retry}: the same file as --out")
     start = time.perf_counter()
-    table, pattern = _table_and_pattern(arguments)
+    table, pattern = _table_and_pattern(settings, arguments.table, arguments.custom_id)
     try:
         options = {name: getattr(arguments, name) for name in ("choices", "raw", "prefix")}
         joined, failed = join_results(arguments.results, table, custom_id=pattern, **options)
@@ -56,14 +54,14 @@ def join(arguments: Namespace) -> None:
         raise DataError(f"{path}: {missing(path, error)}") from error
     except promptpress.TemplateError as error:
         raise UsageError(f"--custom-id: {error.message}") from error
-    write_prompts(arguments.out, out, joined.schema, joined.to_batches(), arguments.compression)
+    write_prompts(settings.out, out, joined.schema, joined.to_batches(), settings.compression)
     retry = None
     if arguments.retry is not None:
         try:
             retry = write_retry(arguments.requests, arguments.retry, failed)
         except OSError as error:
             raise DataError(reason(error)) from error
-    if not arguments.quiet:
+    if not settings.quiet:
         values, numbers = pc.value_counts(joined[f"{arguments.prefix}status"]).flatten()
         counts = dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
         listed = ("ok", "error", *(["refused"] if "refused" in counts else []), "missing")
@@ -80,45 +78,45 @@ def _refuse_same(option: str, path: str, inputs: Iterable[str]) -> None:
             raise UsageError(f"{option} {path}: the same file as the input {other}")
 
 
-def _refuse_rendering(arguments: Namespace) -> None:
+def _refuse_rendering(settings: Settings) -> None:
     """Refuse options of rendering if there is nothing to render: all columns and rows of a table are joined."""
-    names = ["examples", "model", "dataset", "model_abbr", "keep", "limit", *(a.dest for a in prompt_options())]
-    given = first_given(arguments, [name for name in names if hasattr(arguments, name)])
+    names = ("examples", "model", "dataset", "model_abbr", "keep", "limit", *PROMPT_OPTIONS)
+    given = first_given(settings, names)
     if given is not None:
         raise UsageError(
             f"{given}: goes with --data, which --table's configuration renders; a table is joined as it is"
         )
 
 
-def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
+def _table_and_pattern(settings: Settings, path: str, custom_id: str | None) -> tuple[pa.Table, str]:
     """Return the rows of the requests, read or rendered again, and the pattern of their ids."""
-    if not arguments.data:
-        _refuse_rendering(arguments)
-        samples = Samples([arguments.table], format_of(arguments))
+    if not settings.data:
+        _refuse_rendering(settings)
+        samples = Samples([path], settings.format)
         try:
             order = {key: value for key, value in samples.metadata.items() if key.decode() == PREFIX_ORDER}
             table = samples.table().replace_schema_metadata(order or None)
-            return table, arguments.custom_id or _exported_pattern(table)
+            return table, custom_id or _exported_pattern(table)
         finally:
             samples.close()
-    arguments.config = arguments.table
-    with held_warnings(arguments) as held:
-        renderer = make_renderer(arguments)
+    settings = replace(settings, config=path)
+    with held_warnings(settings) as held:
+        renderer = make_renderer(settings)
     samples = Samples(
-        arguments.data,
-        format_of(arguments),
-        limit=arguments.limit,
+        settings.data or [],
+        settings.format,
+        limit=settings.limit,
         harness_types=engine_of(renderer).value_reading.harness_types,
     )
     columns, output_schema = samples.schema.names, renderer.output_schema(samples.schema)
     outputs = output_schema.names
-    keep = keep_columns(arguments.keep, samples.schema) or [name for name in columns if name not in outputs]
-    pattern = arguments.custom_id or default_custom_id(output_schema)
+    keep = keep_columns(settings.keep, samples.schema) or [name for name in columns if name not in outputs]
+    pattern = custom_id or default_custom_id(output_schema)
     # Like the export, the join may build ids from columns of the data.
     id_columns = dict.fromkeys(columns_of(pattern))
     keep += [name for name in id_columns if name in columns and name not in (*keep, *outputs)]
-    refuse_clash(renderer, samples.schema, keep, arguments.config)
-    report_notes(renderer, samples.schema, arguments, held)
+    refuse_clash(renderer, samples.schema, keep, settings)
+    report_notes(renderer, samples.schema, settings, held)
     index = None if SAMPLE in (*keep, *outputs) else SAMPLE
     try:
         return renderer.render(samples.table(), keep=keep, index=index), pattern
@@ -129,10 +127,7 @@ def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
 
 
 def _exported_pattern(table: pa.Table) -> str:
-    """Return the default pattern of export for the rows of a table.
-
-    If each sample has one row, a column `label` belongs to the data, and isn't part of the pattern.
-    """
+    """Return the default pattern of export; if each sample has one row, a column `label` belongs to the data."""
     try:
         is_unique = SAMPLE not in table.column_names or (
             pc.count_distinct(table[SAMPLE], mode="all").as_py() == len(table)

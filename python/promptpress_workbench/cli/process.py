@@ -21,9 +21,9 @@ from promptpress.engine.errors import FilledValuesWarning, NothingRenderedWarnin
 
 from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.commands import COMMANDS
-from promptpress_workbench.cli.shell.errors import ExitCode, Terminated, code_and_text, print_error_line, say
-from promptpress_workbench.cli.shell.option_words import in_options
-from promptpress_workbench.cli.shell.options import refuse_clobber
+from promptpress_workbench.cli.errors import ExitCode, Terminated, code_and_text, in_options
+from promptpress_workbench.cli.settings import Settings
+from promptpress_workbench.cli.terminal import print_error_line, say
 from promptpress_workbench.files.write.output_file import handled_signals
 
 _NUMBER = re.compile(r"\+?[0-9]{1,9}")
@@ -33,22 +33,21 @@ _MAX_THREADS = 1024
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
     arguments = Namespace(traceback=False)
-    _open_standard_error()
+    if sys.stderr is None:  # it is closed, and `print` would write messages to standard output
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
     try:
         arguments = parse(argv)
         if arguments.version:
             print(f"promptpress {promptpress.__version__}")
             return int(ExitCode.OK)
-        refuse_clobber(arguments)
-        with (
-            _unwound_by_signals(),
-            _warnings_as_notes(quiet=arguments.quiet, strict=getattr(arguments, "strict", False)),
-        ):
+        settings = Settings.of(arguments)
+        if not settings.takes_all:  # else --out is a folder, whose files are named later
+            settings.refuse_existing(getattr(arguments, name, None) for name in ("out", "html", "retry"))
+        with _unwound_by_signals(), _warnings_as_notes(quiet=settings.quiet, strict=settings.strict):
             if hasattr(arguments, "threads"):
                 _set_threads(arguments.threads)
-            name = arguments.command
-            module, _, function = (COMMANDS[name].run or f"promptpress_workbench.cli.{name}:{name}").partition(":")
-            code: ExitCode | None = getattr(importlib.import_module(module), function)(arguments)
+            module, _, function = COMMANDS[arguments.command].run.partition(":")
+            code: ExitCode | None = getattr(importlib.import_module(module), function)(settings, arguments)
             return int(ExitCode.OK if code is None else code)
     except (KeyboardInterrupt, Exception, Terminated) as error:
         if arguments.traceback:
@@ -58,12 +57,6 @@ def main(argv: list[str] | None = None) -> int:
         if error_code != ExitCode.READER_GONE:  # as other programs in a pipe, it ends without a word
             say(f"error: {text}")
         return int(error_code)
-
-
-def _open_standard_error() -> None:
-    """Discard all messages if standard error is closed, because `print` would write them to standard output."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
 
 
 def _unwound_by_signals() -> AbstractContextManager[None]:

@@ -1,20 +1,28 @@
-"""`promptpress show`: prints prompts to the terminal, coloured by origin."""
+"""`promptpress show` and `promptpress diff`: prompts, or the differences of two ways to render them, on a terminal."""
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from promptpress import DataError
-from promptpress.engine.errors import counted
+from promptpress.engine.errors import UsageError, counted
 from promptpress.engine.tokens import Encoder
 
-from promptpress_workbench.cli.shell.errors import NO_ROWS, say
-from promptpress_workbench.cli.shell.options import row_choice
-from promptpress_workbench.cli.shell.terminal import Terminal
-from promptpress_workbench.cli.sources.configured_renderer import token_counter
-from promptpress_workbench.cli.sources.prompt_sources import prompt_source
+from promptpress_workbench.cli.configurations import token_counter
+from promptpress_workbench.cli.errors import NO_ROWS, ExitCode
+from promptpress_workbench.cli.jinja_sources import has_jinja_source
+from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
+from promptpress_workbench.cli.prompt_sources import chosen_rows, is_rendered, prompt_source, second_side
+from promptpress_workbench.cli.run_counts import AnyRenderer, report_no_rows
+from promptpress_workbench.cli.settings import Settings
+from promptpress_workbench.cli.terminal import Terminal, say
+from promptpress_workbench.diff.comparison import Comparison, compare, difference_rows
+from promptpress_workbench.diff.layout import DiffLayout, summary
 from promptpress_workbench.files.read.samples import sampled_rows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.chosen_source import ChosenSource
@@ -22,28 +30,28 @@ from promptpress_workbench.prompts.layout import Layout
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import PromptSource
 from promptpress_workbench.prompts.renderer_source import RendererSource
+from promptpress_workbench.prompts.sample_rows import SampleRows
 from promptpress_workbench.prompts.search import RequestFilter, extremes, match_marks, matching
 
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
 """Options that say otherwise what roles are called."""
 
-_MAX_CHECKED_ROWS = 100
-"""The number of rows that are checked for values that were treated as templates."""
+_MAX_CHECKED_ROWS = 100  # the number of rows that are checked for values that were treated as templates
 
 
-def show(arguments: Namespace) -> None:
+def show(settings: Settings, arguments: Namespace) -> None:
     """Print the prompts that the options choose."""
-    counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
-    if arguments.system is not None and all(getattr(arguments, name) is None for name in _ROLE_OPTIONS):
-        arguments.output = "openai"  # the roles as an API is sent them
-    source = prompt_source(arguments)
+    counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
+    if settings.system is not None and not settings.given(_ROLE_OPTIONS):
+        settings = replace(settings, output="openai")  # the roles as an API is sent them
+    source = prompt_source(settings)
     if isinstance(source, ChosenSource) and not source.num_samples:
         raise DataError(NO_ROWS)
     with standard_output() as stream:
         terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
         layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, show_masked=terminal.is_colored)
         printed: list[Prompt] = []
-        for prompt in _prompts(source, arguments, terminal, layout):
+        for prompt in _prompts(source, settings, arguments, terminal, layout):
             tokens = None
             if counter is not None:
                 texts = ["".join(piece.text for piece in pieces) for _, _, pieces in prompt.texts()]
@@ -64,7 +72,7 @@ def show(arguments: Namespace) -> None:
         if terminal.is_colored:
             legend = list(layout.legend(printed))
             terminal.write([[], *legend] if legend else [])
-    if not arguments.quiet and isinstance(source, (RendererSource, ChosenSource)):
+    if not settings.quiet and isinstance(source, (RendererSource, ChosenSource)):
         # A value that was treated as a template looks in the prompt as if the data contained that text.
         for row in list(dict.fromkeys(prompt.sample for prompt in printed))[:_MAX_CHECKED_ROWS]:
             if columns := source.divergent_columns(row):
@@ -72,9 +80,11 @@ def show(arguments: Namespace) -> None:
                 say(f"note: row {row}: {filled}; --substitution single_pass leaves them alone")
 
 
-def _prompts(source: PromptSource, arguments: Namespace, terminal: Terminal, layout: Layout) -> Iterator[Prompt]:
+def _prompts(
+    source: PromptSource, settings: Settings, arguments: Namespace, terminal: Terminal, layout: Layout
+) -> Iterator[Prompt]:
     """Yield the prompts that the options choose."""
-    label, turn, choice = arguments.label, arguments.turn, row_choice(arguments)
+    label, turn, choice = arguments.label, arguments.turn, settings.row_choice
     request_filter = RequestFilter(label, turn)
     if arguments.grep is not None:
         matches = matching(source, arguments.grep, arguments.max, request_filter)
@@ -89,11 +99,55 @@ def _prompts(source: PromptSource, arguments: Namespace, terminal: Terminal, lay
         rows: Sequence[int] = arguments.row or []
         if not rows:
             positions = [0]
-            if arguments.sample is not None:
-                positions = sampled_rows(source.num_samples, arguments.sample, choice.seed)
+            if settings.sample is not None:
+                positions = sampled_rows(source.num_samples, settings.sample, choice.seed)
             rows = list(map(source.row_number, positions)) if isinstance(source, ChosenSource) else positions
         for row in rows:
             yield from source.prompts(row, label, turn)
         return
     for request in requests:
         yield from source.prompts(*request)
+
+
+def diff(settings: Settings, arguments: Namespace) -> ExitCode:
+    """Compare both sides and print the differences; the exit code tells if there are any."""
+    sides = [settings, second_side(settings, arguments)]
+    if arguments.other is None and sides[0].given(PROMPT_OPTIONS) == sides[1].given(PROMPT_OPTIONS):
+        has_jinja_source(settings)  # raises an error if options don't go together
+        named = first_given(settings, ("chat_template", "jinja", "template")) or settings.config
+        what = "neither A nor --template" if named is None else f"{named}: both sides are the same"
+        raise UsageError(f"{what}; name B, or an option of B such as --model-b or --template-b")
+    if is_rendered(sides[0].config) != is_rendered(sides[1].config):
+        # One side is a file of prompts, so the options are for the other side.
+        number = 0 if is_rendered(sides[0].config) else 1
+        nothing: dict[str, Any] = dict.fromkeys((*PROMPT_OPTIONS, "data"))
+        sides[number] = replace(sides[number], **nothing)
+    opened: list[SampleRows] = []
+
+    def open_rows(renderer: AnyRenderer) -> SampleRows:
+        # Both sides share the rows, because standard input can be read only once.
+        if not opened:
+            opened.append(chosen_rows(settings, renderer))
+        return opened[0]
+
+    a, b = (prompt_source(side, open_rows) for side in sides)
+    comparison = compare(a, b, limit=arguments.max, prompts=arguments.max)
+    with standard_output() as stream:
+        if arguments.json:
+            counts = {name: getattr(comparison, name) for name in ("compared", "different", "only_a", "only_b")}
+            print(json.dumps({**counts, "first": difference_rows(comparison.first).to_pylist()}), file=stream)
+        else:
+            _show(comparison, arguments, Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty()))
+    report_no_rows(settings, comparison.compared + comparison.only_a + comparison.only_b)
+    return ExitCode.OK if comparison.is_equal else ExitCode.DIFFERENT
+
+
+def _show(comparison: Comparison, arguments: Namespace, terminal: Terminal) -> None:
+    layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace)
+    diff_layout = DiffLayout(layout, brackets=not terminal.is_colored)
+    terminal.write(layout.caption(summary(comparison), "head"))
+    for difference in comparison.first:
+        terminal.write([[], *diff_layout.difference(difference)])
+    left = comparison.different + comparison.only_a + comparison.only_b - len(comparison.first)
+    if left and comparison.first:
+        terminal.write([[], *layout.caption(f"and {left:,} more; --max shows them", "head")])

@@ -12,20 +12,13 @@ import promptpress
 import pyarrow as pa
 from promptpress.engine.errors import UsageError
 
-from promptpress_workbench.cli.render.prompt_stream import reading_errors, row_remedies
-from promptpress_workbench.cli.shell.done import Done
-from promptpress_workbench.cli.shell.errors import can_encode, report_no_rows
-from promptpress_workbench.cli.shell.progress import Progress
-from promptpress_workbench.cli.sources.configured_renderer import make_renderer, open_samples, token_counter
-from promptpress_workbench.cli.sources.jinja_runs import RendererOrTemplate, RunCounts
-from promptpress_workbench.cli.sources.jinja_sources import template_of
-from promptpress_workbench.cli.sources.notes import report_notes
-from promptpress_workbench.cli.sources.prompt_sources import (
-    is_rendered,
-    prompt_column_of,
-    refuse_prompts,
-    refuse_rendering,
-)
+from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, token_counter
+from promptpress_workbench.cli.jinja_sources import template_of
+from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
+from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
+from promptpress_workbench.cli.run_counts import Done, RendererOrTemplate, RunCounts, report_no_rows
+from promptpress_workbench.cli.settings import Settings
+from promptpress_workbench.cli.terminal import Progress, can_encode
 from promptpress_workbench.files.read.samples import ChosenRows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
@@ -34,33 +27,34 @@ from promptpress_workbench.statistics.prefix_cache import CACHE_BLOCK
 from promptpress_workbench.statistics.report import BLOCKS, text_report
 
 
-def stats(arguments: Namespace) -> None:
+def stats(settings: Settings, arguments: Namespace) -> None:
     """Measure the prompts, rendered now or before, and print the statistics."""
     caches = _caches(arguments)
-    counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
+    counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
     renderer: RendererOrTemplate | None = None
-    if arguments.config is not None and is_rendered(arguments.config):
-        refuse_rendering(arguments)
+    paths = settings.data or []
+    if settings.config is not None and is_rendered(settings.config):
+        refuse_rendering(settings)
+        paths = [settings.config]
     else:
-        refuse_prompts(arguments)
-        renderer = template_of(arguments) or make_renderer(arguments)
-    paths = [arguments.config] if renderer is None else arguments.data
-    samples = open_samples(arguments, paths, renderer)
-    column = prompt_column_of(arguments, samples.schema) if renderer is None else None
+        refuse_prompts(settings)
+        renderer = template_of(settings) or make_renderer(settings)
+    samples = open_samples(settings, paths, renderer)
+    column = prompt_column_of(settings, samples.schema) if renderer is None else None
     if renderer is not None:
-        report_notes(renderer, samples.schema, arguments)
-    with Progress(arguments, samples.num_rows) as progress, reading_errors(samples), row_remedies():
+        report_notes(renderer, samples.schema, settings)
+    with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies():
         reader = samples.reader(progress.advance)
-        options = {"tokenizer": counter, "errors": arguments.errors or "raise", **caches}
+        options = {"tokenizer": counter, "errors": settings.errors or "raise", **caches}
         sources = (reader, None) if renderer is None else (renderer, reader)
         statistics, left_out = collected(*sources, column=column, **options)
-    if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
+    if not (settings.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
         RunCounts(renderer).report()
     samples.close()
-    if not arguments.quiet:
+    if not settings.quiet:
         first = left_out.first if samples.chosen is None else left_out.renumbered(samples.chosen.number).first
         Done(samples=progress.rows, errors=left_out.rows, first_errors=first, leaves_out=True).report_faults()
-    report_no_rows(arguments, progress.rows)
+    report_no_rows(settings, progress.rows)
     if samples.chosen is not None:
         tables = {name: getattr(statistics, name) for name in ("longest", "shortest")}
         numbered = {name: _with_row_numbers(table, samples.chosen) for name, table in tables.items()}

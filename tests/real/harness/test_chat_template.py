@@ -17,7 +17,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from promptpress._errors.file_errors import ConfigError, DataError
-from promptpress_workbench.cli.verify.harness_pipeline import HARNESSES
+from promptpress_workbench.cli.verify_harness import HARNESSES
 from real.harness.shipped import table
 from real.harness.shipped_columns import shipped
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import ConfigError, DataError
-from promptpress_workbench.cli.verify.harness_chats import reply
-from promptpress_workbench.cli.verify.harness_pipeline import HARNESSES, Harness
+from promptpress_workbench.cli.verify_harness import HARNESSES, Harness, reply
 from real.harness.openai_models import aisbench_model, openai_package, opencompass_model
 from real.harness.shipped import datasets, folder, table
 from real.harness.shipped_columns import shipped

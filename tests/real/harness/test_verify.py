@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from real.harness import installed
 
 QUESTIONS = {"question": ["1+1=?", "{answer} or {question}?", "", "é\n中文"], "answer": ["2", "x{question}", "", "ü"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from promptpress_harness.bulk.call_renderer import CallRenderer
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from real.harness import shipped
 from real.harness.both import MODELS as ARGUMENTS
 from real.harness.both import once

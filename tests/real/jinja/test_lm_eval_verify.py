@@ -13,7 +13,7 @@ pytest.importorskip("lm_eval.evaluator")
 from lm_eval.loggers import EvaluationTracker
 from promptpress import lm_eval as promptpress_lm_eval
 from promptpress_workbench.cli import main
-from promptpress_workbench.cli.shell.errors import ExitCode
+from promptpress_workbench.cli.errors import ExitCode
 from real.jinja.lm_eval_runs import Scripted, evaluator, no_tasks, quiet, reasons_of, task_of
 from real.jinja.test_lm_eval_backend import BASE, GENERATE, KINDS, SPLITS
 

@@ -1,1 +1,0 @@
-"""The command `promptpress render`: streams of prompts, their files and metadata, many datasets, and resumed runs."""

@@ -1,1 +1,0 @@
-"""Sources of prompts for the command: configurations, Jinja templates, lm-eval tasks, rendered files."""

@@ -1,1 +1,0 @@
-"""The command `verify`, which compares promptpress's prompts with those of the installed harness."""
