@@ -48,15 +48,7 @@ def _json_of(conversation: list[dict[str, Any]]) -> str | None:
 
 
 class ChatEngine(TemplateEngine):
-    """Renders conversations by a chat template.
-
-    Args:
-        renderer: Renders columns of conversations.
-        column: The column of conversations.
-        strings: The layout of the texts.
-        names: Other names of output columns.
-
-    """
+    """Renders conversations by a chat template."""
 
     column: str
 
@@ -84,17 +76,14 @@ class ChatEngine(TemplateEngine):
 
     @property
     def writes_chats(self) -> bool:
-        """True, as `TableEngine.writes_chats`."""
         return True
 
     @property
     def has_roles(self) -> bool:
-        """True, as `TableEngine.has_roles`."""
         return True
 
     @property
     def closes_conversations(self) -> bool:
-        """True without a generation prompt, as `TableEngine.closes_conversations`."""
         return not self.renderer.settings.add_generation_prompt
 
     @property
@@ -115,7 +104,6 @@ class ChatEngine(TemplateEngine):
     def texts_of(
         self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
     ) -> list[str | None]:
-        """Return the texts of some rows with other conversations, as `TableEngine.texts_of`."""
         table = rows.take(pa.array(numbers, pa.int64()))
         column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
         table = table.set_column(table.column_names.index(self.column), self.column, column)
@@ -125,22 +113,21 @@ class ChatEngine(TemplateEngine):
         return [text for part in parts for text in part.prompts.to_pylist()]
 
     def marked(self) -> ChatEngine:
-        """Make an engine whose texts have marks around the texts of `{% generation %}` blocks.
-
-        Raises:
-            TemplateError: If the template has no such block, or the last message is continued.
-
-        """
+        """Make an engine whose texts have marks around the texts of `{% generation %}` blocks."""
         settings = self.renderer.settings
         if not _GENERATION.search(settings.source) or settings.environment != "transformers":
-            message = (
+            raise template_error(
+                "unsupported_mode",
+                "mask",
                 'the template has no {% generation %} block to say what is trained; mask="assistant" follows from '
-                "where texts come from, and needs none"
+                "where texts come from, and needs none",
             )
-            raise template_error("unsupported_mode", "mask", message)
         if settings.continued is not None:
-            message = "a mask isn't known for a message that is continued, nor in transformers"
-            raise template_error("unsupported_mode", "continue_final_message", message)
+            raise template_error(
+                "unsupported_mode",
+                "continue_final_message",
+                "a mask isn't known for a message that is continued, nor in transformers",
+            )
         return ChatEngine(ChatRenderer(replace(settings, is_marked=True)), self.column, self.strings, self.names)
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
@@ -148,11 +135,12 @@ class ChatEngine(TemplateEngine):
         names = column_names(schema)
         if self.column not in names:
             present = ", ".join(map(repr, names)) or "no columns"
-            message = (
+            raise render_error(
+                "missing_column",
                 f"the table has no such column, which holds the conversations; it has {present}"
-                f"{did_you_mean(self.column, names) or '; name it by column='}"
+                f"{did_you_mean(self.column, names) or '; name it by column='}",
+                column=self.column,
             )
-            raise render_error("missing_column", message, column=self.column)
         return super().request_fields(schema)
 
     def texts(
@@ -163,7 +151,6 @@ class ChatEngine(TemplateEngine):
         failed: dict[int, RenderError] | None,
         origins: Origins | None,
     ) -> Iterator[Texts]:
-        """Render the next conversations, as `TemplateEngine.texts`."""
         yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins)
         self.last_run = counts
 

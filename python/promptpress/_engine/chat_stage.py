@@ -56,8 +56,11 @@ class ChatStage:
     def __init__(self, template: Any, strings: StringLayout, limits: Mapping[str, int] | None) -> None:
         engine = engine_of(template) if isinstance(template, TableRenderer) else None
         if not isinstance(engine, ChatEngine):
-            message = f"expected a ChatTemplate, found a {type(template).__name__}; see ChatTemplate.from_tokenizer"
-            raise template_error("wrong_type", "chat_template", message)
+            raise template_error(
+                "wrong_type",
+                "chat_template",
+                f"expected a ChatTemplate, found a {type(template).__name__}; see ChatTemplate.from_tokenizer",
+            )
         self.template = template
         self._engine = engine
         self._limits = dict(limits or {})
@@ -69,7 +72,6 @@ class ChatStage:
         self._texts = ChatEngine(renderer, _COLUMN, strings, {})
 
     def marked(self) -> ChatStage:
-        """Make a stage whose texts have marks, as `ChatEngine.marked`."""
         marked = copy(self)
         marked._texts = self._texts.marked()  # noqa: SLF001 - its own class
         return marked
@@ -80,21 +82,13 @@ class ChatStage:
         return self._texts.chat_settings
 
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of a renderer whose messages are made into texts.
-
-        Args:
-            settings: Arguments of `Renderer`.
-
-        Returns:
-            Settings that give messages, by the meta template that the harness's class has where none is given.
-
-        Raises:
-            TemplateError: If they say something else.
-
-        """
+        """The settings of a renderer whose messages are made into texts."""
         if settings["output"] not in (None, "messages"):
-            message = f"a chat template is put behind messages, and makes texts of them; found {settings['output']!r}"
-            raise template_error("unsupported_mode", "output", message)
+            raise template_error(
+                "unsupported_mode",
+                "output",
+                f"a chat template is put behind messages, and makes texts of them; found {settings['output']!r}",
+            )
         out = {**settings, "output": "messages"}
         if out["meta_template"] is None:
             harness = "aisbench" if settings["dialect"] == "aisbench" else "opencompass"
@@ -102,37 +96,16 @@ class ChatStage:
         return out
 
     def field(self, field: pa.Field) -> pa.Field:
-        """The field of the texts.
-
-        Args:
-            field: That of the messages.
-
-        """
+        """The field of the texts."""
         return pa.field(field.name, LAYOUTS[self._texts.strings])
 
     def spans_type(self, *, is_detailed: bool) -> pa.DataType:
-        """Return the type of a text's spans.
-
-        Args:
-            is_detailed: True for spans with column, example and role.
-
-        """
+        """Return the type of a text's spans."""
         fields = spans_type(self._texts.strings, is_chat=True, is_detailed=is_detailed).value_type
         return pa.list_(pa.struct([field for field in fields if field.name != "path"]))
 
     def finished(self, part: RenderedRows, times: int, options: RenderOptions) -> Part:
-        """Return requests with texts in the place of their messages.
-
-        Args:
-            part: The messages; with detailed spans if spans are asked for.
-            times: Requests of a sample, where all have as many.
-            options: The columns next to the texts.
-
-        Raises:
-            RenderError: With the sample whose messages have no text, or one that is too long, unless errors are
-                collected; if the texts pass a limit or what one array can hold.
-
-        """
+        """Return requests with texts in the place of their messages."""
         refused: dict[int, str] | None = {} if options.collects_errors else None
         detail = options.span_detail
         of_texts = RenderOptions.of(
@@ -164,15 +137,7 @@ class ChatStage:
         )
 
     def of_users(self, texts: list[str]) -> list[str]:
-        """Return the texts that the template makes of conversations of one message of the user.
-
-        Args:
-            texts: What each user says.
-
-        Raises:
-            RenderError: If the template has no text for one of them.
-
-        """
+        """Return the texts that the template makes of conversations of one message of the user."""
         users = pa.repeat(pa.scalar(_ROLES["HUMAN"]), len(texts))
         table = pa.table({_COLUMN: _lists(range(len(texts) + 1), users, pa.array(texts, pa.large_string()))})
         parts: list[Any] = list(self._texts.begin(RenderOptions(), None).parts(table, 0))
@@ -210,11 +175,11 @@ def _check_limits(texts: pa.Array, limits: Mapping[str, int], refused: dict[int,
                 raise error
             refused[row] = row_error_text(error)
     if most is not None and (pc.sum(lengths.cast(pa.int64())).as_py() or 0) > most:
-        message = (
+        raise render_error(
+            "limit_exceeded",
             f'the batch\'s prompts would take more than {most} bytes; limits={{"batch_bytes": {most}}} allows no more: '
-            "give smaller batches, or a higher limit"
+            "give smaller batches, or a higher limit",
         )
-        raise render_error("limit_exceeded", message)
 
 
 def _conversations(prompts: pa.Array, refused: dict[int, str] | None) -> pa.Array:

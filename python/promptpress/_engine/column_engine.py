@@ -24,12 +24,7 @@ from promptpress._jinja.chat.messages import as_openai
 
 
 class ColumnEngine(TableEngine):
-    """Takes the prompts from a column. ShareGPT's conversations become the JSON of messages.
-
-    Args:
-        column: The column of texts, of messages, or of conversations.
-
-    """
+    """Takes the prompts from a column. ShareGPT's conversations become the JSON of messages."""
 
     def __init__(self, column: str) -> None:
         super().__init__()
@@ -37,7 +32,6 @@ class ColumnEngine(TableEngine):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """The name of the column of prompts, as `TableEngine.names`."""
         return {"prompt": self.column}
 
     @property
@@ -46,18 +40,16 @@ class ColumnEngine(TableEngine):
         return [self.column]
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the field of the prompts.
-
-        Raises:
-            RenderError: If there is no such column, or it holds something else.
-
-        """
+        """Return the field of the prompts."""
         kind = schema.field(column_of_prompts(schema, self.column)).type
         if _is_sharegpt(kind):
             kind = pa.large_string()
         elif not (is_text(kind) or _fields_of(kind) & {"role", "from"}):
-            message = f"prompts are texts, or lists of messages with a role, and it is {kind}"
-            raise render_error("wrong_column_type", message, column=self.column)
+            raise render_error(
+                "wrong_column_type",
+                f"prompts are texts, or lists of messages with a role, and it is {kind}",
+                column=self.column,
+            )
         return [pa.field(self.column, kind)]
 
     def _new_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
@@ -85,7 +77,6 @@ class ColumnEngine(TableEngine):
         return cls(**state)
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
-        """Begin a run, as `TableEngine.begin`."""
         return _ColumnRun(self.column, first)
 
 
@@ -125,7 +116,6 @@ class _ColumnRun(Run):
         self._column = column
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
-        """Yield the prompts, as `Run.parts`."""
         field = table.schema.field(self._column)
         chunks = table[self._column].chunks
         if single:

@@ -38,15 +38,7 @@ _MOST_SAMPLES = 2**31
 
 
 class ConfiguredEngine(TableEngine):
-    """Renders samples by a configuration.
-
-    Args:
-        configuration: The configuration.
-        chat: The chat template that makes texts of the messages.
-        fit: The budget of tokens to which requests are fitted.
-        silent: Whether the engine warns of nothing.
-
-    """
+    """Renders samples by a configuration."""
 
     def __init__(
         self,
@@ -70,12 +62,7 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def core(self) -> _core.CompiledRenderer:
-        """The compiled configuration.
-
-        Raises:
-            TemplateError: If the configuration is wrong.
-
-        """
+        """The compiled configuration."""
         return self.configuration.core
 
     @property
@@ -90,48 +77,38 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Other names of output columns, as `TableEngine.names`."""
         return {**(self.settings.get("names") or {}), **({} if self.fit is None else self.fit.names)}
 
     @property
     def required_columns(self) -> list[str]:
-        """The columns that a scan has to read, as `TableEngine.required_columns`."""
         return self.configuration.required_columns()
 
     @property
     def writes_json(self) -> bool:
-        """True if requests are messages written as JSON, as `TableEngine.writes_json`."""
         return self.configuration.writes_json
 
     @property
     def writes_chats(self) -> bool:
-        """True if a chat template makes the texts, as `TableEngine.writes_chats`."""
         return self.chat is not None
 
     @property
     def has_roles(self) -> bool:
-        """True if a chat template or a meta template names roles, as `TableEngine.has_roles`."""
         return self.chat is not None or self.settings["meta_template"] is not None
 
     def marked(self) -> TableEngine:
-        """Make an engine with marks around generation blocks, as `TableEngine.marked`."""
         if self.chat is None:
             return super().marked()
         if self.fit is not None:
-            message = (
+            raise template_error(
+                "unsupported_mode",
+                "mask",
                 "'generation' finds its blocks by marks, which would count as tokens of max_seq_len=; "
-                "'assistant+end' needs no marks"
+                "'assistant+end' needs no marks",
             )
-            raise template_error("unsupported_mode", "mask", message)
         return ConfiguredEngine(self.configuration, self.chat.marked(), silent=True)
 
     def changed(self, **settings: Any) -> ConfiguredEngine:
-        """Make another engine that differs in some settings.
-
-        Args:
-            settings: Arguments of `Renderer`.
-
-        """
+        """Make another engine that differs in some settings."""
         return ConfiguredEngine(self.configuration.changed(**settings), self.chat, self.fit)
 
     @property
@@ -148,11 +125,9 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def shot_fields(self) -> list[pa.Field]:
-        """The fields of the budget's columns, as `TableEngine.shot_fields`."""
         return [] if self.fit is None else self.fit.fields
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the fields of requests, as `TableEngine.request_fields`."""
         fields = list(self.core.output_fields(schema))
         if self.chat is not None:
             fields[-1] = self.chat.field(fields[-1])
@@ -166,34 +141,29 @@ class ConfiguredEngine(TableEngine):
         self._check_fit(self.fit, fields)
         for number, field in enumerate(self.shot_fields):
             if any(field.name == other.name for other in [*fields, *self.shot_fields[:number]]):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+                raise render_error(
+                    "duplicate_output_column",
+                    f"two output columns would be called {field.name!r}; rename one by names=",
+                    column=field.name,
+                    placed=False,
+                )
         return [*fields, *self.shot_fields]
 
     def _check_fit(self, fit: ShotFit, fields: list[pa.Field]) -> None:
-        """Refuse a budget for requests whose tokens aren't known.
-
-        Args:
-            fit: The budget.
-            fields: The fields of requests.
-
-        Raises:
-            TemplateError: If they are messages, and nothing says which text the model gets of them.
-
-        """
+        """Refuse a budget for requests whose tokens aren't known."""
         output = self.core.settings["output"]
         if self.chat is not None or output == "text" or fit.is_harness:
             return
         if is_text(fields[-1].type) and not self.writes_json:
             return
-        message = (
+        raise template_error(
+            "unsupported_mode",
+            "output",
             "max_seq_len= is of a text's tokens, and the requests are messages; output='text' writes them as one text, "
-            "and chat_template= as the text that a chat model gets"
+            "and chat_template= as the text that a chat model gets",
         )
-        raise template_error("unsupported_mode", "output", message)
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
-        """Return the type of a request's spans, as `TableEngine.spans_type`."""
         if detail is None:
             return None
         if self.chat is not None:
@@ -202,11 +172,9 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def labels(self) -> list[Any] | None:
-        """The labels of ppl that the configuration says, as `TableEngine.labels`."""
         return self.core.labels
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> ConfiguredRun:
-        """Begin a run, as `TableEngine.begin`."""
         counts = self._counts_filled_values
         if self.fit is None:
             return ConfiguredRun(self.configuration, self.chat, labels, options, first, counts=counts)
@@ -220,7 +188,6 @@ class ConfiguredEngine(TableEngine):
         return self.reports_runs and self.settings["substitution"] == "harness"
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
-        """Warn if values were filled in, of batches only once; and as `TableEngine.ended`."""
         assert isinstance(run, ConfiguredRun)
         super().ended(run, is_batch=is_batch)
         if self._counts_filled_values:
@@ -240,12 +207,10 @@ class ConfiguredEngine(TableEngine):
         return self._last_run
 
     def count_tokens(self, tokens: EncodedRequests) -> None:
-        """Put counts of tokens next to those of the last run, as `TableEngine.count_tokens`."""
         run = self.last_run
         self._last_run = None if run is None else replace(run, tokens=tokens)
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
-        """Return placeholders that are near to a column's name, as `TableEngine.misspelt_columns`."""
         if not self.reports_runs:
             return []
         notes = find_notes(self.configuration, schema, None)
@@ -283,7 +248,6 @@ class ConfiguredEngine(TableEngine):
         self.check_table()
 
     def in_any_order(self, rows: int) -> tuple[TableEngine, pa.Array | None]:
-        """Let a column say which examples each sample has, if its position does, as `TableEngine.in_any_order`."""
         core = self.core
         if not core.by_position:
             return self, None
@@ -293,7 +257,6 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def example_column(self) -> str | None:
-        """The column of the examples of each sample, as `TableEngine.example_column`."""
         return CHOSEN_EXAMPLES if self.core.by_position else self.core.index_column
 
     def columns_read(self, names: list[str]) -> list[str]:
@@ -304,37 +267,22 @@ class ConfiguredEngine(TableEngine):
         return [name for name in names if name in read]
 
     def refuse_chat(self, what: str) -> None:
-        """Refuse what isn't there for texts of a chat template.
-
-        Args:
-            what: What was asked for.
-
-        Raises:
-            TemplateError: If a chat template makes the texts.
-
-        """
+        """Refuse what isn't there for texts of a chat template."""
         if self.chat is not None:
-            message = f"{what} isn't available for what a chat template makes of messages; leave chat_template= out"
-            raise template_error("unsupported_mode", "chat_template", message)
+            raise template_error(
+                "unsupported_mode",
+                "chat_template",
+                f"{what} isn't available for what a chat template makes of messages; leave chat_template= out",
+            )
 
     def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
-        """Warn of what is probably a mistake, as `TableEngine.warn`."""
         # Batch after batch has the schema of the one before, and so the same object as its output's.
         if self._checked_output is not output:
             self.warnings.warn(schema, lambda: warning_text(find_notes(self.configuration, schema, samples)))
             self._checked_output = output
 
     def lines(self, reader: pa.RecordBatchReader, frame: _core.LineLayout) -> Iterator[RenderedLines | pa.RecordBatch]:
-        """Render a stream into lines, without any column but the requests.
-
-        Args:
-            reader: The samples.
-            frame: What stands around each request.
-
-        Returns:
-            Lines, or batches of requests where lines take more than copying.
-
-        """
+        """Render a stream into lines, without any column but the requests."""
         from promptpress._engine.lines import rendered_lines  # noqa: PLC0415 - for who writes files
 
         schema = self.output_schema(reader.schema, RenderOptions.of(()))
@@ -346,27 +294,19 @@ class ConfiguredEngine(TableEngine):
         self._report(LastRun.of(position, position.rows, row_number=self.row_number))
 
     def prompts(self, part: _core.RenderedRows, times: int) -> pa.Array:
-        """Return the requests of a part, as they come out.
-
-        Args:
-            part: What the core has rendered.
-            times: The requests of a sample, where all have as many.
-
-        Raises:
-            RenderError: If the chat template has no text for a request, or one that passes a limit.
-
-        """
+        """Return the requests of a part, as they come out."""
         return part.prompts if self.chat is None else self.chat.finished(part, times, RenderOptions.of(())).prompts
 
     def converse(self, samples: pa.Table) -> Conversation:
         """Begin conversations, as `Renderer.converse`."""
         self.refuse_chat("converse")
         if not self.core.wants_replies:
-            message = (
+            raise template_error(
+                "unsupported_mode",
+                "inferencer.infer_mode",
                 'only "every" of MultiTurnGenInferencer or ChatInferencer takes replies; '
-                "render gives the requests of any other"
+                "render gives the requests of any other",
             )
-            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
         schema = self.output_schema(samples.schema, RenderOptions())
         self.warn(schema, samples.schema, samples)
         return Conversation(self.core, samples, schema)
@@ -382,19 +322,18 @@ class ConfiguredEngine(TableEngine):
         return pa.Table.from_batches([self.core.findings(*for_core(samples))])
 
     def retrieve(self, num_samples: int) -> pa.Array:
-        """Return the retriever's choice for the first samples, as `Renderer.retrieve`.
-
-        Args:
-            num_samples: How many samples there are.
-
-        """
+        """Return the retriever's choice for the first samples, as `Renderer.retrieve`."""
         if not 0 <= operator.index(num_samples) < _MOST_SAMPLES:
-            message = f"num_samples: expected a number from 0 to {_MOST_SAMPLES - 1}, found {num_samples}"
-            raise render_error("invalid_number", message)
+            raise render_error(
+                "invalid_number", f"num_samples: expected a number from 0 to {_MOST_SAMPLES - 1}, found {num_samples}"
+            )
         chosen = self.core.retrieve(num_samples)
         if chosen is None:
-            message = f"the samples' column {self.core.index_column!r} holds the choice itself"
-            raise template_error("unsupported_mode", "retriever", message)
+            raise template_error(
+                "unsupported_mode",
+                "retriever",
+                f"the samples' column {self.core.index_column!r} holds the choice itself",
+            )
         return chosen
 
     def fingerprint(self) -> str:
@@ -460,15 +399,7 @@ AnyRenderer = TypeVar("AnyRenderer", bound=ConfiguredRenderer)
 
 
 def silent(renderer: AnyRenderer) -> AnyRenderer:
-    """Make a renderer warn of nothing.
-
-    Args:
-        renderer: A renderer that nobody else has yet.
-
-    Returns:
-        The same one. Its pickles and copies may warn.
-
-    """
+    """Make a renderer warn of nothing."""
     engine = engine_of(renderer)
     engine.warnings.silent = True
     engine.reports_runs = False

@@ -18,18 +18,7 @@ if TYPE_CHECKING:
 
 
 class ConfiguredRun(Run):
-    """Renders samples by a configuration.
-
-    Args:
-        configuration: The configuration. It is asked for the core at each batch, because a process may be forked
-            between two.
-        chat: The chat template that makes texts of the messages.
-        labels: The labels of ppl; None in gen mode.
-        options: The columns next to the prompts.
-        first: How many samples an earlier run has rendered.
-        counts: True to count the rows whose values are filled in.
-
-    """
+    """Renders samples by a configuration."""
 
     def __init__(
         self,
@@ -54,7 +43,6 @@ class ConfiguredRun(Run):
 
     @property
     def writes_json(self) -> bool:
-        """True if the requests are messages written as JSON, as `Run.writes_json`."""
         return self.configuration.writes_json
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:

@@ -76,16 +76,15 @@ class Conversation:
             array.validate(full=True)
             texts = array.to_pylist()
         except (pa.ArrowException, UnicodeError) as error:
-            message = f"replies: they are no array of strings: {error}"
-            raise render_error("invalid_replies", message) from error
+            raise render_error("invalid_replies", f"replies: they are no array of strings: {error}") from error
         samples = self._requests.column("sample").to_pylist()
         if len(texts) != len(samples):
-            message = f"replies: {len(samples)} requests are waiting, but {len(texts)} replies came"
-            raise render_error("invalid_replies", message)
+            raise render_error(
+                "invalid_replies", f"replies: {len(samples)} requests are waiting, but {len(texts)} replies came"
+            )
         for sample, text in zip(samples, texts, strict=True):
             if not isinstance(text, str):
-                message = f"the reply is {text!r}, and a str is needed"
-                raise render_error("invalid_replies", message, row=sample)
+                raise render_error("invalid_replies", f"the reply is {text!r}, and a str is needed", row=sample)
         for sample, text in zip(samples, texts, strict=True):
             self._replies[sample].append(text)
         self._turn += 1

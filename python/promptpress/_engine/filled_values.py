@@ -48,15 +48,7 @@ class LastRun:
     def of(
         cls, state: StreamState, samples: int, errors: RowErrors | None = None, row_number: Callable[[int], int] = int
     ) -> LastRun:
-        """Return what the state of a run has counted.
-
-        Args:
-            state: The state.
-            samples: The number of samples of the run.
-            errors: The samples with errors.
-            row_number: Returns the number of a row in messages, for its number among the samples.
-
-        """
+        """Return what the state of a run has counted."""
         rows, first, is_partial = state.filled
         first_row, columns = (row_number(first[0]), first[1]) if first is not None else (None, [])
         errors = RowErrors() if errors is None else errors.renumbered(row_number)
@@ -77,11 +69,6 @@ class LastRun:
 
 
 def warn_of_filled_values(run: LastRun) -> None:
-    """Warn that values were filled in, if any were.
-
-    Args:
-        run: The counts of a run.
-
-    """
+    """Warn that values were filled in, if any were."""
     if run.rows:
         warnings.warn(run.message, FilledValuesWarning, stacklevel=callers_level())

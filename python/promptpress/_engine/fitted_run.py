@@ -40,12 +40,7 @@ _KEPT_OF_RETRIEVERS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
 
 
 class ExampleChoices:
-    """The examples that a configuration chooses for samples, by their positions.
-
-    Args:
-        configuration: The configuration.
-
-    """
+    """The examples that a configuration chooses for samples, by their positions."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
@@ -61,13 +56,7 @@ class ExampleChoices:
         return choice is not None and bool(choice[0].as_py())
 
     def of_samples(self, table: pa.Table, first: int) -> list[list[int]]:
-        """Return the examples of each sample; none for a sample whose own list can't be read.
-
-        Args:
-            table: The samples.
-            first: How many samples came before.
-
-        """
+        """Return the examples of each sample; none for a sample whose own list can't be read."""
         core = self._configuration.core
         if core.index_column is not None:
             chosen = values_of(table, core.index_column)
@@ -84,12 +73,7 @@ class ExampleChoices:
 
 
 def chosen_configuration(configuration: Configuration) -> tuple[Configuration, str]:
-    """Return a configuration that takes each sample's examples from a column, and the name of the column.
-
-    Args:
-        configuration: The configuration; one without examples stays as it is.
-
-    """
+    """Return a configuration that takes each sample's examples from a column, and the name of the column."""
     column = configuration.core.index_column
     if column is not None:
         return configuration, column
@@ -140,19 +124,7 @@ class _Requests:
 
 
 class FittedRun(ConfiguredRun):
-    """Renders samples by a configuration, with as many examples as fit.
-
-    Args:
-        configuration: The configuration.
-        chat: The chat template that makes texts of the messages.
-        labels: The labels of ppl; None in gen mode.
-        options: The columns next to the prompts.
-        first: How many samples an earlier run has rendered.
-        fit: The budget.
-        chosen: The result of `chosen_configuration` for the configuration.
-        counts: True to count the rows whose values are filled in.
-
-    """
+    """Renders samples by a configuration, with as many examples as fit."""
 
     def __init__(
         self,
@@ -184,7 +156,6 @@ class FittedRun(ConfiguredRun):
             self._counted = ConfiguredRun(counted, None, labels, _plain(options), first)
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
-        """Render the next samples, as `Run.parts`."""
         step = max(table.num_rows if single else _ROWS, 1)
         for start in range(0, max(table.num_rows, 1), step):
             rows, number = table.slice(start, step), first + start
@@ -224,14 +195,7 @@ class FittedRun(ConfiguredRun):
     def _unsettled(
         self, pending: list[_Sample], out: _Requests, measured: dict[int, tuple[int, int | None]]
     ) -> list[_Sample]:
-        """Settle the requests that fit or have no examples left; return the samples of which some are open.
-
-        Args:
-            pending: Samples with open requests.
-            out: Gets the settled requests.
-            measured: The number of a request in all renderings, and its tokens, keyed by its number in the part.
-
-        """
+        """Settle the requests that fit or have no examples left; return the samples of which some are open."""
         rest = []
         for sample in pending:
             is_last = not sample.examples or self._fit.drops is None
@@ -249,13 +213,7 @@ class FittedRun(ConfiguredRun):
         return rest
 
     def _settled(self, fits: list[bool], *, is_last: bool) -> list[bool]:
-        """Say of each open request of a sample whether its examples are final.
-
-        Args:
-            fits: Whether each of them fits.
-            is_last: True if no example can be left out.
-
-        """
+        """Say of each open request of a sample whether its examples are final."""
         if is_last:
             return [True] * len(fits)
         if self._fit.labels == "jointly":
@@ -353,14 +311,7 @@ def _chosen(arrays: Sequence[Any], sources: pa.Array) -> Any:
 
 
 def with_examples(table: pa.Table, column: str, examples: Sequence[list[int]]) -> pa.Table:
-    """Return samples with a column of their examples, in the place of one of that name.
-
-    Args:
-        table: The samples.
-        column: The name of the column.
-        examples: The numbers of each sample's examples.
-
-    """
+    """Return samples with a column of their examples, in the place of one of that name."""
     chosen = pa.array(examples, pa.list_(pa.int64()))
     if column in table.column_names:
         return table.set_column(table.column_names.index(column), column, chosen)
@@ -368,13 +319,7 @@ def with_examples(table: pa.Table, column: str, examples: Sequence[list[int]]) -
 
 
 def _as_counted(configuration: Configuration, chat: ChatStage | None) -> Configuration:
-    """Return a configuration whose requests are those that a harness counts, whatever becomes of them later.
-
-    Args:
-        configuration: The configuration.
-        chat: The chat template after it; the harness counts what the messages say, and not the text made of them.
-
-    """
+    """Return a configuration whose requests are those that a harness counts, whatever becomes of them later."""
     return configuration if chat is not None else configuration.changed(output=None, roles=None)
 
 

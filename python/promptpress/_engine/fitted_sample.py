@@ -30,18 +30,7 @@ class FittedSample(NamedTuple):
 
 
 def fitted_sample(engine: ConfiguredEngine, sample: pa.Table, row: int, labels: list[Any] | None) -> list[FittedSample]:
-    """Return the requests of a sample, together where they have the same examples.
-
-    Args:
-        engine: An engine with a budget.
-        sample: A table with the sample alone.
-        row: Its number among all samples.
-        labels: The labels of ppl; None in gen mode.
-
-    Raises:
-        RenderError: If the sample can't be rendered.
-
-    """
+    """Return the requests of a sample, together where they have the same examples."""
     assert engine.fit is not None
     run = engine.begin(RenderOptions(), labels, row)
     shots: list[int] = []

@@ -31,14 +31,7 @@ _MAX_SHOWN_REASONS = 5
 
 
 class _UndefinedName(NamedTuple):
-    """A variable of a template that nothing gives a value.
-
-    Args:
-        name: Its name.
-        line: The line where it first stands.
-        closest: The column that is probably meant; None if no name is near.
-
-    """
+    """A variable of a template that nothing gives a value."""
 
     name: str
     line: int
@@ -58,15 +51,7 @@ class _UndefinedName(NamedTuple):
 
 
 class JinjaEngine(TemplateEngine):
-    """Renders rows by a Jinja template.
-
-    Args:
-        arguments: Those of `JinjaTemplate`, checked.
-
-    Raises:
-        TemplateError: If Jinja2 can't compile the template.
-
-    """
+    """Renders rows by a Jinja template."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments["strings"], arguments["names"])
@@ -97,7 +82,6 @@ class JinjaEngine(TemplateEngine):
         return list(dict.fromkeys(name for name in names if name in given))
 
     def undefined_names(self, schema: pa.Schema) -> list[str]:
-        """Say of each variable that no column gives it, as `TableEngine.undefined_names`."""
         return [f"{name.location}: {name.message}" for name in self._undefined_names(schema)]
 
     def _undefined_names(self, schema: pa.Schema) -> list[_UndefinedName]:
@@ -111,7 +95,6 @@ class JinjaEngine(TemplateEngine):
         return [_UndefinedName(name, lines[name], closest_name(name, columns)) for name in lines if name in names]
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
-        """Return the undefined variables that are near to a column's name, as `TableEngine.misspelt_columns`."""
         shows_nothing = set(self.required_columns).isdisjoint(column_names(schema))
         return [
             MisspeltColumn(name.location, name.message)
@@ -120,7 +103,6 @@ class JinjaEngine(TemplateEngine):
         ]
 
     def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:  # noqa: ARG002
-        """Warn of undefined variables, as `TableEngine.warn`."""
         where = "JinjaTemplate.required_columns lists the variables"
         self.warnings.warn(schema, lambda: listed_texts(self.undefined_names(schema), where))
 
@@ -132,7 +114,6 @@ class JinjaEngine(TemplateEngine):
         failed: dict[int, RenderError] | None,
         origins: Origins | None,
     ) -> Iterator[Texts]:
-        """Render the next rows, as `TemplateEngine.texts`."""
         arrays, run = self.runner.run(table, first, failed, origins)
         counts.add(run)
         self.last_run = counts

@@ -24,15 +24,6 @@ def leading_columns(engine: TableEngine, table: pa.Table, labels: list[Any] | No
 
     A few samples are rendered with the origins of their bytes, and the request that shows most columns counts. Of
     requests that show their columns in different orders, the others are only ordered less well.
-
-    Args:
-        engine: The engine that renders the samples.
-        table: All samples.
-        labels: The labels that each sample is rendered with.
-
-    Returns:
-        Names of columns; among them that of the examples, if each sample has its own.
-
     """
     examples = engine.example_column
     required = [name for name in engine.required_columns if name in table.column_names]

@@ -30,22 +30,7 @@ def rendered_lines(
     frame: _core.LineLayout,
     position: _core.StreamState | None = None,
 ) -> Iterator[RenderedLines | pa.RecordBatch]:
-    """Render batches as they are read, into lines where copying is enough for all rows of a part.
-
-    Args:
-        configuration: What says how. It is asked for the core at each batch, for between two a process may be forked.
-        reader: The samples, from the first on.
-        schema: The output's: the requests, and nothing else.
-        frame: What stands around each request (`LineWriter.frame`).
-        position: The state of the stream at its beginning. None: a new one.
-
-    Yields:
-        Lines; and requests, which are still to be made lines of, where they take more than copying.
-
-    Raises:
-        RenderError: If a row can't be rendered.
-
-    """
+    """Render batches as they are read, into lines where copying is enough for all rows of a part."""
     blocks, first = _Blocks(), 0
     position = _core.StreamState() if position is None else position
     batches = iter(reader)

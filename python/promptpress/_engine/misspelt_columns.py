@@ -24,13 +24,7 @@ class MisspeltColumn(NamedTuple):
 
 
 def with_misspelt_columns(schema: pa.Schema, columns: list[MisspeltColumn]) -> pa.Schema:
-    """Record the misspelt columns of a template in the metadata of a schema; without any, return the schema itself.
-
-    Args:
-        schema: The schema of rendered prompts.
-        columns: The misspelt columns.
-
-    """
+    """Record the misspelt columns of a template in the metadata of a schema; without any, return the schema itself."""
     if not columns:
         return schema
     return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(columns, ensure_ascii=False)})
@@ -38,9 +32,6 @@ def with_misspelt_columns(schema: pa.Schema, columns: list[MisspeltColumn]) -> p
 
 def misspelt_columns(schema: pa.Schema) -> list[MisspeltColumn]:
     """Return the misspelt columns that `with_misspelt_columns` has recorded.
-
-    Args:
-        schema: The schema of a table of prompts.
 
     >>> columns = [MisspeltColumn("prompt_template", "'{questoin}' names no column")]
     >>> misspelt_columns(with_misspelt_columns(pa.schema([]), columns))[0].location

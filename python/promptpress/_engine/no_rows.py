@@ -9,12 +9,7 @@ from promptpress._utils.callers import callers_level
 
 
 def warn_of_no_rows(rows: int) -> None:
-    """Warn if there are no rows. The text is always the same, so that Python shows it once for a line of a program.
-
-    Args:
-        rows: How many rows the table or the stream had.
-
-    """
+    """Warn if there are no rows. The text is always the same, so that Python shows it once for a line of a program."""
     if not rows:
         warnings.warn(
             "the table has no rows, so nothing was rendered", NothingRenderedWarning, stacklevel=callers_level()

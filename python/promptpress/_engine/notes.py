@@ -51,24 +51,13 @@ def find_notes(
 
 
 def warning_text(notes: list[Note]) -> str:
-    """Return the text of the warning about notes; an empty text if none of them is a warning.
-
-    Args:
-        notes: As `find_notes` gives them.
-
-    """
+    """Return the text of the warning about notes; an empty text if none of them is a warning."""
     texts = [f"{note.place}: {note.message}; {note.remedy}" for note in notes if note.severity == "warning"]
     return listed_texts(texts, "Renderer.notes lists them")
 
 
 def misspelt_in(notes: list[Note], *, shows_nothing: bool = False) -> list[MisspeltColumn]:
-    """Return the placeholders that name no column and are near to a column's name.
-
-    Args:
-        notes: As `find_notes` gives them.
-        shows_nothing: Whether no placeholder names a column, so that those count that aren't near to any.
-
-    """
+    """Return the placeholders that name no column and are near to a column's name."""
     return [
         MisspeltColumn(note.place, f"{note.message}; {note.remedy}")
         for note in notes
@@ -78,12 +67,6 @@ def misspelt_in(notes: list[Note], *, shows_nothing: bool = False) -> list[Missp
 
 def table_of(notes: list[Note]) -> pa.Table:
     """Make the table of notes that users see.
-
-    Args:
-        notes: As `find_notes` gives them.
-
-    Returns:
-        `code`, `severity`, `place`, `message`, `remedy`, all strings.
 
     >>> table_of([]).schema.names
     ['code', 'severity', 'place', 'message', 'remedy']

@@ -71,40 +71,19 @@ class RenderOptions:
         order: RequestOrder | None = None,
         shared: bool = False,
     ) -> RenderOptions:
-        """Take what a user gave.
-
-        Args:
-            keep: Names, in any iterable but a string; or `"all"`.
-            index: As in the class.
-            hashes: As in the class.
-            spans: As in the class.
-            errors: As in the class.
-            order: As in the class. With an order there always is an index, which is called `sample` by default.
-            shared: As in the class.
-
-        Raises:
-            TypeError: If `keep` holds something else than names, or another argument is something else; or if `shared`
-                is given without an order.
-
-        """
+        """Take what a user gave."""
         if not isinstance(hashes, bool):
-            message = f"hashes: expected True or False, found {hashes!r}"
-            raise TypeError(message)
+            raise TypeError(f"hashes: expected True or False, found {hashes!r}")
         if not isinstance(spans, bool) and spans != _DETAILED:
-            message = f"spans: expected True, False or {_DETAILED!r}, found {spans!r}"
-            raise TypeError(message)
+            raise TypeError(f"spans: expected True, False or {_DETAILED!r}, found {spans!r}")
         if errors not in ERRORS:
-            message = f"errors: expected {' or '.join(map(repr, ERRORS))}, found {errors!r}"
-            raise TypeError(message)
+            raise TypeError(f"errors: expected {' or '.join(map(repr, ERRORS))}, found {errors!r}")
         if order not in {None, _PREFIX}:
-            message = f"order: expected {_PREFIX!r} or None, found {order!r}"
-            raise TypeError(message)
+            raise TypeError(f"order: expected {_PREFIX!r} or None, found {order!r}")
         if not isinstance(shared, bool):
-            message = f"shared: expected True or False, found {shared!r}"
-            raise TypeError(message)
+            raise TypeError(f"shared: expected True or False, found {shared!r}")
         if shared and order is None:
-            message = f"shared: the columns are those of requests in prefix order; add order={_PREFIX!r}"
-            raise TypeError(message)
+            raise TypeError(f"shared: the columns are those of requests in prefix order; add order={_PREFIX!r}")
         if not (hashes or spans or index is not None or order) and keep == () and errors == "raise":
             return _PROMPTS_ALONE
         if order is not None and index is None:
@@ -142,13 +121,7 @@ class RenderOptions:
         return None if self.spans is False else self.spans == _DETAILED
 
     def fields(self, names: Mapping[str, str] | None = None, spans: pa.DataType | None = None) -> list[pa.Field]:
-        """List the fields of the columns after the prompts.
-
-        Args:
-            names: What output columns are called that aren't called as usual.
-            spans: The type of a request's spans, where they are asked for.
-
-        """
+        """List the fields of the columns after the prompts."""
         names = names or {}
         fields = [] if spans is None else [pa.field(names.get(_SPANS, _SPANS), spans)]
         if self.shared:
@@ -162,17 +135,7 @@ class RenderOptions:
         return fields
 
     def columns(self, part: _core.RenderedRows | Part, prompts: pa.Array, *, is_json: bool) -> list[Any]:
-        """Make the columns after the prompts.
-
-        Args:
-            part: Some rendered requests.
-            prompts: Their prompts.
-            is_json: Whether the prompts are messages written as JSON.
-
-        Returns:
-            Arrays of one value a request, of `fields`.
-
-        """
+        """Make the columns after the prompts."""
         columns = [] if self.spans is False else [part.spans]
         if self.hashes:
             hashes = part.hashes

@@ -47,15 +47,7 @@ class PrefixOrder(NamedTuple):
 def prefix_order(
     engine: TableEngine, table: pa.Table, labels: list[Any] | None, *, has_groups: bool = False
 ) -> PrefixOrder:
-    """Order samples by what their requests begin with: by plan, without rendering them.
-
-    Args:
-        engine: The engine that renders the samples.
-        table: All samples, with the column `CHOSEN_EXAMPLES` if it is needed.
-        labels: The labels that each sample is rendered with.
-        has_groups: True for the groups of samples whose first column is equal.
-
-    """
+    """Order samples by what their requests begin with: by plan, without rendering them."""
     samples = table.drop_columns([CHOSEN_EXAMPLES]) if CHOSEN_EXAMPLES in table.column_names else table
     names = leading_columns(engine, samples, labels)
     if names:
@@ -152,19 +144,7 @@ def _shared_indices(schema: pa.Schema, options: RenderOptions) -> range:
 
 
 def render_table(engine: TableEngine, samples: TableLike, options: RenderOptions) -> pa.Table:
-    """Render all samples, in their own order or in prefix order: what `Renderer.render` returns.
-
-    Args:
-        engine: The engine.
-        samples: Anything that holds a table.
-        options: The columns next to the prompts, and the order.
-
-    Raises:
-        TemplateError: As `TableEngine.render`.
-        RenderError: As `TableEngine.render`.
-        TypeError: If the samples are no table.
-
-    """
+    """Render all samples, in their own order or in prefix order: what `Renderer.render` returns."""
     if options.order is None:
         return engine.render(samples, options)
     table = as_table(samples, engine.value_reading)

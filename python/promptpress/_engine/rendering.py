@@ -18,21 +18,7 @@ from promptpress._utils import lazy_compute as pc
 
 
 def rendered_table(run: Run, table: pa.Table, schema: pa.Schema, options: RenderOptions) -> pa.Table:
-    """Render a table.
-
-    Args:
-        run: What renders it.
-        table: All samples.
-        schema: The output's.
-        options: The columns next to the prompts.
-
-    Returns:
-        One row a request.
-
-    Raises:
-        RenderError: If a row can't be rendered.
-
-    """
+    """Render a table."""
     parts = list(run.parts(table, 0))
     run.samples += table.num_rows
     columns: list[Any] = []
@@ -59,22 +45,7 @@ def rendered_table(run: Run, table: pa.Table, schema: pa.Schema, options: Render
 def rendered_batches(
     run: Run, reader: Iterable[pa.RecordBatch], schema: pa.Schema, options: RenderOptions, *, first: int = 0
 ) -> Iterator[pa.RecordBatch]:
-    """Render batches as they are read; positions count over all of them.
-
-    Args:
-        run: What renders them.
-        reader: The samples.
-        schema: The output's.
-        options: The columns next to the prompts.
-        first: How many samples came before, which a run before this one has rendered.
-
-    Yields:
-        The output; where it passes what one array can hold, several batches for one of the samples.
-
-    Raises:
-        RenderError: If a row can't be rendered.
-
-    """
+    """Render batches as they are read; positions count over all of them."""
     batches = iter(reader)
     while (batch := next(batches, None)) is not None:
         rendered = _rendered(run, batch, schema, options, first=first)
@@ -86,20 +57,7 @@ def rendered_batches(
 
 
 def rendered_batch(run: Run, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Render one batch as one, and keep all its columns.
-
-    Args:
-        run: What renders it.
-        batch: Some samples.
-        schema: The output's.
-
-    Returns:
-        The batch, with the columns of its requests at the end.
-
-    Raises:
-        RenderError: If a row can't be rendered, or a column passes what one array can hold.
-
-    """
+    """Render one batch as one, and keep all its columns."""
     (out,) = _rendered(run, batch, schema, RenderOptions(tuple(batch.schema.names)), single=True)
     return out
 
@@ -125,11 +83,12 @@ def _rendered(
             continue
         if single:
             name = next(name for name, chunks in zip(options.kept, columns, strict=True) if len(chunks) > 1)
-            message = (
+            raise render_error(
+                "offset_overflow",
                 "kept for every request it passes what one array of "
-                f"{schema.field(name).type} can hold; give smaller batches, or cast it to a type of 64-bit offsets"
+                f"{schema.field(name).type} can hold; give smaller batches, or cast it to a type of 64-bit offsets",
+                column=name,
             )
-            raise render_error("offset_overflow", message, column=name)
         arrays = [
             *(pa.chunked_array(chunks, schema.field(n).type) for n, chunks in enumerate(columns)),
             *(pa.chunked_array([column]) for column in requests),

@@ -47,10 +47,6 @@ class Run(ABC):
     """Renders the samples of one table or stream, batch after batch.
 
     A run keeps what goes on from batch to batch, such as the position of retrievers.
-
-    Args:
-        first: How many samples an earlier run has rendered.
-
     """
 
     times: int = 1

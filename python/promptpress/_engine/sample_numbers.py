@@ -14,28 +14,14 @@ from promptpress._errors.errors import render_error
 def indexed_schema(schema: pa.Schema, name: str, keep: Sequence[str]) -> pa.Schema:
     """Put the index before an output's columns.
 
-    Args:
-        schema: The output's schema without it.
-        name: What the index is called.
-        keep: Names of the kept columns.
-
-    Returns:
-        The schema with it.
-
-    Raises:
-        RenderError: If another column has that name.
-        TypeError: If it is no name.
-
     >>> indexed_schema(pa.schema({"prompt": pa.string()}), "sample", []).names
     ['sample', 'prompt']
 
     """
     if not isinstance(name, str):
-        message = f"index: expected the name of a column, found {name!r}"
-        raise TypeError(message)
+        raise TypeError(f"index: expected the name of a column, found {name!r}")
     if not name or "\0" in name:
-        message = f"index: {name!r} is no name for a column"
-        raise render_error("invalid_column_name", message, placed=False)
+        raise render_error("invalid_column_name", f"index: {name!r} is no name for a column", placed=False)
     if name in schema.names:
         what = "a kept column" if name in keep else "an output column"
         other = f"{name}_index" if f"{name}_index" not in schema.names else "another"
@@ -46,14 +32,5 @@ def indexed_schema(schema: pa.Schema, name: str, keep: Sequence[str]) -> pa.Sche
 
 
 def sample_numbers(part: _core.RenderedRows | Part, times: int) -> pa.Array:
-    """Number the samples of a part's requests, as they count over the whole stream.
-
-    Args:
-        part: What was rendered of some samples.
-        times: Requests of a sample, where all have as many.
-
-    Returns:
-        One int64 a request.
-
-    """
+    """Number the samples of a part's requests, as they count over the whole stream."""
     return _core.repeated_rows(part.start, part.rows, times) if part.samples is None else part.samples

@@ -14,12 +14,7 @@ _MAX_SHOWN = 5
 
 
 class SchemaWarnings:
-    """The schemas that a renderer has warned about, so that each is warned about once.
-
-    Args:
-        silent: Whether nothing is ever said.
-
-    """
+    """The schemas that a renderer has warned about, so that each is warned about once."""
 
     __slots__ = ("seen", "silent")
 
@@ -28,13 +23,7 @@ class SchemaWarnings:
         self.seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
 
     def warn(self, schema: pa.Schema, text_of: Callable[[], str]) -> None:
-        """Warn of what is probably a mistake, unless that was done for this schema.
-
-        Args:
-            schema: The samples' schema.
-            text_of: Makes the text of the warning; an empty text if there is nothing to say.
-
-        """
+        """Warn of what is probably a mistake, unless that was done for this schema."""
         key = (tuple(schema.names), tuple(map(str, schema.types)))
         if self.silent or key in self.seen:
             return
@@ -47,10 +36,6 @@ class SchemaWarnings:
 
 def listed_texts(texts: list[str], where: str) -> str:
     r"""Return several texts as those of one warning: a filter that makes it an error would show the first alone.
-
-    Args:
-        texts: What is to be said.
-        where: The end of the text, which says where all of it is.
 
     >>> listed_texts(["a", "b"], "notes lists them"), listed_texts([], "notes lists them")
     ('a\n  b\n(notes lists them)', '')

@@ -35,14 +35,7 @@ class TokenCounts(Protocol):
         """The digest of all that decides the tokens."""
 
     def counts(self, texts: Sequence[str], special: bool | None) -> list[int | None]:
-        """Return the number of tokens of each text; None for a text that can't be encoded.
-
-        Args:
-            texts: The texts.
-            special: Whether the tokenizer's special tokens stand around each text. None: unless the text begins with
-                the first of them.
-
-        """
+        """Return the number of tokens of each text; None for a text that can't be encoded."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +67,7 @@ class ShotFit:
         return [pa.field(self.names.get(name, name), data_type) for name, data_type in SHOT_COLUMNS.items()]
 
     def shorter(self, examples: list[int]) -> list[int]:
-        """Return a list of examples without the one that is left out first.
-
-        Args:
-            examples: At least one example.
-
-        """
+        """Return a list of examples without the one that is left out first."""
         return examples[1:] if self.drops == "first" else examples[:-1]
 
     @property
@@ -87,12 +75,7 @@ class ShotFit:
         return self.counter.digest, self.limit, self.drops, self.labels, self.is_harness
 
     def fingerprint(self, inner: str) -> str:
-        """Return the fingerprint of a renderer with this budget.
-
-        Args:
-            inner: The fingerprint of the same renderer without a budget.
-
-        """
+        """Return the fingerprint of a renderer with this budget."""
         return hashlib.sha256(json.dumps([inner, *self._key]).encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -108,12 +91,7 @@ class ShotFit:
 
 
 def harness_limit(settings: Mapping[str, Any]) -> Any:
-    """Return the number of tokens to which the inferencer of a configuration fits prompts; None if it has none.
-
-    Args:
-        settings: The arguments of `Renderer`.
-
-    """
+    """Return the number of tokens to which the inferencer of a configuration fits prompts; None if it has none."""
     inferencer = settings.get("inferencer")
     key = _LIMITS.get(settings.get("dialect") or "", _LIMIT)
     return inferencer.get(key) if isinstance(inferencer, Mapping) else None
@@ -130,37 +108,24 @@ def shot_fit_of(
     names: Mapping[str, str],
     is_ppl: bool,
 ) -> ShotFit:
-    """Make the budget that the arguments of `Renderer` ask for.
-
-    Args:
-        counter: Counts tokens.
-        settings: The other arguments, as plain data.
-        max_seq_len: The most tokens of a request and its answer.
-        fit: The rule.
-        reserve: The tokens that are kept free for the answer.
-        fit_labels: Whether all labels of a sample get the same examples.
-        names: Other names of the columns.
-        is_ppl: True if a sample has a request for each label.
-
-    Raises:
-        TemplateError: If an argument is wrong, or doesn't go with another.
-
-    """
+    """Make the budget that the arguments of `Renderer` ask for."""
     _check_choice("fit", fit, get_args(FitRule))
     _check_choice("fit_labels", fit_labels, get_args(FitLabels))
     most = _number("max_seq_len", max_seq_len) - _number("reserve", reserve)
     if most < 0:
-        message = f"{reserve} tokens are more than max_seq_len={max_seq_len} has"
-        raise template_error("invalid_number", "reserve", message)
+        raise template_error(
+            "invalid_number", "reserve", f"{reserve} tokens are more than max_seq_len={max_seq_len} has"
+        )
     if fit != "harness":
         return ShotFit(counter, most, fit, fit_labels, is_harness=False, names=names)
     for name, is_given in (("reserve", reserve), ("fit_labels", fit_labels != "each")):
         if is_given:
-            message = (
+            raise template_error(
+                "unsupported_mode",
+                name,
                 f'fit="harness" is the harness\'s own rule, which has no {name}; fit="last" leaves out the same '
-                "examples and takes it"
+                "examples and takes it",
             )
-            raise template_error("unsupported_mode", name, message)
     inferencer = last_part((settings.get("inferencer") or {}).get("type"))
     drops: Literal["last"] | None = "last"
     if settings["dialect"] == "aisbench" or inferencer in _TAKES_NO_PART:
@@ -173,8 +138,7 @@ def shot_fit_of(
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         hint = did_you_mean(str(value), choices)
-        message = f"{value!r} is not one of {', '.join(map(repr, choices))}{hint}"
-        raise template_error("unknown_name", name, message)
+        raise template_error("unknown_name", name, f"{value!r} is not one of {', '.join(map(repr, choices))}{hint}")
 
 
 def _number(name: str, value: Any) -> int:

@@ -16,28 +16,13 @@ from promptpress._errors.errors import of_row, render_error
 
 
 def origin_spans(engine: ConfiguredEngine, table: pa.Table, row: int, label: object, turn: int | None) -> pa.Table:
-    """Make the table that `Renderer.explain` returns.
-
-    Args:
-        engine: What renders samples.
-        table: All samples.
-        row: The sample's row, from 0.
-        label: The request's label; None: the first.
-        turn: The request's turn; None: the first that is asked for.
-
-    Returns:
-        The spans.
-
-    Raises:
-        RenderError: If there is no such request, or it can't be rendered.
-
-    """
+    """Make the table that `Renderer.explain` returns."""
     if turn is not None and turn < 0:
-        message = "turn: turns count from 0"
-        raise render_error("turn_out_of_range", message, row=row)
+        raise render_error("turn_out_of_range", "turn: turns count from 0", row=row)
     if not 0 <= row < len(table):
-        message = f"there is no such row: rows count from 0, and the table has {len(table)}"
-        raise render_error("row_out_of_range", message, row=row)
+        raise render_error(
+            "row_out_of_range", f"there is no such row: rows count from 0, and the table has {len(table)}", row=row
+        )
     core, (core_table, python_text) = engine.core, for_core(table)
     labels = labels_of(core, table, core_table)
     if engine.fit is not None:
@@ -76,5 +61,4 @@ def _spans_of_text(engine: ConfiguredEngine, table: pa.Table, row: int, turn: in
         for number, spans in enumerate(part.spans or ()):
             if turn in (None, turns[number]):
                 return pa.Table.from_batches([pa.RecordBatch.from_struct_array(spans.values)])
-    message = "the request has no text"
-    raise render_error("internal_error", message, row=row)
+    raise render_error("internal_error", "the request has no text", row=row)

@@ -75,12 +75,7 @@ class TableEngine(ABC):
 
     @abstractmethod
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the fields of the label, the turn and the prompt, as far as requests have them.
-
-        Args:
-            schema: The samples' schema, as the core has it.
-
-        """
+        """Return the fields of the label, the turn and the prompt, as far as requests have them."""
 
     @abstractmethod
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
@@ -106,12 +101,7 @@ class TableEngine(ABC):
     @classmethod
     @abstractmethod
     def of_state(cls, state: dict[str, Any]) -> TableEngine:
-        """Make an engine from what `state` returned.
-
-        Args:
-            state: The content of a pickle.
-
-        """
+        """Make an engine from what `state` returned."""
 
     @abstractmethod
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
@@ -130,41 +120,18 @@ class TableEngine(ABC):
         return None
 
     def labels_of_table(self, table: pa.Table) -> list[Any] | None:  # noqa: ARG002 - most have none
-        """Return the labels that each sample of a table is rendered with; None if there are none.
-
-        Args:
-            table: All samples.
-
-        Raises:
-            RenderError: If the column that holds them isn't there, or its values are no labels.
-
-        """
+        """Return the labels that each sample of a table is rendered with; None if there are none."""
         return None
 
     def check_table(self) -> None:  # noqa: B027 - most can be rendered
-        """Check that a whole table can be rendered.
-
-        Raises:
-            TemplateError: If it can't.
-
-        """
+        """Check that a whole table can be rendered."""
 
     def check_stream(self) -> None:
-        """Check that a stream can be rendered, whose rows aren't known beforehand.
-
-        Raises:
-            TemplateError: If it can't.
-
-        """
+        """Check that a stream can be rendered, whose rows aren't known beforehand."""
         self.check_table()
 
     def check_batch(self) -> None:
-        """Check that a batch can be rendered by itself.
-
-        Raises:
-            TemplateError: If it can't.
-
-        """
+        """Check that a batch can be rendered by itself."""
         self.check_stream()
 
     def in_any_order(self, rows: int) -> tuple[TableEngine, pa.Array | None]:  # noqa: ARG002 - most need no column
@@ -185,35 +152,18 @@ class TableEngine(ABC):
         return None
 
     def columns_read(self, names: list[str]) -> list[str]:
-        """Return the columns that requests may show.
-
-        Args:
-            names: The names of the samples' columns.
-
-        """
+        """Return the columns that requests may show."""
         read = set(self.required_columns)
         return [name for name in names if name in read]
 
     def undefined_names(self, schema: pa.Schema) -> list[str]:  # noqa: ARG002 - most have none
-        """Say of each variable of a template that the samples don't give it, if the template doesn't provide for that.
-
-        Args:
-            schema: The samples' schema.
-
-        """
+        """Say of each variable of a template that the samples don't give it, if the template doesn't provide for that."""
         return []
 
     def warn(  # noqa: B027 - most have nothing to warn about
         self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None
     ) -> None:
-        """Warn about what the schema of the samples shows, before they are rendered.
-
-        Args:
-            output: The output's schema.
-            schema: The samples' schema.
-            samples: The samples, where they are at hand.
-
-        """
+        """Warn about what the schema of the samples shows, before they are rendered."""
 
     @property
     def value_reading(self) -> ValueReading:
@@ -253,35 +203,21 @@ class TableEngine(ABC):
         return False
 
     def marked(self) -> TableEngine:
-        """Make an engine of the same texts, with marks around those of `{% generation %}` blocks.
-
-        Raises:
-            TemplateError: If there are no such blocks.
-
-        """
-        message = "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template"
-        raise template_error("unsupported_mode", "mask", message)
+        """Make an engine of the same texts, with marks around those of `{% generation %}` blocks."""
+        raise template_error(
+            "unsupported_mode",
+            "mask",
+            "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template",
+        )
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:  # noqa: ARG002 - most have none
-        """Return the conversation of each row, as a chat template sees it; None if rows have none.
-
-        Args:
-            rows: Some samples.
-
-        """
+        """Return the conversation of each row, as a chat template sees it; None if rows have none."""
         return None
 
     def texts_of(
         self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
     ) -> list[str | None]:
-        """Return the texts of some rows with other conversations; None for one that can't be rendered.
-
-        Args:
-            rows: Some samples.
-            numbers: The numbers of the rows.
-            conversations: A conversation for each of them.
-
-        """
+        """Return the texts of some rows with other conversations; None for one that can't be rendered."""
         raise NotImplementedError
 
     # What is the same for all of them.
@@ -314,8 +250,12 @@ class TableEngine(ABC):
         fields = list(self.request_fields(core))
         for field in options.fields(self.names, self.spans_type(core, options.span_detail)):
             if any(field.name == other.name for other in fields):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+                raise render_error(
+                    "duplicate_output_column",
+                    f"two output columns would be called {field.name!r}; rename one by names=",
+                    column=field.name,
+                    placed=False,
+                )
             fields.append(field)
         keep = options.of_schema(schema).kept
         kept = kept_schema(schema, keep, fields)
@@ -327,12 +267,7 @@ class TableEngine(ABC):
         return with_misspelt_columns(kept, self.misspelt_columns(schema))
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:  # noqa: ARG002 - some have no template
-        """Return the names in the template that no column of the samples has, and that resemble a column's name.
-
-        Args:
-            schema: The samples' schema.
-
-        """
+        """Return the names in the template that no column of the samples has, and that resemble a column's name."""
         return []
 
     def count_tokens(self, tokens: EncodedRequests) -> None:
@@ -341,13 +276,7 @@ class TableEngine(ABC):
             self.last_run = replace(self.last_run, tokens=tokens)
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
-        """Say what is to be said when a run has ended: here, that there was nothing to render.
-
-        Args:
-            run: The run.
-            is_batch: True if it was one batch of many, of which some may be empty.
-
-        """
+        """Say what is to be said when a run has ended: here, that there was nothing to render."""
         if self.reports_runs and not is_batch:
             warn_of_no_rows(run.first + run.samples)
 
@@ -356,19 +285,7 @@ class TableEngine(ABC):
         return lambda row: self.row_number(run.row_number(row))
 
     def render(self, samples: TableLike, options: RenderOptions, *, is_batch: bool = False) -> pa.Table:
-        """Render all samples: what `Renderer.render` returns.
-
-        Args:
-            samples: Anything that holds a table.
-            options: The columns next to the prompts.
-            is_batch: True if the samples are one batch of many.
-
-        Raises:
-            TemplateError: If the configuration can't be rendered without more.
-            RenderError: If a row can't be rendered, or two columns would have one name.
-            TypeError: If the samples are no table.
-
-        """
+        """Render all samples: what `Renderer.render` returns."""
         table = as_table(samples, self.value_reading)
         options = options.of_schema(table.schema)
         schema = self.output_schema(table.schema, options)
@@ -412,19 +329,7 @@ class TableEngine(ABC):
         self.ended(run)
 
     def batch(self, batch: pa.RecordBatch | TableLike) -> pa.RecordBatch | pa.Table:
-        """Render a batch and keep all its columns: what calling a renderer returns.
-
-        Args:
-            batch: A record batch, or anything that holds a table.
-
-        Returns:
-            One record batch for a record batch, else a table.
-
-        Raises:
-            TemplateError: If the configuration depends on more than a batch knows.
-            RenderError: If a row can't be rendered, or a column passes what one array can hold.
-
-        """
+        """Render a batch and keep all its columns: what calling a renderer returns."""
         self.check_batch()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch, self.value_reading)

@@ -22,12 +22,10 @@ class TableRenderer(Generic[Engine]):
         object.__setattr__(self, "_engine", engine)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        message = f"a {type(self).__name__} can't be changed: {name!r} is set when it is made"
-        raise AttributeError(message)
+        raise AttributeError(f"a {type(self).__name__} can't be changed: {name!r} is set when it is made")
 
     def __delattr__(self, name: str) -> NoReturn:
-        message = f"a {type(self).__name__} can't be changed: {name!r} can't be deleted"
-        raise AttributeError(message)
+        raise AttributeError(f"a {type(self).__name__} can't be changed: {name!r} can't be deleted")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TableRenderer) or self._engine_class is not other._engine_class:
@@ -52,12 +50,7 @@ def engine_of(renderer: TableRenderer[Engine]) -> Engine: ...
 @overload
 def engine_of(renderer: TableRenderer[Any]) -> TableEngine: ...
 def engine_of(renderer: TableRenderer[Any]) -> TableEngine:
-    """Return the engine of a renderer, for the rooms that go beyond its public methods.
-
-    Args:
-        renderer: A renderer.
-
-    """
+    """Return the engine of a renderer, for the rooms that go beyond its public methods."""
     engine: TableEngine = _ENGINE(renderer)
     return engine
 

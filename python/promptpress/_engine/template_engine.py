@@ -30,55 +30,30 @@ _OUTPUT_COLUMNS = (_PROMPT, "label", "turn", "hash", "spans", "error")
 
 
 def checked_output(names: Mapping[str, str] | None, strings: object) -> dict[str, Any]:
-    """Check the arguments of a template that name and lay out its output.
-
-    Args:
-        names: Other names of output columns.
-        strings: The layout of the texts.
-
-    Returns:
-        Both.
-
-    Raises:
-        TemplateError: If an output column isn't known, a name is none, or a layout isn't known.
-
-    """
+    """Check the arguments of a template that name and lay out its output."""
     if names is not None and not isinstance(names, Mapping):
-        message = f'expected {{"{_PROMPT}": ...}}, found a {type(names).__name__}'
-        raise template_error("wrong_type", "names", message)
+        raise template_error("wrong_type", "names", f'expected {{"{_PROMPT}": ...}}, found a {type(names).__name__}')
     for column, name in (names or {}).items():
         if column not in _OUTPUT_COLUMNS:
-            message = f"{column!r} is not one of {', '.join(map(repr, _OUTPUT_COLUMNS))}"
-            raise template_error("unknown_name", "names", message)
+            raise template_error(
+                "unknown_name", "names", f"{column!r} is not one of {', '.join(map(repr, _OUTPUT_COLUMNS))}"
+            )
         if not isinstance(name, str) or not name or "\0" in name:
             raise template_error("wrong_type", f"names.{column}", f"{name!r} is no name for a column")
     if strings not in LAYOUTS:
-        message = f"{strings!r} is not one of {', '.join(map(repr, LAYOUTS))}"
-        raise template_error("unknown_name", "strings", message)
+        raise template_error("unknown_name", "strings", f"{strings!r} is not one of {', '.join(map(repr, LAYOUTS))}")
     return {"names": None if names is None else dict(names), "strings": strings}
 
 
 def warn_of_file_name(source: str, remedy: str) -> None:
-    """Warn if a template is probably the name of a file.
-
-    Args:
-        source: The template.
-        remedy: The way to give the file's text.
-
-    """
+    """Warn if a template is probably the name of a file."""
     if source.endswith(_SUFFIXES) and len(source.split()) == 1 and "{" not in source:
         message = f"source: {source!r} is the name of a file, and would be the text of every prompt; {remedy}"
         warnings.warn(message, PromptWarning, stacklevel=callers_level())
 
 
 class TemplateEngine(TableEngine):
-    """Renders one text for each row.
-
-    Args:
-        strings: The layout of the texts.
-        names: Other names of output columns.
-
-    """
+    """Renders one text for each row."""
 
     column: str | None = None
     """The only column that is read; None: the template decides."""
@@ -101,7 +76,6 @@ class TemplateEngine(TableEngine):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Other names of output columns, as `TableEngine.names`."""
         return self._names
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:  # noqa: ARG002 - they have no other
@@ -109,7 +83,6 @@ class TemplateEngine(TableEngine):
         return [pa.field(self._names.get(_PROMPT, _PROMPT), LAYOUTS[self.strings])]
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
-        """Return the type of a text's spans, as `TableEngine.spans_type`."""
         if detail is None:
             return None
         return spans_type(self.strings, is_chat=self.column is not None, is_detailed=detail)
@@ -120,12 +93,10 @@ class TemplateEngine(TableEngine):
         labels: list[Any] | None,  # noqa: ARG002 - there are none
         first: int = 0,
     ) -> Run:
-        """Begin a run, as `TableEngine.begin`."""
         origins = None if options.span_detail is None else Origins(self.spans_type(pa.schema([]), options.span_detail))
         return _TemplateRun(self, origins, first, errors=options.collects_errors)
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
-        """Keep the errors of rows next to the counts of the run; and as `TableEngine.ended`."""
         super().ended(run, is_batch=is_batch)
         if self.last_run is not None:
             self.last_run.errors = run.errors.renumbered(self._row_number_in(run))
@@ -167,7 +138,6 @@ class _TemplateRun(Run):
         self._counts = JinjaRun()
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
-        """Render the next rows, as `Run.parts`."""
         if self._errors:
             yield from self._parts_or_errors(table, first)
             return
@@ -230,13 +200,7 @@ def _part(texts: pa.Array, spans: pa.Array | None, start: int, failed: dict[int,
 
 
 def with_nulls(texts: pa.Array, is_valid: list[bool]) -> pa.Array:
-    """Return texts with nulls where they aren't valid.
-
-    Args:
-        texts: Texts of any layout, without nulls or with some.
-        is_valid: For each text, whether it stays.
-
-    """
+    """Return texts with nulls where they aren't valid."""
     if pa.types.is_string_view(texts.type):
         pairs = zip(texts.to_pylist(), is_valid, strict=True)
         return pa.array([text if valid else None for text, valid in pairs], texts.type)

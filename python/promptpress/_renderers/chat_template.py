@@ -108,8 +108,9 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             variables=plain(variables),
         )
         if not isinstance(column, str):
-            message = f"expected the name of a column, found a {type(column).__name__}"
-            raise template_error("wrong_type", "column", message)
+            raise template_error(
+                "wrong_type", "column", f"expected the name of a column, found a {type(column).__name__}"
+            )
         output = checked_output(names, strings)
         warn_of_file_name(source, "ChatTemplate.from_tokenizer reads files and folders")
         renderer = ChatRenderer(settings)

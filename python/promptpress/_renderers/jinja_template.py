@@ -153,8 +153,9 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         program = outlook(self._engine.reference, tuple(self.required_columns)).program
         reason = next((program.reasons[statement[1]] for statement in program.block if statement[0] == "bail"), None)
         if reason is not None:
-            message = f'{reason}: that can\'t be compiled; fallback="jinja2" has Jinja2 render it'
-            raise template_error("not_compiled", "source", message)
+            raise template_error(
+                "not_compiled", "source", f'{reason}: that can\'t be compiled; fallback="jinja2" has Jinja2 render it'
+            )
 
     def render(
         self,
@@ -253,12 +254,10 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
 
 def _check(name: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
-        message = f"expected a {kind.__name__}, found a {type(value).__name__}"
-        raise template_error("wrong_type", name, message)
+        raise template_error("wrong_type", name, f"expected a {kind.__name__}, found a {type(value).__name__}")
 
 
 def _one_of(name: str, value: object, choices: Sequence[str]) -> None:
     _check(name, value, str)
     if value not in choices:
-        message = f"{value!r} is not one of {', '.join(map(repr, choices))}"
-        raise template_error("unknown_name", name, message)
+        raise template_error("unknown_name", name, f"{value!r} is not one of {', '.join(map(repr, choices))}")

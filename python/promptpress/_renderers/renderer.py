@@ -246,8 +246,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
 
         """
         if model is not None and model_cfg is not None:
-            message = "from_config() got the model twice: model= is another name of model_cfg="
-            raise TypeError(message)
+            raise TypeError("from_config() got the model twice: model= is another name of model_cfg=")
         model = model_cfg if model is None else model
         files = (str, PathLike, ConfigFile)
         if not (isinstance(dataset_cfg, files) or isinstance(model, files) or dataset or model_abbr):

@@ -34,25 +34,7 @@ def engine_of_arguments(
     tokenizer: object,
     budget: Mapping[str, Any],
 ) -> ConfiguredEngine:
-    """Compile the arguments of `Renderer`, and so check them.
-
-    Args:
-        settings: The settings of the core.
-        words: The words of the short form; None for those that weren't given.
-        examples: The examples.
-        chat_template: The chat template that makes texts of the messages.
-        tokens: Texts of token ids.
-        tokenizer: The tokenizer that counts the tokens of a budget, and that tokens are of; None: there is no budget.
-        budget: The other arguments of a budget.
-
-    Raises:
-        TemplateError: If the configuration is wrong.
-        ImportError: As `load_tokenizer`.
-        OSError: As `load_tokenizer`.
-        ValueError: As `load_tokenizer`.
-        TypeError: As `load_tokenizer`.
-
-    """
+    """Compile the arguments of `Renderer`, and so check them."""
     shot_names: dict[str, str] = {}
     if tokenizer is not None and isinstance(settings["names"], Mapping):
         # The core knows the names of its own columns.
@@ -80,8 +62,11 @@ def engine_of_arguments(
     if isinstance(tokens, Mapping):
         tokens = dict(tokens)
     elif tokens is not None and not callable(tokens):
-        message = f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}"
-        raise template_error("wrong_type", "tokens", message)
+        raise template_error(
+            "wrong_type",
+            "tokens",
+            f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}",
+        )
     engine = ConfiguredEngine(Configuration(settings, table, tokens), chat)
     if engine.core.labels is not None or engine.core.label_column is not None:
         engine.refuse_chat("ppl")
@@ -95,21 +80,26 @@ def _shot_fit(engine: ConfiguredEngine, budget: Mapping[str, Any], names: Mappin
     given = [name for name, value in budget.items() if value != _NO_BUDGET[name]]
     if engine.tokenizer is None:
         if given:
-            message = (
-                f"{given[0]}= counts tokens, and no tokenizer is given; give the model's tokenizer.json or its folder"
+            raise template_error(
+                "missing_key",
+                "tokenizer",
+                f"{given[0]}= counts tokens, and no tokenizer is given; give the model's tokenizer.json or its folder",
             )
-            raise template_error("missing_key", "tokenizer", message)
         return None
     most = budget["max_seq_len"]
     most = harness_limit(engine.settings) if most is None else most
     if most is None and not given and not names:
         return None  # the tokenizer is for tokenize alone
     if most is None:
-        message = "a tokenizer fits prompts to a number of tokens, and none is given"
-        raise template_error("missing_key", "max_seq_len", message)
+        raise template_error(
+            "missing_key", "max_seq_len", "a tokenizer fits prompts to a number of tokens, and none is given"
+        )
     if engine.core.wants_replies:
-        message = "the later prompts of a conversation hold the model's replies, so nobody knows what fits"
-        raise template_error("unsupported_mode", "max_seq_len", message)
+        raise template_error(
+            "unsupported_mode",
+            "max_seq_len",
+            "the later prompts of a conversation hold the model's replies, so nobody knows what fits",
+        )
     from promptpress._tokens.encoder import Encoder  # noqa: PLC0415 - few renderers have a budget
 
     counter = Encoder.of(engine.tokenizer)

@@ -10,9 +10,6 @@ from promptpress._utils.public_names import name_publicly
 def template_class(name: str) -> Any:
     """Import a class that needs Jinja2, under the name by which users know it.
 
-    Raises:
-        ImportError: If Jinja2 isn't installed; the message says what to install.
-
     >>> template_class("JinjaTemplate")
     <class 'promptpress.JinjaTemplate'>
 
@@ -20,8 +17,9 @@ def template_class(name: str) -> Any:
     try:
         import jinja2  # noqa: F401, PLC0415
     except ModuleNotFoundError as error:
-        message = f'promptpress.{name} needs Jinja2: pip install "promptpress[jinja]"'
-        raise ImportError(message, name="jinja2") from error
+        raise ImportError(
+            f'promptpress.{name} needs Jinja2: pip install "promptpress[jinja]"', name="jinja2"
+        ) from error
     from promptpress._renderers.chat_template import ChatTemplate  # noqa: PLC0415 - needs Jinja2
     from promptpress._renderers.jinja_template import JinjaTemplate  # noqa: PLC0415 - needs Jinja2
 

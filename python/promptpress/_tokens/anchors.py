@@ -28,13 +28,6 @@ from typing import Any
 def anchors(tokenizer: Any) -> dict[str, int]:
     """Return the added tokens at which texts can be cut, and their ids.
 
-    Args:
-        tokenizer: A `tokenizers.Tokenizer`.
-
-    Returns:
-        The ids, keyed by the tokens' texts. None at all if encoding is random (BPE dropout), or special
-            tokens are encoded as text.
-
     >>> from tokenizers import AddedToken, Tokenizer, models
     >>> tokenizer = Tokenizer(models.BPE())
     >>> tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in ("<|end|>", "<|", "]~]", "<s>")])

@@ -37,10 +37,6 @@ class Encoder:
     """Encodes texts as the library `tokenizers` does with one tokenizer; truncation and padding of its file are off.
 
     Threads may share it. Pieces of texts that it has encoded are kept; a pickle leaves them out.
-
-    Args:
-        counter: The tokenizer.
-
     """
 
     _made: ClassVar[dict[str, Encoder]] = {}
@@ -60,18 +56,7 @@ class Encoder:
 
     @classmethod
     def of(cls, source: Any) -> Encoder:
-        """Return the encoder of a tokenizer: the same one, where it was made before.
-
-        Args:
-            source: The argument of `load_tokenizer`.
-
-        Raises:
-            ImportError: As `load_tokenizer`.
-            OSError: As `load_tokenizer`.
-            ValueError: As `load_tokenizer`.
-            TypeError: As `load_tokenizer`.
-
-        """
+        """Return the encoder of a tokenizer: the same one, where it was made before."""
         counter = load_tokenizer(source)
         made = cls._made.get(counter.digest)
         if made is None:
@@ -108,25 +93,13 @@ class Encoder:
         return self._with_specials(out, special)
 
     def ids(self, texts: Sequence[str], special: bool | None) -> list[list[int] | RenderError]:
-        """Return the ids of each text, or the error for one that the library fails on.
-
-        Args:
-            texts: The texts.
-            special: As for `encode`.
-
-        """
+        """Return the ids of each text, or the error for one that the library fails on."""
         rows, errors, *_ = self.encode(pa.array(texts, pa.string()), special, offsets=False)
         ids = rows.columns(None, False, None, "refuse", sorted(errors)).input_ids.to_pylist()
         return [errors.get(row, of_row) for row, of_row in enumerate(ids)]
 
     def counts(self, texts: Sequence[str], special: bool | None) -> list[int | None]:
-        """Return the number of tokens of each text; None for a text that the library fails on.
-
-        Args:
-            texts: The texts.
-            special: As for `encode`.
-
-        """
+        """Return the number of tokens of each text; None for a text that the library fails on."""
         counts: list[int | None] = []
         for batch in _batches(texts):
             rows = self.encode(pa.array(batch, pa.string()), special, offsets=False).rows
@@ -173,12 +146,7 @@ class Encoder:
         return _without_panic(of_part, texts)
 
     def _check(self, encoded: Encoded, texts: pa.Array, *, offsets: bool) -> None:
-        """Compare some rows with those of the library.
-
-        Raises:
-            RenderError: If they differ.
-
-        """
+        """Compare some rows with those of the library."""
         first = -self._rows % _CHECKED_ONE_IN
         self._rows += len(texts)
         for row in range(first, len(texts), _CHECKED_ONE_IN):
@@ -189,11 +157,11 @@ class Encoder:
             rows = encoded.rows
             if not isinstance(whole, Tokens) or whole.are(rows.ids(row), rows.spans(row) if offsets else None):
                 continue
-            message = (
+            raise render_error(
+                "differs_from_reference",
                 f"the tokens of a text aren't those of the library tokenizers, {text[:80]!r}. This is a bug of "
-                "promptpress; please report it with the tokenizer"
+                "promptpress; please report it with the tokenizer",
             )
-            raise render_error("differs_from_reference", message)
 
     def _whole(self, texts: Sequence[str], *, special: bool = False, offsets: bool) -> list[Tokens | RenderError]:
         """Encode texts as wholes by the library."""
@@ -221,8 +189,16 @@ class Encoder:
         rows = TokenRows.open(texts, offsets=offsets)
         numbers = rows.open_rows
         if self._around is None and special is not False:
-            message = 'the tokenizer puts more than tokens around a text; control_tokens="text" can\'t be done with it'
-            return Encoded(rows, {row: render_error("unknown_origin", message) for row in numbers})
+            return Encoded(
+                rows,
+                {
+                    row: render_error(
+                        "unknown_origin",
+                        'the tokenizer puts more than tokens around a text; control_tokens="text" can\'t be done with it',
+                    )
+                    for row in numbers
+                },
+            )
         if self._plain is None:
             self._plain = PlainData(self.tokenizer, self._cutter.anchors)
         plain = self._plain
@@ -287,14 +263,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 def _without_panic(
     encode: Callable[[slice], list[Tokens | RenderError]], texts: Sequence[str], part: slice | None = None
 ) -> list[Tokens | RenderError]:
-    """Return the tokens of texts; where the library panics, the error of the text that it panics on.
-
-    Args:
-        encode: Encodes some of the texts.
-        texts: All texts.
-        part: Which of them; None: all.
-
-    """
+    """Return the tokens of texts; where the library panics, the error of the text that it panics on."""
     part = slice(0, len(texts)) if part is None else part
     try:
         return encode(part)
@@ -302,8 +271,9 @@ def _without_panic(
         if type(error).__name__ != PANIC:
             raise
     if part.stop - part.start == 1:
-        message = f"the library tokenizers fails on the text {texts[part.start][:80]!r}"
-        return [render_error("unconvertible_value", message)]
+        return [
+            render_error("unconvertible_value", f"the library tokenizers fails on the text {texts[part.start][:80]!r}")
+        ]
     half = (part.start + part.stop) // 2
     halves = (slice(part.start, half), slice(half, part.stop))
     return [tokens for of_half in halves for tokens in _without_panic(encode, texts, of_half)]

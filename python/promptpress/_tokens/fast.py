@@ -51,13 +51,7 @@ _CUTS = dict(_cut_expressions())
 
 
 class Fast:
-    """The core's engine for a tokenizer, or why there is none.
-
-    Args:
-        tokenizer: A `tokenizers.Tokenizer`.
-        anchors: The added tokens at which texts can be cut, and their ids.
-
-    """
+    """The core's engine for a tokenizer, or why there is none."""
 
     def __init__(self, tokenizer: Any, anchors: Mapping[str, int]) -> None:
         self._tokenizer = tokenizer

@@ -46,14 +46,7 @@ def _has_other_parts(message: Mapping[str, Any]) -> bool:
 def hidden_turns(
     messages: Sequence[Mapping[str, Any]], spans: Sequence[Mapping[str, Any]], settings: TokenSettings
 ) -> list[int]:
-    """Return the numbers of the messages whose turns have to be found by a mark.
-
-    Args:
-        messages: The conversation as the template sees it.
-        spans: The origins of the prompt's bytes, in detail.
-        settings: What is trained. Of an empty message, only what ends its turn.
-
-    """
+    """Return the numbers of the messages whose turns have to be found by a mark."""
     visible = {
         span["message"]
         for span in spans
@@ -74,10 +67,6 @@ def hidden_turns(
 def marked_conversation(messages: Sequence[Mapping[str, Any]], number: int) -> list[dict[str, Any]]:
     r"""Return a conversation in which a mark is all that a message says.
 
-    Args:
-        messages: The conversation.
-        number: The number of the message.
-
     >>> marked_conversation([{"role": "assistant", "content": "", "tool_calls": [{}]}], 0)
     [{'role': 'assistant', 'content': '\ufdd0'}]
 
@@ -93,15 +82,6 @@ def marked_conversation(messages: Sequence[Mapping[str, Any]], number: int) -> l
 
 def place_of_turn(text: str, marked: str | None, number: int, message: Mapping[str, Any]) -> tuple[int, int] | None:
     r"""Return the first byte of what an assistant says, and the byte after it; None if the prompt doesn't show it.
-
-    Args:
-        text: The prompt.
-        marked: The prompt of the marked conversation; None if there is none.
-        number: The number of the message.
-        message: The message.
-
-    Raises:
-        UnknownOriginError: If the place isn't known.
 
     >>> place_of_turn("<a>f()</a>\n", "<a>\ufdd0</a>\n", 0, {"role": "assistant", "tool_calls": [{}]})
     (3, 6)
@@ -124,11 +104,6 @@ def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> 
     r"""Return the place of the last message of a prompt's beginning; None if it isn't known.
 
     Some templates take no plain message where others follow a call: then the messages up to the call have to do.
-
-    Args:
-        text: The prompt.
-        beginning: The prompt of the messages up to this one; None if there is none.
-        marked: The prompt of the same messages with a mark in the last; None if there is none.
 
     >>> place_in_beginning("[q]f()</s>r", "[q]f()</s>", "[q]\ufdd0</s>")
     (3, 6)

@@ -29,13 +29,6 @@ _TAG_AFTER = re.compile(r"\s*(?:</[^<>\s]+>|\[/[^\[\]\s]+\])")
 def generation_spans(marked: str, text: str) -> list[Span]:
     r"""Return the stretches of a text that stand in `{% generation %}` blocks.
 
-    Args:
-        marked: The text with marks.
-        text: The text without.
-
-    Raises:
-        UnknownOriginError: If the marks have changed the text, or the text holds such marks itself.
-
     >>> generation_spans(f"<a>{_OPEN}é!{_CLOSE}\n", "<a>é!\n")
     [(3, 6)]
 
@@ -227,12 +220,7 @@ def _with_empty_turns(pieces: Sequence[_Piece]) -> list[_Piece]:
 
 
 def _with_spoken(pieces: Sequence[_Piece], start: int, end: int, message: int, *, reasoning: bool) -> list[_Piece]:
-    """Return the pieces with one for what an assistant says, in the place of what the origins know of it.
-
-    Raises:
-        UnknownOriginError: If it holds something of another message, or reasoning that isn't trained.
-
-    """
+    """Return the pieces with one for what an assistant says, in the place of what the origins know of it."""
     before: list[_Piece] = []
     after: list[_Piece] = []
     for piece in pieces:

@@ -23,16 +23,7 @@ class UnknownOriginError(Exception):
 
 
 def check_origin(span: Mapping[str, Any], *, takes_computed: bool = False) -> None:
-    """Refuse a span of which nothing is known.
-
-    Args:
-        span: A span of a text.
-        takes_computed: Whether a text that was made of several will do.
-
-    Raises:
-        UnknownOriginError: If nothing is known.
-
-    """
+    """Refuse a span of which nothing is known."""
     source = span["source"]
     if source == "jinja2":
         raise UnknownOriginError("the template looks at values in a way that loses where its text comes from")

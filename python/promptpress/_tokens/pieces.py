@@ -23,12 +23,7 @@ _MAX_CHARACTERS = 1 << 25
 
 
 class Cutter:
-    """Cuts texts at added tokens.
-
-    Args:
-        tokenizer: A `tokenizers.Tokenizer`.
-
-    """
+    """Cuts texts at added tokens."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.anchors = anchors(tokenizer)
@@ -36,15 +31,7 @@ class Cutter:
         self._is_cut = bool(self.anchors)
 
     def pieces(self, texts: Sequence[str]) -> list[list[str]] | None:
-        """Return the pieces of texts, for `Pieces.tokens`.
-
-        Args:
-            texts: The texts.
-
-        Returns:
-            The pieces of each text; None if the first texts that this has seen have nothing to cut at.
-
-        """
+        """Return the pieces of texts, for `Pieces.tokens`."""
         if not self._is_cut:
             return None
         pattern = self._pattern
@@ -163,11 +150,11 @@ def _without_anchor(tokens: Tokens, text: str, anchor: tuple[int, int] | None) -
         return _Piece(list(tokens.ids), starts, ends, size)
     number, length = anchor
     if tokens.ids[0] != number:
-        message = (
+        raise render_error(
+            "differs_from_reference",
             f"an added token before {text[:80]!r} isn't one token. This is a bug of promptpress; please report it with "
-            "the tokenizer"
+            "the tokenizer",
         )
-        raise render_error("differs_from_reference", message)
     return _Piece(
         list(tokens.ids[1:]), [start - length for start in starts[1:]], [end - length for end in ends[1:]], size
     )

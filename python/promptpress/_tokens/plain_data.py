@@ -25,13 +25,7 @@ _DATA = ("field", "filled_field", "argument", "computed")
 
 
 class PlainData:
-    """Encodes texts in pieces that are cut at the control tokens of the template, by a tokenizer that knows none.
-
-    Args:
-        tokenizer: A `tokenizers.Tokenizer`.
-        anchors: The ids of the added tokens at which texts can be cut, keyed by the tokens' texts.
-
-    """
+    """Encodes texts in pieces that are cut at the control tokens of the template, by a tokenizer that knows none."""
 
     def __init__(self, tokenizer: Any, anchors: Mapping[str, int]) -> None:
         import tokenizers  # noqa: PLC0415 - an extra, which has loaded the tokenizer
@@ -69,19 +63,13 @@ class PlainData:
         """Refuse tokens of which more are added ones than the template writes: some vocabularies hold them as words."""
         if sum(number in self._numbers for number in tokens.ids) == len(row) // 2:
             return tokens
-        message = (
-            'the vocabulary itself spells a control token; control_tokens="text" can\'t be done with this tokenizer'
+        return render_error(
+            "unknown_origin",
+            'the vocabulary itself spells a control token; control_tokens="text" can\'t be done with this tokenizer',
         )
-        return render_error("unknown_origin", message)
 
     def _cut(self, text: str, spans: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Cut a text at the control tokens that stand in what isn't data.
-
-        Raises:
-            UnknownOriginError: If it isn't known what is data, or the template writes a token at which texts can't be
-                cut.
-
-        """
+        """Cut a text at the control tokens that stand in what isn't data."""
         if _CONTEXT in text:
             raise UnknownOriginError("the text holds U+FDD0 and U+FDD1, which mark pieces")
         row = [""]

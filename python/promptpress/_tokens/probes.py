@@ -72,12 +72,7 @@ _TOKENS_OF_A_TEXT = 64
 
 
 def probes(added: Sequence[str]) -> list[str]:
-    """Return texts: what stands at the borders of classes of characters, each added token, code points of all kinds.
-
-    Args:
-        added: The tokenizer's added tokens, as texts.
-
-    """
+    """Return texts: what stands at the borders of classes of characters, each added token, code points of all kinds."""
     return [*_pairs(), *_code_points(), *_with_added(added)]
 
 

@@ -45,14 +45,7 @@ _ROWS = 4096
 
 
 class TokenEngine(TableEngine):
-    """Encodes what another engine renders.
-
-    Args:
-        inner: The engine that renders the texts.
-        encoder: The tokenizer.
-        settings: The columns of tokens, and how long a request may be.
-
-    """
+    """Encodes what another engine renders."""
 
     def __init__(self, inner: TableEngine, encoder: Encoder, settings: TokenSettings) -> None:
         super().__init__()
@@ -64,51 +57,47 @@ class TokenEngine(TableEngine):
         self.added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
         self._marked = inner.marked() if settings.mask == "generation" else None
         if settings.has_assistants and not inner.has_roles:
-            message = (
-                "nobody has a role here, so no assistant says anything; meta_template= and chat_template= give roles"
+            raise template_error(
+                "unsupported_mode",
+                "mask",
+                "nobody has a role here, so no assistant says anything; meta_template= and chat_template= give roles",
             )
-            raise template_error("unsupported_mode", "mask", message)
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Other names of output columns, as `TableEngine.names`."""
         return {**self.inner.names, **self.settings.names}
 
     @property
     def required_columns(self) -> list[str]:
-        """The columns that a scan has to read, as `TableEngine.required_columns`."""
         return self.inner.required_columns
 
     @property
     def token_counts(self) -> str:
-        """The column of the numbers of tokens, as `TableEngine.token_counts`."""
         return self.settings.names.get("n_tokens", "n_tokens")
 
     @property
     def text_engine(self) -> TableEngine:
-        """The other engine, as `TableEngine.text_engine`."""
         return self.inner
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the fields of label and turn, and those of tokens in the place of the prompt.
-
-        Raises:
-            TemplateError: If the requests are no texts.
-            RenderError: If two columns would have one name.
-
-        """
+        """Return the fields of label and turn, and those of tokens in the place of the prompt."""
         *others, prompt = self.inner.request_fields(schema)[: -len(self.inner.shot_fields) or None]
         if not is_text(prompt.type) or self.inner.writes_json:
-            message = (
+            raise template_error(
+                "unsupported_mode",
+                "output",
                 "tokens are those of texts, and the requests are messages; output='text' writes them as one text, and "
-                "chat_template= as the text that a chat model gets"
+                "chat_template= as the text that a chat model gets",
             )
-            raise template_error("unsupported_mode", "output", message)
         fields = [*others, *self.settings.fields, *self._shot_fields]
         for number, field in enumerate(fields):
             if any(field.name == other.name for other in fields[:number]):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+                raise render_error(
+                    "duplicate_output_column",
+                    f"two output columns would be called {field.name!r}; rename one by names=",
+                    column=field.name,
+                    placed=False,
+                )
         return fields
 
     @property
@@ -122,39 +111,30 @@ class TokenEngine(TableEngine):
 
     @property
     def labels(self) -> list[Any] | None:
-        """The labels of ppl, as `TableEngine.labels`."""
         return self.inner.labels
 
     def labels_of_table(self, table: pa.Table) -> list[Any] | None:
-        """Return the labels of a table, as `TableEngine.labels_of_table`."""
         return self.inner.labels_of_table(table)
 
     def check_table(self) -> None:
-        """Check that a table can be rendered, as `TableEngine.check_table`."""
         self.inner.check_table()
 
     def check_stream(self) -> None:
-        """Check that a stream can be rendered, as `TableEngine.check_stream`."""
         self.inner.check_stream()
 
     def check_batch(self) -> None:
-        """Check that a batch can be rendered, as `TableEngine.check_batch`."""
         self.inner.check_batch()
 
     def undefined_names(self, schema: pa.Schema) -> list[str]:
-        """Say of each variable that it isn't given, as `TableEngine.undefined_names`."""
         return self.inner.undefined_names(schema)
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
-        """Return misspelt names of columns, as `TableEngine.misspelt_columns`."""
         return self.inner.misspelt_columns(schema)
 
     def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
-        """Warn about the schema, as `TableEngine.warn`."""
         self.inner.warn(output, schema, samples)
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
-        """Begin a run, as `TableEngine.begin`."""
         has_spans = self.settings.needs_origins
         texts = replace(options, keep=(), index=None, hashes=False, spans="detailed" if has_spans else False)
         marked = None
@@ -218,23 +198,20 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
     """
     for name, is_asked in (("hashes", options.hashes), ("spans", options.spans is not False)):
         if is_asked:
-            message = f"{name}: are of prompts, and tokenize gives tokens in their place; render gives both"
-            raise TypeError(message)
+            raise TypeError(f"{name}: are of prompts, and tokenize gives tokens in their place; render gives both")
     arguments = dict(tokens) if isinstance(tokens, Mapping) else {"tokenizer": tokens}
     names = ["tokenizer", *(field.name for field in fields(TokenSettings))]
     for name in arguments:
         if name not in names:
             hint = did_you_mean(str(name), names)
-            message = f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}"
-            raise TypeError(message)
+            raise TypeError(f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}")
     tokenizer = arguments.pop("tokenizer", None)
     tokenizer = inner.tokenizer if tokenizer is None else tokenizer
     if tokenizer is None:
-        message = (
+        raise TypeError(
             'tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer; Renderer(tokenizer=) has '
             "one for all calls"
         )
-        raise TypeError(message)
     return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
 
 
@@ -272,16 +249,7 @@ class TokenRenderer(TableRenderer[TokenEngine]):
 
 
 class _TokenRun(Run):
-    """Renders and encodes.
-
-    Args:
-        engine: The engine of tokens.
-        inner: Renders the texts.
-        marked: Renders them with marks around generation blocks; None: no marks are asked for.
-        options: The columns next to the tokens.
-        first: How many samples an earlier run has rendered.
-
-    """
+    """Renders and encodes."""
 
     def __init__(self, engine: TokenEngine, inner: Run, marked: Run | None, options: RenderOptions, first: int) -> None:
         super().__init__(first)
@@ -300,7 +268,6 @@ class _TokenRun(Run):
         """The reason why it has encoded the last of them."""
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
-        """Render and encode the next samples, as `Run.parts`."""
         step = max(table.num_rows if single else _ROWS, 1)
         for start in range(0, max(table.num_rows, 1), step):
             rows = table.slice(start, step)
@@ -421,8 +388,7 @@ class _TokenRun(Run):
         return self._engine.inner.texts_of(samples, [row for row, _ in requests], conversations) if requests else []
 
     def _without_mask(self, error: UnknownOriginError) -> RenderError:
-        message = f'{error}; mask="{self._engine.settings.mask}" can\'t be made'
-        return render_error("unknown_origin", message)
+        return render_error("unknown_origin", f'{error}; mask="{self._engine.settings.mask}" can\'t be made')
 
     def _trained(
         self,
@@ -466,8 +432,10 @@ class _TokenRun(Run):
 
 def _too_long(count: int, settings: TokenSettings) -> RenderError:
     tokens = counted(count, "token")
-    message = f"the prompt has {tokens}, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them"
-    return render_error("limit_exceeded", message)
+    return render_error(
+        "limit_exceeded",
+        f"the prompt has {tokens}, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them",
+    )
 
 
 def _with_errors(errors: Any, count: int, more: Mapping[int, str]) -> pa.Array:

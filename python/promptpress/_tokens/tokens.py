@@ -37,15 +37,7 @@ class Tokens:
 
 
 def encoded(tokenizer: Any, texts: Sequence[str], *, special: bool, offsets: bool) -> list[Tokens]:
-    """Encode texts, each as a whole.
-
-    Args:
-        tokenizer: A `tokenizers.Tokenizer`.
-        texts: The texts.
-        special: Whether the tokenizer puts its special tokens around them.
-        offsets: Whether the bytes of each token are asked for.
-
-    """
+    """Encode texts, each as a whole."""
     if not offsets:
         return [Tokens(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=special)]
     encodings = tokenizer.encode_batch(texts, add_special_tokens=special)
