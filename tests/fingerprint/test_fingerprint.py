@@ -14,7 +14,7 @@ import pytest
 from case_files import FOLDER, case_files, read_cases
 from generators.fingerprint_changes import changed
 from marks import UNWARNED
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress._fingerprint.examples import little_endian
 from promptpress._fingerprint.written import written
 

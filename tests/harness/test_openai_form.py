@@ -16,7 +16,7 @@ from harness.openai_models import aisbench_model, openai_package, opencompass_mo
 from harness.shipped import datasets, folder, table
 from harness.shipped_columns import shipped
 from harness.test_backend_configs import MESSAGES as COLUMNS_OF_MESSAGES
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress._errors.file_errors import ConfigError, DataError
 from promptpress_workbench.cli.verify.harness_chats import reply
 from promptpress_workbench.cli.verify.harness_pipeline import HARNESSES, Harness

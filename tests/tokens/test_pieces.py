@@ -13,8 +13,8 @@ from amounts import part_of
 from parts.small_tokenizers import KINDS, MARKS, WORDS, small_tokenizer
 from promptpress._io.tokenizer import PANIC, load_tokenizer
 from promptpress._tokens import encoder, pieces
-from promptpress._tokens.anchors import anchors
 from promptpress._tokens.encoder import Encoder
+from promptpress._tokens.pieces import anchors
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
 ALPHABET = "ab| \u0301"

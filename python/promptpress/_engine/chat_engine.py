@@ -123,11 +123,8 @@ class ChatEngine(TemplateEngine):
                 "where texts come from, and needs none",
             )
         if settings.continued is not None:
-            raise template_error(
-                "unsupported_mode",
-                "continue_final_message",
-                "a mask isn't known for a message that is continued, nor in transformers",
-            )
+            message = "a mask isn't known for a message that is continued, nor in transformers"
+            raise template_error("unsupported_mode", "continue_final_message", message)
         return ChatEngine(ChatRenderer(replace(settings, is_marked=True)), self.column, self.strings, self.names)
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:

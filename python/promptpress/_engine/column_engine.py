@@ -15,9 +15,8 @@ from promptpress._arrow.python_text import json_on_one_line
 from promptpress._arrow.to_pylist import to_pylist
 from promptpress._arrow.types import is_text
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Part, Run
-from promptpress._engine.table_engine import TableEngine
-from promptpress._engine.table_renderer import TableRenderer
+from promptpress._engine.rendering import Part, Run
+from promptpress._engine.table_engine import TableEngine, TableRenderer
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.conversation_rows import conversation_of
 from promptpress._jinja.chat.messages import as_openai
@@ -45,11 +44,8 @@ class ColumnEngine(TableEngine):
         if _is_sharegpt(kind):
             kind = pa.large_string()
         elif not (is_text(kind) or _fields_of(kind) & {"role", "from"}):
-            raise render_error(
-                "wrong_column_type",
-                f"prompts are texts, or lists of messages with a role, and it is {kind}",
-                column=self.column,
-            )
+            message = f"prompts are texts, or lists of messages with a role, and it is {kind}"
+            raise render_error("wrong_column_type", message, column=self.column)
         return [pa.field(self.column, kind)]
 
     def _new_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:

@@ -1,9 +1,9 @@
-"""The engine of `Renderer`: a configuration, and maybe a chat template for its messages and a budget of tokens."""
+"""Conversations whose later requests hold the model's own replies."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,28 +13,122 @@ import promptpress._core as _core
 from promptpress._arrow.core_tables import for_core
 from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._arrow.types import is_text
+from promptpress._arrow.validation import check_values
 from promptpress._config.configuration import Configuration
 from promptpress._config.label_values import labels_of
-from promptpress._engine.configured_run import ConfiguredRun
-from promptpress._engine.conversation import Conversation
-from promptpress._engine.filled_values import LastRun, warn_of_filled_values
-from promptpress._engine.fitted_run import FittedRun, chosen_configuration
-from promptpress._engine.misspelt_columns import MisspeltColumn
-from promptpress._engine.no_rows import warn_of_no_rows
-from promptpress._engine.notes import find_notes, misspelt_in, warning_text
+from promptpress._engine.configured_run import ConfiguredRun, FittedRun, chosen_configuration
+from promptpress._engine.notes import (
+    LastRun,
+    MisspeltColumn,
+    find_notes,
+    misspelt_in,
+    warn_of_filled_values,
+    warn_of_no_rows,
+    warning_text,
+)
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Run
-from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
-from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._engine.rendering import Run
+from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine, TableRenderer, engine_of
 from promptpress._errors.errors import render_error, template_error
 from promptpress._utils.encoded_requests import EncodedRequests
+from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
-    from promptpress._engine.rendered_lines import RenderedLines
-    from promptpress._engine.shot_fit import ShotFit
+    from promptpress._engine.configured_run import ShotFit
+    from promptpress._engine.rendering import RenderedLines
 
 _MOST_SAMPLES = 2**31
+
+
+class Conversation:
+    """The requests of the current turn, and the way to the next. Made by `Renderer.converse`.
+
+    Conversations of one table may have different lengths: those that are over give no more requests.
+
+    >>> import pyarrow as pa
+    >>> from promptpress import Renderer
+    >>> talk = {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
+    >>> renderer = Renderer(
+    ...     {"type": "MultiTurnPromptTemplate", "template": talk},
+    ...     inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every"},
+    ...     dialect="aisbench",
+    ... )
+    >>> samples = pa.table({"question": [["Hi.", "And 2+2?"], ["Bye."]], "answer": [["Hello!", "4"], ["Ciao."]]})
+    >>> conversation = renderer.converse(samples)
+    >>> conversation.requests["sample"].to_pylist()
+    [0, 1]
+    >>> print(conversation.reply(["Good day.", "So long."])["prompt"][0])
+    Hi.
+    Good day.
+    And 2+2?
+    >>> len(conversation.reply(["Four."]))
+    0
+
+    """
+
+    def __init__(self, core: _core.CompiledRenderer, samples: pa.Table, schema: pa.Schema) -> None:
+        self._core = core
+        check_values(samples)  # the core puts chunks together, which believes all that they say
+        self._samples, self._python_text = for_core(samples)
+        self._schema = schema
+        self._replies: list[list[str]] = [[] for _ in range(len(samples))]
+        self._turn = 0
+        self._requests = self._render()
+
+    @property
+    def requests(self) -> pa.Table:
+        """Requests of the current turn, in the columns `sample` (its row, int64), `turn` (int64) and `prompt`.
+
+        The table has no rows when all turns are done.
+
+        """
+        return self._requests
+
+    def reply(self, replies: ArrowArrayExportable | ArrowStreamExportable | Iterable[str]) -> pa.Table:
+        """Put the model's replies in and go to the next turn.
+
+        Args:
+            replies: An Arrow array of strings, one for each of `requests`, in their order.
+
+        Returns:
+            The next turn's requests.
+
+        Raises:
+            RenderError: If there are more or fewer replies than requests, or one is null or no string; the conversation
+                stays where it is.
+
+        """
+        try:
+            array = replies if isinstance(replies, (pa.Array, pa.ChunkedArray)) else pa.array(replies)
+            array.validate(full=True)
+            texts = array.to_pylist()
+        except (pa.ArrowException, UnicodeError) as error:
+            raise render_error("invalid_replies", f"replies: they are no array of strings: {error}") from error
+        samples = self._requests.column("sample").to_pylist()
+        if len(texts) != len(samples):
+            raise render_error(
+                "invalid_replies", f"replies: {len(samples)} requests are waiting, but {len(texts)} replies came"
+            )
+        for sample, text in zip(samples, texts, strict=True):
+            if not isinstance(text, str):
+                raise render_error("invalid_replies", f"the reply is {text!r}, and a str is needed", row=sample)
+        for sample, text in zip(samples, texts, strict=True):
+            self._replies[sample].append(text)
+        self._turn += 1
+        self._requests = self._render()
+        return self._requests
+
+    def _render(self) -> pa.Table:
+        pending = [replies if len(replies) == self._turn else [] for replies in self._replies]
+        replies = pa.array(pending, pa.large_list(pa.large_string()))
+        parts = self._core.turn(self._samples, self._turn, replies, self._python_text)
+        prompt = self._schema.field(len(self._schema) - 1)
+        turn = self._schema.field(len(self._schema) - 2)
+        schema = pa.schema([pa.field("sample", pa.int64()), turn, prompt])
+        arrays = zip(*((part.samples, part.turns, part.prompts) for part in parts), strict=True)
+        columns = [pa.chunked_array(list(chunks), field.type) for chunks, field in zip(arrays, schema, strict=True)]
+        return pa.Table.from_arrays(columns, schema=schema)
 
 
 class ConfiguredEngine(TableEngine):
@@ -141,12 +235,8 @@ class ConfiguredEngine(TableEngine):
         self._check_fit(self.fit, fields)
         for number, field in enumerate(self.shot_fields):
             if any(field.name == other.name for other in [*fields, *self.shot_fields[:number]]):
-                raise render_error(
-                    "duplicate_output_column",
-                    f"two output columns would be called {field.name!r}; rename one by names=",
-                    column=field.name,
-                    placed=False,
-                )
+                message = f"two output columns would be called {field.name!r}; rename one by names="
+                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
         return [*fields, *self.shot_fields]
 
     def _check_fit(self, fit: ShotFit, fields: list[pa.Field]) -> None:
@@ -269,11 +359,8 @@ class ConfiguredEngine(TableEngine):
     def refuse_chat(self, what: str) -> None:
         """Refuse what isn't there for texts of a chat template."""
         if self.chat is not None:
-            raise template_error(
-                "unsupported_mode",
-                "chat_template",
-                f"{what} isn't available for what a chat template makes of messages; leave chat_template= out",
-            )
+            message = f"{what} isn't available for what a chat template makes of messages; leave chat_template= out"
+            raise template_error("unsupported_mode", "chat_template", message)
 
     def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
         # Batch after batch has the schema of the one before, and so the same object as its output's.
@@ -283,7 +370,7 @@ class ConfiguredEngine(TableEngine):
 
     def lines(self, reader: pa.RecordBatchReader, frame: _core.LineLayout) -> Iterator[RenderedLines | pa.RecordBatch]:
         """Render a stream into lines, without any column but the requests."""
-        from promptpress._engine.lines import rendered_lines  # noqa: PLC0415 - for who writes files
+        from promptpress._engine.rendering import rendered_lines  # noqa: PLC0415 - for who writes files
 
         schema = self.output_schema(reader.schema, RenderOptions.of(()))
         self.warn(schema, reader.schema, None)
@@ -329,11 +416,8 @@ class ConfiguredEngine(TableEngine):
             )
         chosen = self.core.retrieve(num_samples)
         if chosen is None:
-            raise template_error(
-                "unsupported_mode",
-                "retriever",
-                f"the samples' column {self.core.index_column!r} holds the choice itself",
-            )
+            message = f"the samples' column {self.core.index_column!r} holds the choice itself"
+            raise template_error("unsupported_mode", "retriever", message)
         return chosen
 
     def fingerprint(self) -> str:
@@ -394,6 +478,7 @@ class ConfiguredEngine(TableEngine):
 
 ConfiguredRenderer = TableRenderer[ConfiguredEngine]
 """A `Renderer`, as the rooms below the public classes know it."""
+
 
 AnyRenderer = TypeVar("AnyRenderer", bound=ConfiguredRenderer)
 

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
 from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.take import rows_in_any_order, take_rows
+from promptpress._arrow.to_pylist import to_pylist
+from promptpress._arrow.typed_json import values_of
 from promptpress._config.configuration import Configuration
-from promptpress._core import RenderedRows, StreamState
+from promptpress._core import RenderedRows, RenderError, StreamState
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Part, Run
+from promptpress._engine.rendering import Part, Run, sample_numbers
+from promptpress._engine.table_engine import CHOSEN_EXAMPLES
+from promptpress._errors.errors import ABOUT_THE_TABLE, of_row
 
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
+
+SHOT_COLUMNS = {"n_shots": pa.int32(), "truncated": pa.bool_()}
+"""The types of the columns that say what is left of each request, keyed by their usual names."""
+
+_ROWS = 4096
+"""Samples that are rendered and counted together, so that memory doesn't grow with the table."""
+
+_COUNTED = ("text", "messages")
+"""The output forms whose requests a harness counts."""
+
+_KEPT_OF_RETRIEVERS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
+"""The keys of a retriever that don't say which examples it chooses."""
 
 
 class ConfiguredRun(Run):
@@ -69,3 +89,371 @@ class ConfiguredRun(Run):
         outcomes.reverse()
         while outcomes:
             yield outcomes.pop() if self.chat is None else self.chat.finished(outcomes.pop(), self.times, options)
+
+
+class TokenCounts(Protocol):
+    """Counts the tokens of texts."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that decides the tokens."""
+
+    def counts(self, texts: Sequence[str], special: bool | None) -> list[int | None]:
+        """Return the number of tokens of each text; None for a text that can't be encoded."""
+
+
+@dataclass(frozen=True)
+class ShotFit:
+    """A budget of tokens, and the rule by which examples are left out.
+
+    Args:
+        counter: Counts tokens.
+        limit: The most tokens of a request.
+        drops: The end of a sample's list of examples from which examples are left out; None: none is.
+        labels: `"each"` fits each label's request alone; `"jointly"` gives all labels of a sample the same examples;
+            `"in_turn"` fits label after label, and what is left out for one stays out for the next.
+        is_harness: True if tokens are counted as the harness counts them: with special tokens; and of messages, in one
+            text of all.
+        names: Other names of the columns, keyed by the usual ones.
+
+    """
+
+    counter: TokenCounts
+    limit: int
+    drops: Literal["first", "last"] | None
+    labels: Literal["each", "jointly", "in_turn"]
+    is_harness: bool
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> list[pa.Field]:
+        """The fields of the columns, by the names that they shall have."""
+        return [pa.field(self.names.get(name, name), data_type) for name, data_type in SHOT_COLUMNS.items()]
+
+    def shorter(self, examples: list[int]) -> list[int]:
+        """Return a list of examples without the one that is left out first."""
+        return examples[1:] if self.drops == "first" else examples[:-1]
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.counter.digest, self.limit, self.drops, self.labels, self.is_harness
+
+    def fingerprint(self, inner: str) -> str:
+        """Return the fingerprint of a renderer with this budget."""
+        return hashlib.sha256(json.dumps([inner, *self._key]).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShotFit):
+            return NotImplemented
+        return self._key == other._key and dict(self.names) == dict(other.names)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"ShotFit(limit={self.limit}, drops={self.drops!r}, labels={self.labels!r})"
+
+
+class ExampleChoices:
+    """The examples that a configuration chooses for samples, by their positions."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._drawn: pa.Array | None = None
+
+    @property
+    def has_any(self) -> bool:
+        """True if a sample may have examples."""
+        core = self._configuration.core
+        if core.by_position or core.index_column is not None:
+            return True
+        choice = core.retrieve(1)
+        return choice is not None and bool(choice[0].as_py())
+
+    def of_samples(self, table: pa.Table, first: int) -> list[list[int]]:
+        """Return the examples of each sample; none for a sample whose own list can't be read."""
+        core = self._configuration.core
+        if core.index_column is not None:
+            chosen = values_of(table, core.index_column)
+            return [examples if isinstance(examples, list) else [] for examples in chosen]
+        if not core.by_position:
+            choice = core.retrieve(1)
+            return [choice[0].as_py()] * len(table) if choice is not None else [[]] * len(table)
+        stop = first + len(table)
+        if self._drawn is None or stop > len(self._drawn):
+            # Each draw goes on from the sample before. Drawing for twice as many saves most of the repetition.
+            self._drawn = core.retrieve(stop if not first else 2 * stop)
+        assert self._drawn is not None
+        return list(self._drawn.slice(first, len(table)).to_pylist())
+
+
+def chosen_configuration(configuration: Configuration) -> tuple[Configuration, str]:
+    """Return a configuration that takes each sample's examples from a column, and the name of the column."""
+    column = configuration.core.index_column
+    if column is not None:
+        return configuration, column
+    if not ExampleChoices(configuration).has_any:
+        return configuration, CHOSEN_EXAMPLES
+    retriever = dict(configuration.settings["retriever"] or {})
+    kept = {name: retriever[name] for name in _KEPT_OF_RETRIEVERS if name in retriever}
+    chosen = {"type": "IndexColumn", "column": CHOSEN_EXAMPLES, **kept}
+    return configuration.changed(retriever=chosen), CHOSEN_EXAMPLES
+
+
+@dataclass
+class _Sample:
+    """A sample whose requests don't all fit yet.
+
+    Args:
+        row: Its row in the part.
+        examples: The examples that are left.
+        open: The numbers of its requests, in the part, that have no final examples yet; in order.
+
+    """
+
+    row: int
+    examples: list[int]
+    open: list[int]
+
+
+@dataclass
+class _Requests:
+    """The final requests of a part.
+
+    Args:
+        renderings: The part, and its samples with fewer examples.
+        sources: The number of each request among those of all renderings.
+        shots: The number of examples of each request.
+        fits: Whether each request fits; None for one with an error.
+
+    """
+
+    renderings: list[RenderedRows | Part]
+    sources: list[int]
+    shots: list[int]
+    fits: list[bool | None]
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = len(self.sources)
+
+
+class FittedRun(ConfiguredRun):
+    """Renders samples by a configuration, with as many examples as fit."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        chat: ChatStage | None,
+        labels: list[Any] | None,
+        options: RenderOptions,
+        first: int = 0,
+        *,
+        fit: ShotFit,
+        chosen: tuple[Configuration, str],
+        counts: bool = False,
+    ) -> None:
+        super().__init__(configuration, chat, labels, options, first, counts=counts)
+        self._fit = fit
+        self._chosen = chosen
+        self._choices = ExampleChoices(configuration)
+        self._column: str | None = None
+        is_text = chat is not None or configuration.core.settings["output"] == "text"
+        if not is_text and configuration.core.index_column is None and self._choices.has_any:
+            # The type of messages may depend on whether a sample can be without examples.
+            self.configuration, self._column = chosen
+        self._counted: ConfiguredRun | None = None
+        self._counts_other_requests = fit.is_harness and (
+            chat is not None or configuration.core.settings["output"] not in _COUNTED
+        )
+        if self._counts_other_requests:
+            counted = _as_counted(configuration, chat)
+            self._counted = ConfiguredRun(counted, None, labels, _plain(options), first)
+
+    def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
+        step = max(table.num_rows if single else _ROWS, 1)
+        for start in range(0, max(table.num_rows, 1), step):
+            rows, number = table.slice(start, step), first + start
+            choices = self._choices.of_samples(rows, number)
+            if self._column is not None:
+                rows = with_examples(rows, self._column, choices)
+            counted = None if self._counted is None else self._counted.parts(rows, number, single=single)
+            for part in super().parts(rows, number, single=single):
+                of_counted = part if counted is None else next(counted)
+                offset = part.start - number
+                yield self._fitted(
+                    part, of_counted, rows.slice(offset, part.rows), choices[offset : offset + part.rows]
+                )
+
+    def _fitted(
+        self, part: RenderedRows | Part, counted: RenderedRows | Part, rows: pa.Table, choices: Sequence[list[int]]
+    ) -> Part:
+        """Return the requests of a part with as many examples as fit."""
+        samples = self._samples_of(part)
+        out = _Requests(
+            [part], list(range(len(samples))), [len(choices[row]) for row in samples], [None] * len(samples)
+        )
+        requests: list[list[int]] = [[] for _ in range(part.rows)]
+        for number, row in enumerate(samples):
+            requests[row].append(number)
+        lengths = self._lengths(counted.prompts, range(len(samples)))
+        pending = [_Sample(row, list(choices[row]), numbers) for row, numbers in enumerate(requests)]
+        pending = self._unsettled(pending, out, {number: (number, lengths[number]) for number in range(len(samples))})
+        while pending:
+            pending = self._shorter(pending, requests, rows, out, part.start)
+        return self._part(part, out)
+
+    def _samples_of(self, part: RenderedRows | Part) -> list[int]:
+        """Return the row of each request's sample in a part."""
+        return [int(number) - part.start for number in sample_numbers(part, self.times).to_pylist()]
+
+    def _unsettled(
+        self, pending: list[_Sample], out: _Requests, measured: dict[int, tuple[int, int | None]]
+    ) -> list[_Sample]:
+        """Settle the requests that fit or have no examples left; return the samples of which some are open."""
+        rest = []
+        for sample in pending:
+            is_last = not sample.examples or self._fit.drops is None
+            lengths = [measured[number][1] for number in sample.open]
+            fits = [length is None or length <= self._fit.limit for length in lengths]
+            settled = self._settled(fits, is_last=is_last)
+            for number, is_settled, does_fit in zip(sample.open, settled, fits, strict=True):
+                if is_settled:
+                    source, length = measured[number]
+                    out.sources[number], out.shots[number] = source, len(sample.examples)
+                    out.fits[number] = None if length is None else does_fit
+            sample.open = [number for number, is_settled in zip(sample.open, settled, strict=True) if not is_settled]
+            if sample.open:
+                rest.append(sample)
+        return rest
+
+    def _settled(self, fits: list[bool], *, is_last: bool) -> list[bool]:
+        """Say of each open request of a sample whether its examples are final."""
+        if is_last:
+            return [True] * len(fits)
+        if self._fit.labels == "jointly":
+            return [all(fits)] * len(fits)
+        if self._fit.labels == "in_turn":
+            # A label that is too long leaves out an example for itself and all that follow.
+            first = fits.index(False) if False in fits else len(fits)
+            return [number < first for number in range(len(fits))]
+        return fits
+
+    def _shorter(
+        self, pending: list[_Sample], requests: list[list[int]], rows: pa.Table, out: _Requests, start: int
+    ) -> list[_Sample]:
+        """Render samples with one example less; return those that still have open requests."""
+        for sample in pending:
+            sample.examples = self._fit.shorter(sample.examples)
+        configuration, column = self._chosen
+        numbers = pa.array([sample.row for sample in pending], pa.int64())
+        table = pa.table(
+            [pa.chunked_array(take_rows(values, numbers), values.type) for values in rows.columns], schema=rows.schema
+        )
+        table = with_examples(table, column, [sample.examples for sample in pending])
+        try:
+            parts = list(ConfiguredRun(configuration, self.chat, self.labels, self.options).parts(table, 0))
+            counted = parts
+            if self._counts_other_requests:
+                messages = ConfiguredRun(_as_counted(configuration, self.chat), None, self.labels, _plain(self.options))
+                counted = list(messages.parts(table, 0))
+        except RenderError as error:
+            if error.row is None or error.code in ABOUT_THE_TABLE:
+                raise
+            raise of_row(error, start + pending[error.row].row) from error.__cause__
+        # Requests follow each other as in the part, sample after sample.
+        of_samples = [number for sample in pending for number in requests[sample.row]]
+        is_open = {number for sample in pending for number in sample.open}
+        measured: dict[int, tuple[int, int | None]] = {}
+        begin = 0
+        for part, of_counted in zip(parts, counted, strict=True):
+            of_part = of_samples[begin : begin + len(part.prompts)]
+            begin += len(of_part)
+            wanted = [index for index, number in enumerate(of_part) if number in is_open]
+            lengths = self._lengths(of_counted.prompts, wanted)
+            for index, length in zip(wanted, lengths, strict=True):
+                measured[of_part[index]] = (out.size + index, length)
+            out.renderings.append(part)
+            out.size += len(of_part)
+        return self._unsettled(pending, out, measured)
+
+    def _lengths(self, prompts: pa.Array, wanted: Sequence[int]) -> list[int | None]:
+        """Count the tokens of some requests; None where there is no request, because of an error."""
+        if len(wanted) < len(prompts):
+            prompts = rows_in_any_order(pa.chunked_array([prompts]), pa.array(wanted, pa.int64()))
+        texts = [_texts(value) for value in to_pylist(prompts)]
+        special: bool | None = True if self._fit.is_harness else None
+        flat = [text for of_request in texts if of_request is not None for text in of_request]
+        if self.chat is not None:
+            special = False
+            if self._fit.is_harness:
+                flat = self.chat.of_users(flat)
+        counts = iter(self._fit.counter.counts(flat, special))
+        return [None if of_request is None else _sum([next(counts) for _ in of_request]) for of_request in texts]
+
+    def _part(self, part: RenderedRows | Part, out: _Requests) -> Part:
+        """Return a part with the requests that were settled."""
+        base: Any = part
+        prompts, spans, hashes, errors = base.prompts, base.spans, base.hashes, base.errors
+        if len(out.renderings) > 1:
+            sources = pa.array(out.sources, pa.int64())
+            prompts, spans, hashes, errors = (
+                _chosen([getattr(rendering, name) for rendering in out.renderings], sources)
+                for name in ("prompts", "spans", "hashes", "errors")
+            )
+        has_prompt = prompts.is_valid().to_pylist()
+        shots = [count if has else None for count, has in zip(out.shots, has_prompt, strict=True)]
+        cut = [None if not has else fits is False for fits, has in zip(out.fits, has_prompt, strict=True)]
+        return Part(
+            part.start,
+            part.rows,
+            prompts,
+            errors,
+            labels=part.labels,
+            turns=part.turns,
+            samples=part.samples,
+            spans=spans,
+            hashes=hashes,
+            more=[pa.array(shots, pa.int32()), pa.array(cut, pa.bool_())],
+        )
+
+
+def _chosen(arrays: Sequence[Any], sources: pa.Array) -> Any:
+    """Return some rows of arrays that are put together; None if there are none."""
+    if arrays[0] is None:
+        return None
+    return rows_in_any_order(pa.chunked_array(list(arrays), arrays[0].type), sources)
+
+
+def with_examples(table: pa.Table, column: str, examples: Sequence[list[int]]) -> pa.Table:
+    """Return samples with a column of their examples, in the place of one of that name."""
+    chosen = pa.array(examples, pa.list_(pa.int64()))
+    if column in table.column_names:
+        return table.set_column(table.column_names.index(column), column, chosen)
+    return table.append_column(column, chosen)
+
+
+def _as_counted(configuration: Configuration, chat: ChatStage | None) -> Configuration:
+    """Return a configuration whose requests are those that a harness counts, whatever becomes of them later."""
+    return configuration if chat is not None else configuration.changed(output=None, roles=None)
+
+
+def _plain(options: RenderOptions) -> RenderOptions:
+    """Return options with no column but the requests, and with errors where they are collected."""
+    return RenderOptions(errors="column" if options.collects_errors else "raise")
+
+
+def _texts(request: Any) -> list[str] | None:
+    """Return the texts of a request whose tokens are counted; None if there is no request, because of an error.
+
+    Messages are one text, as the harness prints a list of them; raw messages are a text each, that of their dict.
+    """
+    if request is None or isinstance(request, str):
+        return None if request is None else [request]
+    if any(isinstance(message, dict) and "content" in message for message in request):
+        return [str(message) for message in request]
+    return ["".join(message if isinstance(message, str) else message.get("prompt", "") for message in request)]
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    return None if None in counts else sum(count for count in counts if count is not None)

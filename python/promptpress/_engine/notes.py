@@ -1,9 +1,12 @@
-"""Notes on probable mistakes in a configuration: as a table, and as the text of a warning."""
+"""Notes on probable mistakes in a configuration, and the warnings about schemas, tables and runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import json
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -12,12 +15,151 @@ from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.types import is_messages, is_text
 from promptpress._arrow.validation import check_values
 from promptpress._config.configuration import Configuration
-from promptpress._core import Note, RenderError
-from promptpress._engine.misspelt_columns import MisspeltColumn
-from promptpress._engine.schema_warnings import listed_texts
+from promptpress._core import Note, RenderError, StreamState
+from promptpress._errors.errors import FilledValuesWarning, NothingRenderedWarning, PromptWarning
+from promptpress._errors.row_errors import RowErrors
+from promptpress._utils.callers import callers_level
+from promptpress._utils.counted import counted
+from promptpress._utils.encoded_requests import EncodedRequests
 
+_KEY = b"promptpress.misspelt_columns"
+_MAX_COLUMNS = 3
+_MAX_SHOWN = 5
 _UNKNOWN = "unknown_placeholder"
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("code", "severity", "place", "message", "remedy")])
+
+
+class MisspeltColumn(NamedTuple):
+    """A name in a template that no column has, and that resembles the name of a column.
+
+    Args:
+        location: The place in the configuration or the template.
+        message: The fault and its remedy.
+
+    """
+
+    location: str
+    message: str
+
+
+def with_misspelt_columns(schema: pa.Schema, columns: list[MisspeltColumn]) -> pa.Schema:
+    """Record the misspelt columns of a template in the metadata of a schema; without any, return the schema itself."""
+    if not columns:
+        return schema
+    return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(columns, ensure_ascii=False)})
+
+
+def misspelt_columns(schema: pa.Schema) -> list[MisspeltColumn]:
+    """Return the misspelt columns that `with_misspelt_columns` has recorded.
+
+    >>> columns = [MisspeltColumn("prompt_template", "'{questoin}' names no column")]
+    >>> misspelt_columns(with_misspelt_columns(pa.schema([]), columns))[0].location
+    'prompt_template'
+
+    """
+    return [MisspeltColumn(*item) for item in json.loads((schema.metadata or {}).get(_KEY, b"[]"))]
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The samples of a run that are worth a look: those whose values were filled in, and those with errors.
+
+    Args:
+        rows: The number of samples whose values were filled in, or took part in a placeholder: those of
+            `Renderer.divergence`.
+        first_row: The first of them; None if there are none.
+        columns: The columns whose values did so in the first row.
+        is_partial: True if some rows couldn't be compared.
+        samples: The number of all samples of the run.
+        errors: The samples that couldn't be rendered, under `errors="column"` or `"skip"`: their number is
+            `errors.rows`, and `errors.first` has the first three with their messages.
+        tokens: The requests by what has encoded them; None if nobody asked for tokens.
+
+    >>> LastRun(2, 17, ("q",), samples=5000).message.partition("; ")[0]
+    "in 2 of 5,000 rows, values were filled in as templates, first in row 17, column 'q'"
+
+    """
+
+    rows: int = 0
+    first_row: int | None = None
+    columns: tuple[str, ...] = ()
+    is_partial: bool = False
+    samples: int = 0
+    errors: RowErrors = field(default_factory=RowErrors)
+    tokens: EncodedRequests | None = None
+
+    @classmethod
+    def of(
+        cls, state: StreamState, samples: int, errors: RowErrors | None = None, row_number: Callable[[int], int] = int
+    ) -> LastRun:
+        """Return what the state of a run has counted."""
+        rows, first, is_partial = state.filled
+        first_row, columns = (row_number(first[0]), first[1]) if first is not None else (None, [])
+        errors = RowErrors() if errors is None else errors.renumbered(row_number)
+        return cls(rows, first_row, tuple(columns), is_partial, samples, errors)
+
+    @property
+    def message(self) -> str:
+        """The text of the warning of filled values."""
+        names = ", ".join(map(repr, self.columns[:_MAX_COLUMNS])) + (
+            ", ..." if len(self.columns) > _MAX_COLUMNS else ""
+        )
+        count = f"in {'at least ' if self.is_partial else ''}{self.rows:,} of {counted(self.samples, 'row')}"
+        of_columns = f", column{'' if len(self.columns) == 1 else 's'} {names}" if self.columns else ""
+        return (
+            f"{count}, values were filled in as templates, first in row {self.first_row}{of_columns}; "
+            'substitution="single_pass" leaves values alone'
+        )
+
+
+def warn_of_filled_values(run: LastRun) -> None:
+    """Warn that values were filled in, if any were."""
+    if run.rows:
+        warnings.warn(run.message, FilledValuesWarning, stacklevel=callers_level())
+
+
+class SchemaWarnings:
+    """The schemas that a renderer has warned about, so that each is warned about once."""
+
+    __slots__ = ("seen", "silent")
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self.silent = silent
+        self.seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+
+    def warn(self, schema: pa.Schema, text_of: Callable[[], str]) -> None:
+        """Warn of what is probably a mistake, unless that was done for this schema."""
+        key = (tuple(schema.names), tuple(map(str, schema.types)))
+        if self.silent or key in self.seen:
+            return
+        text = text_of()
+        if text:
+            warnings.warn(text, PromptWarning, stacklevel=callers_level())
+        # Only now: a filter that makes the warning an error does so for every call.
+        self.seen.add(key)
+
+
+def listed_texts(texts: list[str], where: str) -> str:
+    r"""Return several texts as those of one warning: a filter that makes it an error would show the first alone.
+
+    >>> listed_texts(["a", "b"], "notes lists them"), listed_texts([], "notes lists them")
+    ('a\n  b\n(notes lists them)', '')
+
+    """
+    if not texts:
+        return ""
+    lines = texts[:_MAX_SHOWN]
+    if len(texts) > _MAX_SHOWN:
+        lines.append(f"and {len(texts) - _MAX_SHOWN} more")
+    return "\n  ".join(lines) + f"\n({where})"
+
+
+def warn_of_no_rows(rows: int) -> None:
+    """Warn if there are no rows. The text is always the same, so that Python shows it once for a line of a program."""
+    if not rows:
+        warnings.warn(
+            "the table has no rows, so nothing was rendered", NothingRenderedWarning, stacklevel=callers_level()
+        )
 
 
 def find_notes(

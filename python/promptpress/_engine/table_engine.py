@@ -9,20 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 import pyarrow as pa
 
 from promptpress._arrow.core_tables import column_names, core_schema
 from promptpress._arrow.python_rows import EXACT, ValueReading
-from promptpress._engine.kept_columns import kept_schema
-from promptpress._engine.misspelt_columns import MisspeltColumn, with_misspelt_columns
-from promptpress._engine.no_rows import warn_of_no_rows
-from promptpress._engine.options import RenderOptions
-from promptpress._engine.rendering import rendered_batch, rendered_batches, rendered_table
-from promptpress._engine.run import Run
-from promptpress._engine.sample_numbers import indexed_schema
-from promptpress._engine.schema_warnings import SchemaWarnings
+from promptpress._engine.notes import MisspeltColumn, SchemaWarnings, warn_of_no_rows, with_misspelt_columns
+from promptpress._engine.options import RenderOptions, indexed_schema, kept_schema
+from promptpress._engine.rendering import Run, rendered_batch, rendered_batches, rendered_table
 from promptpress._errors.errors import render_error, template_error
 from promptpress._fingerprint.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
 from promptpress._io.as_table import as_reader, as_table
@@ -30,12 +26,14 @@ from promptpress._utils.encoded_requests import EncodedRequests
 from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
-    from promptpress._engine.filled_values import LastRun
+    from promptpress._engine.notes import LastRun
     from promptpress._io.tokenizer import LoadedTokenizer
     from promptpress._jinja.run import JinjaRun
 
 CHOSEN_EXAMPLES = "promptpress.examples"
 """The column of examples that are chosen by the positions of samples, for samples in another order."""
+
+Engine = TypeVar("Engine", bound="TableEngine")
 
 
 class TableEngine(ABC):
@@ -157,7 +155,7 @@ class TableEngine(ABC):
         return [name for name in names if name in read]
 
     def undefined_names(self, schema: pa.Schema) -> list[str]:  # noqa: ARG002 - most have none
-        """Say of each variable of a template that the samples don't give it, if the template doesn't provide for that."""
+        """Return a text for each variable of a template that the samples don't give, and that it doesn't guard."""
         return []
 
     def warn(  # noqa: B027 - most have nothing to warn about
@@ -204,11 +202,8 @@ class TableEngine(ABC):
 
     def marked(self) -> TableEngine:
         """Make an engine of the same texts, with marks around those of `{% generation %}` blocks."""
-        raise template_error(
-            "unsupported_mode",
-            "mask",
-            "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template",
-        )
+        message = "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template"
+        raise template_error("unsupported_mode", "mask", message)
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:  # noqa: ARG002 - most have none
         """Return the conversation of each row, as a chat template sees it; None if rows have none."""
@@ -250,12 +245,8 @@ class TableEngine(ABC):
         fields = list(self.request_fields(core))
         for field in options.fields(self.names, self.spans_type(core, options.span_detail)):
             if any(field.name == other.name for other in fields):
-                raise render_error(
-                    "duplicate_output_column",
-                    f"two output columns would be called {field.name!r}; rename one by names=",
-                    column=field.name,
-                    placed=False,
-                )
+                message = f"two output columns would be called {field.name!r}; rename one by names="
+                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
             fields.append(field)
         keep = options.of_schema(schema).kept
         kept = kept_schema(schema, keep, fields)
@@ -341,3 +332,55 @@ class TableEngine(ABC):
         rendered = rendered_batch(run, batch, schema)
         self.ended(run, is_batch=True)
         return rendered
+
+
+class TableRenderer(Generic[Engine]):
+    """Holds an engine: compared, hashed and pickled by it."""
+
+    __slots__ = ("__weakref__", "_engine")
+
+    _engine: Engine
+    _engine_class: ClassVar[type[TableEngine]]
+
+    def _set(self, engine: Engine) -> None:
+        object.__setattr__(self, "_engine", engine)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} can't be changed: {name!r} is set when it is made")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} can't be changed: {name!r} can't be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TableRenderer) or self._engine_class is not other._engine_class:
+            return NotImplemented
+        return bool(self._engine == other._engine)
+
+    def __hash__(self) -> int:
+        return hash(self._engine)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self._engine.state()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(self._engine_class.of_state(state))  # type: ignore[arg-type]  # a class variable has no type variable
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._engine!r})"
+
+
+@overload
+def engine_of(renderer: TableRenderer[Engine]) -> Engine: ...
+
+
+@overload
+def engine_of(renderer: TableRenderer[Any]) -> TableEngine: ...
+
+
+def engine_of(renderer: TableRenderer[Any]) -> TableEngine:
+    """Return the engine of a renderer, for the rooms that go beyond its public methods."""
+    engine: TableEngine = _ENGINE(renderer)
+    return engine
+
+
+_ENGINE = attrgetter("_engine")

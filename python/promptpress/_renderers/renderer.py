@@ -12,13 +12,10 @@ import pyarrow as pa
 
 from promptpress._arrow.warm_up import warm_up
 from promptpress._config.from_harness import renderer_arguments
-from promptpress._engine.configured_engine import ConfiguredEngine
-from promptpress._engine.conversation import Conversation
-from promptpress._engine.filled_values import LastRun
-from promptpress._engine.notes import find_notes, table_of
+from promptpress._engine.configured_engine import ConfiguredEngine, Conversation
+from promptpress._engine.notes import LastRun, find_notes, table_of
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
-from promptpress._errors.remedies import known_arguments
 from promptpress._io.as_table import as_table
 from promptpress._renderers.prompt_renderer import PromptRenderer
 from promptpress._renderers.renderer_arguments import engine_of_arguments
@@ -141,7 +138,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
 
     _engine_class = ConfiguredEngine
 
-    @known_arguments
     def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
         self,
         prompt_template: Template | None = None,
@@ -425,7 +421,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             show_spans(spans, self, table, row, label=label, turn=turn)
         return spans
 
-    @known_arguments
     def preview(
         self,
         samples: TableLike,

@@ -9,8 +9,7 @@ from itertools import islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from promptpress._jinja.chat.messages import REASONING
-from promptpress._tokens.hidden_turns import ASSISTANTS
-from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin, is_usual_role
+from promptpress._tokens.origins import ASSISTANTS, FRAMES, UnknownOriginError, check_origin, is_usual_role
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.marks import MARKS
 

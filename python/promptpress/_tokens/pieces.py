@@ -1,25 +1,127 @@
-"""Texts that are encoded in pieces, of which each is encoded once: the turns of chats, system prompts, examples.
-
-`anchors` says at which added tokens texts can be cut. Texts are cut only at those that stand in the first texts: any of
-them will do, and looking for a thousand tokens takes longer than it saves.
-"""
+"""The tokens of a text, as the library `tokenizers` gives them."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from promptpress._errors.errors import render_error
-from promptpress._tokens.anchors import anchors
-from promptpress._tokens.tokens import Tokens, encoded
 
 _LOOKED_AT = 16
 """The number of texts whose added tokens become places to cut."""
 
 _MAX_ANCHORS = 64
+
 _MAX_CHARACTERS = 1 << 25
 """The characters of all pieces that are kept; with more, all are dropped."""
+
+
+@dataclass
+class Tokens:
+    """The tokens of a text.
+
+    Args:
+        ids: Their ids.
+        starts: The byte of the text at which each token begins; None: they weren't asked for.
+        ends: The byte after each token.
+
+    """
+
+    ids: Sequence[int]
+    starts: Sequence[int] | None = None
+    ends: Sequence[int] | None = None
+
+    def are(self, ids: Sequence[int] | None, spans: Sequence[tuple[int, int]] | None) -> bool:
+        """Return true if these are the tokens with some ids and, if they are given, the bytes of each.
+
+        >>> Tokens([5], [0], [2]).are([5], [(0, 2)]), Tokens([5], [0], [2]).are([5], [(0, 3)])
+        (True, False)
+
+        """
+        if ids is None or list(self.ids) != list(ids):
+            return False
+        return spans is None or list(spans) == list(zip(self.starts or (), self.ends or (), strict=True))
+
+
+def encoded(tokenizer: Any, texts: Sequence[str], *, special: bool, offsets: bool) -> list[Tokens]:
+    """Encode texts, each as a whole."""
+    if not offsets:
+        return [Tokens(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=special)]
+    encodings = tokenizer.encode_batch(texts, add_special_tokens=special)
+    return [
+        Tokens(encoding.ids, *_byte_offsets(text, encoding.offsets))
+        for text, encoding in zip(texts, encodings, strict=True)
+    ]
+
+
+def _byte_offsets(text: str, offsets: Iterable[tuple[int, int]]) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the bytes at which tokens begin and end, for their characters."""
+    pairs = list(offsets)
+    if text.isascii():
+        return [start for start, _ in pairs], [end for _, end in pairs]
+    index = array("q", accumulate((len(character.encode()) for character in text), initial=0))
+    return [index[start] for start, _ in pairs], [index[end] for _, end in pairs]
+
+
+def anchors(tokenizer: Any) -> dict[str, int]:
+    """Return the added tokens at which texts can be cut, and their ids.
+
+    >>> from tokenizers import AddedToken, Tokenizer, models
+    >>> tokenizer = Tokenizer(models.BPE())
+    >>> tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in ("<|end|>", "<|", "]~]", "<s>")])
+    4
+    >>> sorted(anchors(tokenizer))  # "<|" begins "<|end|>", and "]~]" overlaps itself
+    ['<s>', '<|end|>']
+
+    """
+    if getattr(tokenizer.model, "dropout", None) or tokenizer.encode_special_tokens:
+        return {}
+    tokens = tokenizer.get_added_tokens_decoder()
+    is_plain = has_empty_normalizer(tokenizer)
+    first = [token.content for token in tokens.values() if token.content and not token.normalized]
+    begins = {text[:stop] for text in first for stop in range(1, len(text) + 1)}
+    texts = [token.content for token in tokens.values() if token.content]
+    ends = {text[start:] for text in texts for start in range(1, len(text))}
+    starts: dict[str, int] = {}
+    for text in texts:
+        for stop in range(1, len(text)):
+            starts[text[:stop]] = 1
+    has_single_word = any(token.single_word for token in tokens.values())
+    out = {}
+    for number, token in tokens.items():
+        text = token.content
+        if not text or token.lstrip or token.rstrip or token.single_word:
+            continue
+        if text[0].isspace() or text[-1].isspace() or text in starts:
+            continue
+        if has_single_word and (_is_of_words(text[0]) or _is_of_words(text[-1])):
+            continue
+        if any(text[:stop] in ends for stop in range(1, len(text) + 1)):
+            continue
+        if any(text in other[1:] for other in texts if len(other) > len(text)):
+            continue
+        if token.normalized:
+            if not is_plain or any(text[start:] in begins for start in range(1, len(text))):
+                continue
+            if any(other in text for other in first):
+                continue
+        out[text] = number
+    return out
+
+
+def has_empty_normalizer(tokenizer: Any) -> bool:
+    """Return true if a tokenizer leaves texts as they are before it looks for `normalized` tokens."""
+    normalizer = tokenizer.normalizer
+    return normalizer is None or json.loads(normalizer.__getstate__()) == {"type": "Sequence", "normalizers": []}
+
+
+def _is_of_words(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 class Cutter:

@@ -14,24 +14,22 @@ import pyarrow as pa
 
 from promptpress._arrow.types import is_text
 from promptpress._core import RenderedRows, RenderError
-from promptpress._engine.misspelt_columns import MisspeltColumn
+from promptpress._engine.notes import MisspeltColumn
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Part, Run
-from promptpress._engine.sample_numbers import sample_numbers
-from promptpress._engine.table_engine import TableEngine
-from promptpress._engine.table_renderer import TableRenderer
+from promptpress._engine.rendering import Part, Run, sample_numbers
+from promptpress._engine.table_engine import TableEngine, TableRenderer
 from promptpress._errors.errors import PromptWarning, render_error, row_error_text, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._tokens.encoder import Encoder
-from promptpress._tokens.hidden_turns import (
+from promptpress._tokens.masks import assistant_spans, generation_spans
+from promptpress._tokens.origins import (
+    UnknownOriginError,
     calls_tools,
     hidden_turns,
     marked_conversation,
     place_in_beginning,
     place_of_turn,
 )
-from promptpress._tokens.masks import assistant_spans, generation_spans
-from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
@@ -92,12 +90,8 @@ class TokenEngine(TableEngine):
         fields = [*others, *self.settings.fields, *self._shot_fields]
         for number, field in enumerate(fields):
             if any(field.name == other.name for other in fields[:number]):
-                raise render_error(
-                    "duplicate_output_column",
-                    f"two output columns would be called {field.name!r}; rename one by names=",
-                    column=field.name,
-                    placed=False,
-                )
+                message = f"two output columns would be called {field.name!r}; rename one by names="
+                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
         return fields
 
     @property
@@ -219,7 +213,7 @@ class TokenRenderer(TableRenderer[TokenEngine]):
     """A renderer of tokens, with the interface of the renderers as far as files need it.
 
     >>> from promptpress import Renderer
-    >>> from promptpress._engine.table_renderer import engine_of
+    >>> from promptpress._engine.table_engine import engine_of
     >>> from tokenizers import Tokenizer, models, pre_tokenizers
     >>> words = Tokenizer(models.WordLevel({"Q:": 0, "1+1": 1, "?": 2}, "?"))
     >>> words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -432,10 +426,8 @@ class _TokenRun(Run):
 
 def _too_long(count: int, settings: TokenSettings) -> RenderError:
     tokens = counted(count, "token")
-    return render_error(
-        "limit_exceeded",
-        f"the prompt has {tokens}, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them",
-    )
+    message = f"the prompt has {tokens}, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them"
+    return render_error("limit_exceeded", message)
 
 
 def _with_errors(errors: Any, count: int, more: Mapping[int, str]) -> pa.Array:

@@ -8,8 +8,8 @@ from promptpress._jinja.chat.messages import REASONING
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner
-from promptpress._renderers.template_renderer import TemplateRenderer
-from promptpress._renderers.templates import template_class
+from promptpress._renderers import template_class
+from promptpress._renderers.prompt_renderer import TemplateRenderer
 
 __all__ = [
     "REASONING",
