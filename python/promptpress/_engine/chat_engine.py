@@ -13,9 +13,8 @@ import pyarrow as pa
 from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.to_pylist import to_pylist
-from promptpress._core import RenderError
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.template_engine import TemplateEngine
+from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import render_error, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
@@ -58,33 +57,20 @@ class ChatEngine(TemplateEngine):
         super().__init__(strings, names)
         self.renderer = renderer
         self.column = column
+        self.writes_chats = self.has_roles = True
+        self.closes_conversations = not renderer.settings.add_generation_prompt
 
     @property
     def required_columns(self) -> list[str]:
-        """The column of conversations."""
         return [self.column]
 
     @property
     def source(self) -> str:
-        """The text of the template."""
         return self.renderer.settings.source
 
     @property
     def chat_settings(self) -> ChatSettings:
-        """The settings of the template."""
         return self.renderer.settings
-
-    @property
-    def writes_chats(self) -> bool:
-        return True
-
-    @property
-    def has_roles(self) -> bool:
-        return True
-
-    @property
-    def closes_conversations(self) -> bool:
-        return not self.renderer.settings.add_generation_prompt
 
     @property
     def value_reading(self) -> ValueReading:
@@ -116,49 +102,39 @@ class ChatEngine(TemplateEngine):
         """Make an engine whose texts have marks around the texts of `{% generation %}` blocks."""
         settings = self.renderer.settings
         if not _GENERATION.search(settings.source) or settings.environment != "transformers":
-            raise template_error(
-                "unsupported_mode",
-                "mask",
+            message = (
                 'the template has no {% generation %} block to say what is trained; mask="assistant" follows from '
-                "where texts come from, and needs none",
+                "where texts come from, and needs none"
             )
+            raise template_error("unsupported_mode", "mask", message)
         if settings.continued is not None:
             message = "a mask isn't known for a message that is continued, nor in transformers"
             raise template_error("unsupported_mode", "continue_final_message", message)
         return ChatEngine(ChatRenderer(replace(settings, is_marked=True)), self.column, self.strings, self.names)
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the field of the texts; the column of conversations has to be there."""
         names = column_names(schema)
         if self.column not in names:
             present = ", ".join(map(repr, names)) or "no columns"
-            raise render_error(
-                "missing_column",
+            message = (
                 f"the table has no such column, which holds the conversations; it has {present}"
-                f"{did_you_mean(self.column, names) or '; name it by column='}",
-                column=self.column,
+                f"{did_you_mean(self.column, names) or '; name it by column='}"
             )
+            raise render_error("missing_column", message, column=self.column)
         return super().request_fields(schema)
 
     def texts(
-        self,
-        table: pa.Table,
-        first: int,
-        counts: JinjaRun,
-        failed: dict[int, RenderError] | None,
-        origins: Origins | None,
+        self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
         yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins)
         self.last_run = counts
 
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same bytes."""
         from promptpress._fingerprint.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for
 
         return of_chat_template(self.renderer.settings, self.column)
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds: the settings."""
         return {
             "settings": dict(vars(self.renderer.settings)),
             "column": self.column,
@@ -168,7 +144,6 @@ class ChatEngine(TemplateEngine):
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ChatEngine:
-        """Make an engine from a pickle."""
         renderer = ChatRenderer(ChatSettings(**state["settings"]))
         return cls(renderer, state["column"], state["strings"], state["names"])
 
@@ -182,21 +157,12 @@ class ChatEngine(TemplateEngine):
         return hash((settings.source, settings.environment, self.column, self.strings))
 
     def __repr__(self) -> str:
-        """Return the arguments that were given, as in a call."""
         settings = self.renderer.settings
         source = settings.source
         if len(source) > _LONGEST_SHOWN_SOURCE:
             source = source[:_LONGEST_SHOWN_SOURCE] + "…"
-        given: dict[str, Any] = {
-            "environment": settings.environment,
-            "column": self.column,
-            "fallback": settings.fallback,
-            "add_generation_prompt": settings.add_generation_prompt,
-            "continue_final_message": settings.continued or False,
-            "strings": self.strings,
-            "names": dict(self.names),
-        }
-        arguments = [f"{name}={value!r}" for name, value in given.items() if value != _DEFAULTS[name]]
+        given = {**vars(settings), **self.state(), "continue_final_message": settings.continued or False}
+        arguments = [f"{name}={given[name]!r}" for name, default in _DEFAULTS.items() if given[name] != default]
         for name, value in (("tools", settings.tools), ("documents", settings.documents)):
             if value is not None:
                 arguments.append(f"{name}=<{len(value)}>")

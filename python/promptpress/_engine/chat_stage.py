@@ -34,28 +34,14 @@ from promptpress.typing import StringLayout
 
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 _COLUMN = "messages"
-_MODEL_CLASS = "HuggingFacewithChatTemplate"
-
-CHAT_TEMPLATE = "chat_template"
-"""The source of what a chat template says itself."""
-
-_CONTENT = "content"
-_JOINT = {"source": "separator"}
-Span = Mapping[str, Any]
+_Span = Mapping[str, Any]
 
 
 class ChatStage:
-    """Makes texts of a renderer's messages.
+    """Makes texts of a renderer's messages, by a `ChatTemplate`.
 
-    Args:
-        template: The `ChatTemplate`. The text ends where the assistant is to speak, as it does in the harness, unless
-            the template continues the last message.
-        strings: The layout of the texts.
-        limits: The limits that were given to the renderer.
-
-    Raises:
-        TemplateError: If it is no chat template.
-
+    A text ends where the assistant is to speak, as it does in the harness, unless the template continues the last
+    message.
     """
 
     def __init__(self, template: Any, strings: StringLayout, limits: Mapping[str, int] | None) -> None:
@@ -91,7 +77,7 @@ class ChatStage:
         out = {**settings, "output": "messages"}
         if out["meta_template"] is None:
             harness = "aisbench" if settings["dialect"] == "aisbench" else "opencompass"
-            out["meta_template"] = meta_template_of(f"{harness}:{_MODEL_CLASS}")
+            out["meta_template"] = meta_template_of(f"{harness}:HuggingFacewithChatTemplate")
         return out
 
     def field(self, field: pa.Field) -> pa.Field:
@@ -121,19 +107,13 @@ class ChatStage:
         self._engine.last_run = self._texts.last_run
         errors = None
         if refused is not None:
-            errors = _all_errors(part, refused, pa.concat_arrays([each.errors for each in parts]))
+            of_each: list[str | None] = [error for each in parts for error in each.errors.to_pylist()]
+            of_each = [refused.get(row, error) for row, error in enumerate(of_each)]
+            errors = pc.coalesce(part.errors, pa.array(of_each, pa.string()))
             if errors.null_count < len(errors):
                 texts = with_nulls(texts, errors.is_null().to_pylist())
-        return Part(
-            part.start,
-            part.rows,
-            texts,
-            errors,
-            labels=part.labels,
-            turns=part.turns,
-            samples=part.samples,
-            spans=None if detail is None else self._spans(part, texts, parts, is_detailed=detail),
-        )
+        spans = None if detail is None else self._spans(part, texts, parts, is_detailed=detail)
+        return Part.of(part, texts, errors, spans=spans)
 
     def of_users(self, texts: list[str]) -> list[str]:
         """Return the texts that the template makes of conversations of one message of the user."""
@@ -147,12 +127,6 @@ class ChatStage:
         conversations = [_conversation(request) if has_text else None for request, has_text in requests]
         chat_spans = pa.concat_arrays([each.spans for each in parts])
         return composed_spans(texts, chat_spans, part.spans, conversations, self.spans_type(is_detailed=is_detailed))
-
-
-def _all_errors(part: RenderedRows, refused: Mapping[int, str], of_texts: pa.Array) -> pa.Array:
-    """Return the error of each request: of its messages, of their conversation, or of its text."""
-    errors = [refused.get(row, error) for row, error in enumerate(of_texts.to_pylist())] if refused else of_texts
-    return pc.coalesce(part.errors, pa.array(errors, pa.string()))
 
 
 def _check_limits(texts: pa.Array, limits: Mapping[str, int], refused: dict[int, str] | None) -> None:
@@ -174,11 +148,11 @@ def _check_limits(texts: pa.Array, limits: Mapping[str, int], refused: dict[int,
                 raise error
             refused[row] = row_error_text(error)
     if most is not None and (pc.sum(lengths.cast(pa.int64())).as_py() or 0) > most:
-        raise render_error(
-            "limit_exceeded",
+        message = (
             f'the batch\'s prompts would take more than {most} bytes; limits={{"batch_bytes": {most}}} allows no more: '
-            "give smaller batches, or a higher limit",
+            "give smaller batches, or a higher limit"
         )
+        raise render_error("limit_exceeded", message)
 
 
 def _conversations(prompts: pa.Array, refused: dict[int, str] | None) -> pa.Array:
@@ -305,13 +279,8 @@ def composed_spans(
 ) -> pa.Array:
     """Return the spans of texts that a chat template has made of messages.
 
-    Args:
-        texts: The texts.
-        chat_spans: The detailed spans of each text: which bytes come from which message.
-        message_spans: The detailed spans of each request: where the bytes of its messages come from.
-        conversations: The messages of each request, as the template gets them; None for a request without a text.
-        data_type: The type of a text's spans.
-
+    `chat_spans` say which bytes of a text come from which message, and `message_spans` where the bytes of a request's
+    messages come from.
     """
     names = [field.name for field in data_type.value_type]
     rows: list[list[dict[str, Any]] | None] = []
@@ -327,23 +296,23 @@ def composed_spans(
 
 
 def _composed(
-    text: bytes, outer: Sequence[Span], inner: Sequence[Span], conversation: ChatConversation
+    text: bytes, outer: Sequence[_Span], inner: Sequence[_Span], conversation: ChatConversation
 ) -> Iterator[dict[str, Any]]:
     """Yield the spans of a text."""
-    of_messages: dict[int, list[Span]] = {}
+    of_messages: dict[int, list[_Span]] = {}
     for span in inner:
         of_messages.setdefault(span.get("message") or 0, []).append(span)
     for span in outer:
         number, start, end = span["message"], span["start"], span["end"]
         if span["source"] == "template":
-            yield {"start": start, "end": end, "source": CHAT_TEMPLATE}
+            yield {"start": start, "end": end, "source": "chat_template"}
             continue
         location = {"message": number, "path": span["path"]}
         offset = None
-        if span["source"] == "field" and span["path"] == _CONTENT and number is not None:
+        if span["source"] == "field" and span["path"] == "content" and number is not None:
             offset = _offset(text[start:end].decode(), conversation.messages[number]["content"])
         if offset is None:
-            source = CHAT_TEMPLATE if span["path"] == "role" else span["source"]
+            source = "chat_template" if span["path"] == "role" else span["source"]
             source = "computed" if source == "field" else source
             yield {**location, "start": start, "end": end, "source": source}
             continue
@@ -356,11 +325,11 @@ def _composed(
             position += length
 
 
-def _stretches(sources: Sequence[int], of_messages: Mapping[int, Sequence[Span]]) -> Iterator[tuple[Span, int]]:
+def _stretches(sources: Sequence[int], of_messages: Mapping[int, Sequence[_Span]]) -> Iterator[tuple[_Span, int]]:
     """Yield the origins of a message's text, each with its number of bytes."""
     for position, number in enumerate(sources):
         if position:
-            yield _JOINT, 1
+            yield {"source": "separator"}, 1
         for span in of_messages.get(number, ()):
             yield span, span["end"] - span["start"]
 

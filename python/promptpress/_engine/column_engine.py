@@ -16,7 +16,7 @@ from promptpress._arrow.to_pylist import to_pylist
 from promptpress._arrow.types import is_text
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, Run
-from promptpress._engine.table_engine import TableEngine, TableRenderer
+from promptpress._engine.table_engine import StreamRenderer, TableEngine
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.conversation_rows import conversation_of
 from promptpress._jinja.chat.messages import as_openai
@@ -35,11 +35,9 @@ class ColumnEngine(TableEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        """The column."""
         return [self.column]
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the field of the prompts."""
         kind = schema.field(column_of_prompts(schema, self.column)).type
         if _is_sharegpt(kind):
             kind = pa.large_string()
@@ -56,28 +54,24 @@ class ColumnEngine(TableEngine):
         return super()._new_schema(schema, options)
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
-        """Return None: nothing is known about the origins."""
         return None
 
     def fingerprint(self) -> str:
-        """Return nothing: no configuration made the prompts."""
         return ""
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds."""
         return {"column": self.column}
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ColumnEngine:
-        """Make an engine from a pickle."""
         return cls(**state)
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
         return _ColumnRun(self.column, first)
 
 
-class PromptColumn(TableRenderer[ColumnEngine]):
-    """The prompts of a column, with the interface of the renderers as far as exports need it.
+class PromptColumn(StreamRenderer[ColumnEngine]):
+    """The prompts of a column, for exports.
 
     >>> prompts = PromptColumn("talk")
     >>> talks = pa.table({"talk": [[{"from": "human", "value": "Hi."}]]})
@@ -91,14 +85,6 @@ class PromptColumn(TableRenderer[ColumnEngine]):
 
     def __init__(self, column: str) -> None:
         self._set(ColumnEngine(column))
-
-    def output_schema(self, schema: pa.Schema, keep: Any = (), *, index: str | None = None) -> pa.Schema:
-        """Return the schema of `stream`."""
-        return self._engine.output_schema(schema, RenderOptions.of(keep, index))
-
-    def stream(self, batches: Any, keep: Any = (), *, index: str | None = None) -> pa.RecordBatchReader:
-        """Return the prompts with some columns, as `Renderer.stream`."""
-        return self._engine.stream(batches, RenderOptions.of(keep, index))
 
     def is_json(self, schema: pa.Schema) -> bool:
         """Return true if prompts of a table are written as JSON, though it holds none."""

@@ -1,10 +1,11 @@
-"""Conversations whose later requests hold the model's own replies."""
+"""The engine of `Renderer`: a configuration, and maybe a chat template for its messages and a budget of tokens."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from promptpress._arrow.types import is_text
 from promptpress._arrow.validation import check_values
 from promptpress._config.configuration import Configuration
 from promptpress._config.label_values import labels_of
-from promptpress._engine.configured_run import ConfiguredRun, FittedRun, chosen_configuration
+from promptpress._engine.configured_run import ConfiguredRun, FittedRun, ShotFit, chosen_configuration
 from promptpress._engine.notes import (
     LastRun,
     MisspeltColumn,
@@ -26,8 +27,8 @@ from promptpress._engine.notes import (
     warn_of_no_rows,
     warning_text,
 )
-from promptpress._engine.options import RenderOptions
-from promptpress._engine.rendering import Run
+from promptpress._engine.options import RenderOptions, with_distinct_names
+from promptpress._engine.rendering import RenderedLines, Run, rendered_lines
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine, TableRenderer, engine_of
 from promptpress._errors.errors import render_error, template_error
 from promptpress._utils.encoded_requests import EncodedRequests
@@ -35,8 +36,6 @@ from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
-    from promptpress._engine.configured_run import ShotFit
-    from promptpress._engine.rendering import RenderedLines
 
 _MOST_SAMPLES = 2**31
 
@@ -123,9 +122,7 @@ class Conversation:
         pending = [replies if len(replies) == self._turn else [] for replies in self._replies]
         replies = pa.array(pending, pa.large_list(pa.large_string()))
         parts = self._core.turn(self._samples, self._turn, replies, self._python_text)
-        prompt = self._schema.field(len(self._schema) - 1)
-        turn = self._schema.field(len(self._schema) - 2)
-        schema = pa.schema([pa.field("sample", pa.int64()), turn, prompt])
+        schema = pa.schema([pa.field("sample", pa.int64()), *list(self._schema)[-2:]])
         arrays = zip(*((part.samples, part.turns, part.prompts) for part in parts), strict=True)
         columns = [pa.chunked_array(list(chunks), field.type) for chunks, field in zip(arrays, schema, strict=True)]
         return pa.Table.from_arrays(columns, schema=schema)
@@ -146,13 +143,14 @@ class ConfiguredEngine(TableEngine):
         self.configuration = configuration
         self.chat = chat
         self.fit = fit
+        self.writes_chats = chat is not None
+        self.has_roles = chat is not None or configuration.settings["meta_template"] is not None
         self.warnings.silent = silent
         self._checked_output: pa.Schema | None = None
         self._fingerprint: str | None = None
         self._last_run: LastRun | ConfiguredRun | None = None
         self.reports_runs = not silent
         self._has_warned = False
-        self._chosen: tuple[Configuration, str] | None = None
 
     @property
     def core(self) -> _core.CompiledRenderer:
@@ -181,24 +179,15 @@ class ConfiguredEngine(TableEngine):
     def writes_json(self) -> bool:
         return self.configuration.writes_json
 
-    @property
-    def writes_chats(self) -> bool:
-        return self.chat is not None
-
-    @property
-    def has_roles(self) -> bool:
-        return self.chat is not None or self.settings["meta_template"] is not None
-
     def marked(self) -> TableEngine:
         if self.chat is None:
             return super().marked()
         if self.fit is not None:
-            raise template_error(
-                "unsupported_mode",
-                "mask",
+            message = (
                 "'generation' finds its blocks by marks, which would count as tokens of max_seq_len=; "
-                "'assistant+end' needs no marks",
+                "'assistant+end' needs no marks"
             )
+            raise template_error("unsupported_mode", "mask", message)
         return ConfiguredEngine(self.configuration, self.chat.marked(), silent=True)
 
     def changed(self, **settings: Any) -> ConfiguredEngine:
@@ -210,12 +199,10 @@ class ConfiguredEngine(TableEngine):
         """The same engine without a budget."""
         return ConfiguredEngine(self.configuration, self.chat, silent=True)
 
-    @property
+    @cached_property
     def chosen(self) -> tuple[Configuration, str]:
         """The configuration that takes examples from a column, and the column, as `chosen_configuration` makes them."""
-        if self._chosen is None:
-            self._chosen = chosen_configuration(self.configuration)
-        return self._chosen
+        return chosen_configuration(self.configuration)
 
     @property
     def shot_fields(self) -> list[pa.Field]:
@@ -233,11 +220,7 @@ class ConfiguredEngine(TableEngine):
         if self.fit is None:
             return fields
         self._check_fit(self.fit, fields)
-        for number, field in enumerate(self.shot_fields):
-            if any(field.name == other.name for other in [*fields, *self.shot_fields[:number]]):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
-        return [*fields, *self.shot_fields]
+        return with_distinct_names([*fields, *self.shot_fields])
 
     def _check_fit(self, fit: ShotFit, fields: list[pa.Field]) -> None:
         """Refuse a budget for requests whose tokens aren't known."""
@@ -246,12 +229,11 @@ class ConfiguredEngine(TableEngine):
             return
         if is_text(fields[-1].type) and not self.writes_json:
             return
-        raise template_error(
-            "unsupported_mode",
-            "output",
+        message = (
             "max_seq_len= is of a text's tokens, and the requests are messages; output='text' writes them as one text, "
-            "and chat_template= as the text that a chat model gets",
+            "and chat_template= as the text that a chat model gets"
         )
+        raise template_error("unsupported_mode", "output", message)
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
         if detail is None:
@@ -266,11 +248,10 @@ class ConfiguredEngine(TableEngine):
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> ConfiguredRun:
         counts = self._counts_filled_values
+        parts = self.configuration, self.chat
         if self.fit is None:
-            return ConfiguredRun(self.configuration, self.chat, labels, options, first, counts=counts)
-        return FittedRun(
-            self.configuration, self.chat, labels, options, first, fit=self.fit, chosen=self.chosen, counts=counts
-        )
+            return ConfiguredRun(*parts, labels, options, first, counts=counts)
+        return FittedRun(*parts, labels, options, first, fit=self.fit, chosen=self.chosen, counts=counts)
 
     @property
     def _counts_filled_values(self) -> bool:
@@ -370,8 +351,6 @@ class ConfiguredEngine(TableEngine):
 
     def lines(self, reader: pa.RecordBatchReader, frame: _core.LineLayout) -> Iterator[RenderedLines | pa.RecordBatch]:
         """Render a stream into lines, without any column but the requests."""
-        from promptpress._engine.rendering import rendered_lines  # noqa: PLC0415 - for who writes files
-
         schema = self.output_schema(reader.schema, RenderOptions.of(()))
         self.warn(schema, reader.schema, None)
         position = _core.StreamState(self._counts_filled_values)
@@ -388,12 +367,11 @@ class ConfiguredEngine(TableEngine):
         """Begin conversations, as `Renderer.converse`."""
         self.refuse_chat("converse")
         if not self.core.wants_replies:
-            raise template_error(
-                "unsupported_mode",
-                "inferencer.infer_mode",
+            message = (
                 'only "every" of MultiTurnGenInferencer or ChatInferencer takes replies; '
-                "render gives the requests of any other",
+                "render gives the requests of any other"
             )
+            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
         schema = self.output_schema(samples.schema, RenderOptions())
         self.warn(schema, samples.schema, samples)
         return Conversation(self.core, samples, schema)
@@ -411,9 +389,8 @@ class ConfiguredEngine(TableEngine):
     def retrieve(self, num_samples: int) -> pa.Array:
         """Return the retriever's choice for the first samples, as `Renderer.retrieve`."""
         if not 0 <= operator.index(num_samples) < _MOST_SAMPLES:
-            raise render_error(
-                "invalid_number", f"num_samples: expected a number from 0 to {_MOST_SAMPLES - 1}, found {num_samples}"
-            )
+            message = f"num_samples: expected a number from 0 to {_MOST_SAMPLES - 1}, found {num_samples}"
+            raise render_error("invalid_number", message)
         chosen = self.core.retrieve(num_samples)
         if chosen is None:
             message = f"the samples' column {self.core.index_column!r} holds the choice itself"
@@ -421,7 +398,6 @@ class ConfiguredEngine(TableEngine):
         return chosen
 
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same bytes; it is computed once."""
         if self._fingerprint is None:
             from promptpress._fingerprint.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
 
@@ -431,7 +407,6 @@ class ConfiguredEngine(TableEngine):
         return self._fingerprint
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds."""
         state = self.configuration.state()
         if self.chat is not None:
             state["chat"] = self.chat.template
@@ -443,7 +418,6 @@ class ConfiguredEngine(TableEngine):
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ConfiguredEngine:
-        """Make an engine from a pickle; its configuration isn't compiled yet."""
         configuration, template, fit = Configuration.of_state(state), state.get("chat"), state.get("fit")
         chat = None
         if template is not None:
@@ -457,21 +431,18 @@ class ConfiguredEngine(TableEngine):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConfiguredEngine):
             return NotImplemented
-        ours, theirs = (
-            (
-                None if engine.chat is None else engine.chat.template,
-                engine.fit,
-                None if engine.tokenizer is None else engine.tokenizer.digest,
-            )
-            for engine in (self, other)
-        )
-        return self.configuration == other.configuration and ours == theirs
+        return self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self.configuration)
 
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        chat = None if self.chat is None else self.chat.template
+        tokenizer = None if self.tokenizer is None else self.tokenizer.digest
+        return self.configuration, chat, self.fit, tokenizer
+
     def __repr__(self) -> str:
-        """Return the arguments that were given, as in a call."""
         chat = "" if self.chat is None else f", chat_template={self.chat.template!r}"
         return f"{self.configuration!r}{chat}{'' if self.fit is None else f', {self.fit!r}'}"
 
@@ -479,12 +450,11 @@ class ConfiguredEngine(TableEngine):
 ConfiguredRenderer = TableRenderer[ConfiguredEngine]
 """A `Renderer`, as the rooms below the public classes know it."""
 
-
 AnyRenderer = TypeVar("AnyRenderer", bound=ConfiguredRenderer)
 
 
 def silent(renderer: AnyRenderer) -> AnyRenderer:
-    """Make a renderer warn of nothing."""
+    """Make a renderer that nobody else has yet warn of nothing, and return it; its pickles and copies may warn."""
     engine = engine_of(renderer)
     engine.warnings.silent = True
     engine.reports_runs = False

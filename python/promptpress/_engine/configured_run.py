@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -66,7 +66,7 @@ class ConfiguredRun(Run):
         return self.configuration.writes_json
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
-        """Render the next samples, as `Run.parts`; those between them and the last ones count as rendered."""
+        """Render the next samples; those between them and the last ones count as rendered."""
         if first > self.position.rows:
             self.configuration.core.skip(self.position, first - self.position.rows)
         core_table, python_text = for_core(table, first)
@@ -75,14 +75,7 @@ class ConfiguredRun(Run):
             # The hashes are those of the texts, and their spans need to know which message is whose.
             hashes, detail = False, None if detail is None else True
         outcomes = self.configuration.core.render(
-            core_table,
-            self.labels,
-            self.position,
-            single,
-            python_text,
-            detail,
-            hashes,
-            options.collects_errors,
+            core_table, self.labels, self.position, single, python_text, detail, hashes, options.collects_errors
         )
         # What was read is let go before it is written: a batch may be most of the memory there is.
         del table, core_table, python_text
@@ -91,23 +84,12 @@ class ConfiguredRun(Run):
             yield outcomes.pop() if self.chat is None else self.chat.finished(outcomes.pop(), self.times, options)
 
 
-class TokenCounts(Protocol):
-    """Counts the tokens of texts."""
-
-    @property
-    def digest(self) -> str:
-        """The digest of all that decides the tokens."""
-
-    def counts(self, texts: Sequence[str], special: bool | None) -> list[int | None]:
-        """Return the number of tokens of each text; None for a text that can't be encoded."""
-
-
 @dataclass(frozen=True)
 class ShotFit:
     """A budget of tokens, and the rule by which examples are left out.
 
     Args:
-        counter: Counts tokens.
+        counter: The `Encoder` that counts tokens.
         limit: The most tokens of a request.
         drops: The end of a sample's list of examples from which examples are left out; None: none is.
         labels: `"each"` fits each label's request alone; `"jointly"` gives all labels of a sample the same examples;
@@ -118,7 +100,7 @@ class ShotFit:
 
     """
 
-    counter: TokenCounts
+    counter: Any
     limit: int
     drops: Literal["first", "last"] | None
     labels: Literal["each", "jointly", "in_turn"]
@@ -201,41 +183,25 @@ def chosen_configuration(configuration: Configuration) -> tuple[Configuration, s
 
 
 @dataclass
-class _Sample:
-    """A sample whose requests don't all fit yet.
+class _Fitting:
+    """The requests of a part while they are fitted.
 
     Args:
-        row: Its row in the part.
-        examples: The examples that are left.
-        open: The numbers of its requests, in the part, that have no final examples yet; in order.
-
-    """
-
-    row: int
-    examples: list[int]
-    open: list[int]
-
-
-@dataclass
-class _Requests:
-    """The final requests of a part.
-
-    Args:
+        start: The number of the first sample.
+        samples: The samples.
+        examples: The examples that are left of each sample.
+        requests: The numbers of each sample's requests in the part.
         renderings: The part, and its samples with fewer examples.
         sources: The number of each request among those of all renderings.
-        shots: The number of examples of each request.
-        fits: Whether each request fits; None for one with an error.
 
     """
 
+    start: int
+    samples: pa.Table
+    examples: list[list[int]]
+    requests: list[list[int]]
     renderings: list[RenderedRows | Part]
     sources: list[int]
-    shots: list[int]
-    fits: list[bool | None]
-    size: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.size = len(self.sources)
 
 
 class FittedRun(ConfiguredRun):
@@ -262,13 +228,15 @@ class FittedRun(ConfiguredRun):
         if not is_text and configuration.core.index_column is None and self._choices.has_any:
             # The type of messages may depend on whether a sample can be without examples.
             self.configuration, self._column = chosen
-        self._counted: ConfiguredRun | None = None
-        self._counts_other_requests = fit.is_harness and (
-            chat is not None or configuration.core.settings["output"] not in _COUNTED
-        )
-        if self._counts_other_requests:
-            counted = _as_counted(configuration, chat)
-            self._counted = ConfiguredRun(counted, None, labels, _plain(options), first)
+        is_counted = chat is None and configuration.core.settings["output"] in _COUNTED
+        self._counted = self._counted_run(configuration, first) if fit.is_harness and not is_counted else None
+
+    def _counted_run(self, configuration: Configuration, first: int = 0) -> ConfiguredRun:
+        """Return a run whose requests are those that a harness counts, whatever becomes of them later."""
+        if self.chat is None:
+            configuration = configuration.changed(output=None, roles=None)
+        options = RenderOptions(errors="column" if self.options.collects_errors else "raise")
+        return ConfiguredRun(configuration, None, self.labels, options, first)
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
         step = max(table.num_rows if single else _ROWS, 1)
@@ -279,103 +247,79 @@ class FittedRun(ConfiguredRun):
                 rows = with_examples(rows, self._column, choices)
             counted = None if self._counted is None else self._counted.parts(rows, number, single=single)
             for part in super().parts(rows, number, single=single):
-                of_counted = part if counted is None else next(counted)
-                offset = part.start - number
-                yield self._fitted(
-                    part, of_counted, rows.slice(offset, part.rows), choices[offset : offset + part.rows]
-                )
+                prompts = (part if counted is None else next(counted)).prompts
+                begin, end = part.start - number, part.start - number + part.rows
+                yield self._fitted(part, prompts, rows.slice(begin, part.rows), choices[begin:end])
 
     def _fitted(
-        self, part: RenderedRows | Part, counted: RenderedRows | Part, rows: pa.Table, choices: Sequence[list[int]]
+        self, part: RenderedRows | Part, counted: pa.Array, samples: pa.Table, choices: Sequence[list[int]]
     ) -> Part:
-        """Return the requests of a part with as many examples as fit."""
-        samples = self._samples_of(part)
-        out = _Requests(
-            [part], list(range(len(samples))), [len(choices[row]) for row in samples], [None] * len(samples)
-        )
+        """Return the requests of a part with as many examples as fit, by those whose tokens are counted."""
+        of_requests = sample_numbers(part, self.times).to_pylist()
         requests: list[list[int]] = [[] for _ in range(part.rows)]
-        for number, row in enumerate(samples):
-            requests[row].append(number)
-        lengths = self._lengths(counted.prompts, range(len(samples)))
-        pending = [_Sample(row, list(choices[row]), numbers) for row, numbers in enumerate(requests)]
-        pending = self._unsettled(pending, out, {number: (number, lengths[number]) for number in range(len(samples))})
+        for number, sample in enumerate(of_requests):
+            requests[sample - part.start].append(number)
+        size = len(of_requests)
+        fitting = _Fitting(part.start, samples, list(choices), requests, [part], list(range(size)))
+        lengths = dict(enumerate(self._lengths(counted, range(size))))
+        shots, is_cut = [0] * size, [False] * size
+        pending = dict(enumerate(requests))
         while pending:
-            pending = self._shorter(pending, requests, rows, out, part.start)
-        return self._part(part, out)
+            for row, numbers in pending.items():
+                for number in numbers:
+                    shots[number], is_cut[number] = len(fitting.examples[row]), self._is_too_long(lengths[number])
+            pending = {
+                row: too_long
+                for row, numbers in pending.items()
+                if fitting.examples[row] and (too_long := self._too_long(numbers, lengths))
+            }
+            if pending:
+                lengths = self._shortened(fitting, pending)
+        return self._part(part, fitting, shots, is_cut)
 
-    def _samples_of(self, part: RenderedRows | Part) -> list[int]:
-        """Return the row of each request's sample in a part."""
-        return [int(number) - part.start for number in sample_numbers(part, self.times).to_pylist()]
+    def _is_too_long(self, length: int | None) -> bool:
+        return length is not None and length > self._fit.limit
 
-    def _unsettled(
-        self, pending: list[_Sample], out: _Requests, measured: dict[int, tuple[int, int | None]]
-    ) -> list[_Sample]:
-        """Settle the requests that fit or have no examples left; return the samples of which some are open."""
-        rest = []
-        for sample in pending:
-            is_last = not sample.examples or self._fit.drops is None
-            lengths = [measured[number][1] for number in sample.open]
-            fits = [length is None or length <= self._fit.limit for length in lengths]
-            settled = self._settled(fits, is_last=is_last)
-            for number, is_settled, does_fit in zip(sample.open, settled, fits, strict=True):
-                if is_settled:
-                    source, length = measured[number]
-                    out.sources[number], out.shots[number] = source, len(sample.examples)
-                    out.fits[number] = None if length is None else does_fit
-            sample.open = [number for number, is_settled in zip(sample.open, settled, strict=True) if not is_settled]
-            if sample.open:
-                rest.append(sample)
-        return rest
-
-    def _settled(self, fits: list[bool], *, is_last: bool) -> list[bool]:
-        """Say of each open request of a sample whether its examples are final."""
-        if is_last:
-            return [True] * len(fits)
+    def _too_long(self, numbers: list[int], lengths: Mapping[int, int | None]) -> list[int]:
+        """Return the requests of a sample from which a further example is left out, of those that may change."""
+        too_long = [number for number in numbers if self._is_too_long(lengths[number])]
+        if not too_long or self._fit.drops is None:
+            return []
         if self._fit.labels == "jointly":
-            return [all(fits)] * len(fits)
-        if self._fit.labels == "in_turn":
-            # A label that is too long leaves out an example for itself and all that follow.
-            first = fits.index(False) if False in fits else len(fits)
-            return [number < first for number in range(len(fits))]
-        return fits
+            return numbers
+        # In turn, a label that is too long leaves out an example for itself and all that follow.
+        return numbers[numbers.index(too_long[0]) :] if self._fit.labels == "in_turn" else too_long
 
-    def _shorter(
-        self, pending: list[_Sample], requests: list[list[int]], rows: pa.Table, out: _Requests, start: int
-    ) -> list[_Sample]:
-        """Render samples with one example less; return those that still have open requests."""
-        for sample in pending:
-            sample.examples = self._fit.shorter(sample.examples)
+    def _shortened(self, fitting: _Fitting, pending: Mapping[int, list[int]]) -> dict[int, int | None]:
+        """Render samples with one example less; return the number of tokens of each of their pending requests."""
+        for row in pending:
+            fitting.examples[row] = self._fit.shorter(fitting.examples[row])
         configuration, column = self._chosen
-        numbers = pa.array([sample.row for sample in pending], pa.int64())
-        table = pa.table(
-            [pa.chunked_array(take_rows(values, numbers), values.type) for values in rows.columns], schema=rows.schema
-        )
-        table = with_examples(table, column, [sample.examples for sample in pending])
+        rows, schema = pa.array(pending, pa.int64()), fitting.samples.schema
+        columns = [pa.chunked_array(take_rows(values, rows), values.type) for values in fitting.samples.columns]
+        table = with_examples(pa.table(columns, schema=schema), column, [fitting.examples[row] for row in pending])
         try:
             parts = list(ConfiguredRun(configuration, self.chat, self.labels, self.options).parts(table, 0))
             counted = parts
-            if self._counts_other_requests:
-                messages = ConfiguredRun(_as_counted(configuration, self.chat), None, self.labels, _plain(self.options))
-                counted = list(messages.parts(table, 0))
+            if self._counted is not None:
+                counted = list(self._counted_run(configuration).parts(table, 0))
         except RenderError as error:
             if error.row is None or error.code in ABOUT_THE_TABLE:
                 raise
-            raise of_row(error, start + pending[error.row].row) from error.__cause__
+            raise of_row(error, fitting.start + list(pending)[error.row]) from error.__cause__
         # Requests follow each other as in the part, sample after sample.
-        of_samples = [number for sample in pending for number in requests[sample.row]]
-        is_open = {number for sample in pending for number in sample.open}
-        measured: dict[int, tuple[int, int | None]] = {}
-        begin = 0
-        for part, of_counted in zip(parts, counted, strict=True):
-            of_part = of_samples[begin : begin + len(part.prompts)]
+        of_samples = [number for row in pending for number in fitting.requests[row]]
+        is_pending = {number for numbers in pending.values() for number in numbers}
+        lengths: dict[int, int | None] = {}
+        begin, size = 0, sum(len(rendering.prompts) for rendering in fitting.renderings)
+        for of_counted in counted:
+            of_part = of_samples[begin : begin + len(of_counted.prompts)]
+            indices = [index for index, number in enumerate(of_part) if number in is_pending]
+            for index, length in zip(indices, self._lengths(of_counted.prompts, indices), strict=True):
+                lengths[of_part[index]], fitting.sources[of_part[index]] = length, size + begin + index
             begin += len(of_part)
-            wanted = [index for index, number in enumerate(of_part) if number in is_open]
-            lengths = self._lengths(of_counted.prompts, wanted)
-            for index, length in zip(wanted, lengths, strict=True):
-                measured[of_part[index]] = (out.size + index, length)
-            out.renderings.append(part)
-            out.size += len(of_part)
-        return self._unsettled(pending, out, measured)
+        fitting.renderings += parts
+        return lengths
 
     def _lengths(self, prompts: pa.Array, wanted: Sequence[int]) -> list[int | None]:
         """Count the tokens of some requests; None where there is no request, because of an error."""
@@ -391,31 +335,21 @@ class FittedRun(ConfiguredRun):
         counts = iter(self._fit.counter.counts(flat, special))
         return [None if of_request is None else _sum([next(counts) for _ in of_request]) for of_request in texts]
 
-    def _part(self, part: RenderedRows | Part, out: _Requests) -> Part:
-        """Return a part with the requests that were settled."""
-        base: Any = part
-        prompts, spans, hashes, errors = base.prompts, base.spans, base.hashes, base.errors
-        if len(out.renderings) > 1:
-            sources = pa.array(out.sources, pa.int64())
-            prompts, spans, hashes, errors = (
-                _chosen([getattr(rendering, name) for rendering in out.renderings], sources)
-                for name in ("prompts", "spans", "hashes", "errors")
+    def _part(self, part: RenderedRows | Part, fitting: _Fitting, shots: Sequence[int], is_cut: Sequence[bool]) -> Part:
+        """Return a part with the fitted requests, and what is left of each."""
+        names = ("prompts", "errors", "spans", "hashes")
+        prompts, errors, spans, hashes = (getattr(part, name) for name in names)
+        if len(fitting.renderings) > 1:
+            sources = pa.array(fitting.sources, pa.int64())
+            prompts, errors, spans, hashes = (
+                _chosen([getattr(rendering, name) for rendering in fitting.renderings], sources) for name in names
             )
         has_prompt = prompts.is_valid().to_pylist()
-        shots = [count if has else None for count, has in zip(out.shots, has_prompt, strict=True)]
-        cut = [None if not has else fits is False for fits, has in zip(out.fits, has_prompt, strict=True)]
-        return Part(
-            part.start,
-            part.rows,
-            prompts,
-            errors,
-            labels=part.labels,
-            turns=part.turns,
-            samples=part.samples,
-            spans=spans,
-            hashes=hashes,
-            more=[pa.array(shots, pa.int32()), pa.array(cut, pa.bool_())],
-        )
+        more = [
+            pa.array([value if has else None for value, has in zip(values, has_prompt, strict=True)], data_type)
+            for values, data_type in zip((shots, is_cut), SHOT_COLUMNS.values(), strict=True)
+        ]
+        return Part.of(part, prompts, errors, spans=spans, hashes=hashes, more=more)
 
 
 def _chosen(arrays: Sequence[Any], sources: pa.Array) -> Any:
@@ -431,16 +365,6 @@ def with_examples(table: pa.Table, column: str, examples: Sequence[list[int]]) -
     if column in table.column_names:
         return table.set_column(table.column_names.index(column), column, chosen)
     return table.append_column(column, chosen)
-
-
-def _as_counted(configuration: Configuration, chat: ChatStage | None) -> Configuration:
-    """Return a configuration whose requests are those that a harness counts, whatever becomes of them later."""
-    return configuration if chat is not None else configuration.changed(output=None, roles=None)
-
-
-def _plain(options: RenderOptions) -> RenderOptions:
-    """Return options with no column but the requests, and with errors where they are collected."""
-    return RenderOptions(errors="column" if options.collects_errors else "raise")
 
 
 def _texts(request: Any) -> list[str] | None:

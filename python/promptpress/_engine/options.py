@@ -46,6 +46,17 @@ def names_of(keep: Iterable[str]) -> list[str]:
     return names
 
 
+def with_distinct_names(fields: list[pa.Field]) -> list[pa.Field]:
+    """Return output columns; refuse two of one name."""
+    seen = set[str]()
+    for field in fields:
+        if field.name in seen:
+            message = f"two output columns would be called {field.name!r}; rename one by names="
+            raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+        seen.add(field.name)
+    return fields
+
+
 def kept_schema(schema: pa.Schema, keep: Sequence[str], fields: list[pa.Field]) -> pa.Schema:
     """Put the fields of kept columns before the output's own."""
     # Sets, because a table may have tens of thousands of columns.

@@ -63,6 +63,12 @@ class Part:
     hashes: Any = None
     more: Sequence[Any] = ()
 
+    @classmethod
+    def of(cls, part: RenderedRows | Part, prompts: Any, errors: Any, **columns: Any) -> Part:
+        """Return the requests of the samples of a part, with other prompts, errors and columns."""
+        of_samples: dict[str, Any] = {"labels": part.labels, "turns": part.turns, "samples": part.samples}
+        return cls(part.start, part.rows, prompts, errors, **of_samples, **columns)
+
 
 class Run(ABC):
     """Renders the samples of one table or stream, batch after batch.

@@ -7,9 +7,8 @@ the same for configurations, Jinja templates and chat templates, and stands here
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 import pyarrow as pa
@@ -17,9 +16,9 @@ import pyarrow as pa
 from promptpress._arrow.core_tables import column_names, core_schema
 from promptpress._arrow.python_rows import EXACT, ValueReading
 from promptpress._engine.notes import MisspeltColumn, SchemaWarnings, warn_of_no_rows, with_misspelt_columns
-from promptpress._engine.options import RenderOptions, indexed_schema, kept_schema
+from promptpress._engine.options import RenderOptions, indexed_schema, kept_schema, with_distinct_names
 from promptpress._engine.rendering import Run, rendered_batch, rendered_batches, rendered_table
-from promptpress._errors.errors import render_error, template_error
+from promptpress._errors.errors import template_error
 from promptpress._fingerprint.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
 from promptpress._io.as_table import as_reader, as_table
 from promptpress._utils.encoded_requests import EncodedRequests
@@ -47,6 +46,18 @@ class TableEngine(ABC):
 
     tokenizer: LoadedTokenizer | None = None
     """The tokenizer that tokens are of, where no other is given; None: one has to be given."""
+
+    token_counts: str | None = None
+    """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
+
+    writes_chats = False
+    """True if a chat template writes the requests, and special tokens with them."""
+
+    has_roles = False
+    """True if the spans of requests say who speaks."""
+
+    closes_conversations = False
+    """True if a prompt that ends with a turn holds nothing after it but the turn's end."""
 
     def __init__(self) -> None:
         self._latest: tuple[pa.Schema, RenderOptions, pa.Schema] | None = None
@@ -77,16 +88,7 @@ class TableEngine(ABC):
 
     @abstractmethod
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
-        """Return the type of a request's spans.
-
-        Args:
-            schema: The samples' schema, as the core has it.
-            detail: Whether detailed spans are asked for. None: no spans are, and the type is None.
-
-        Raises:
-            TemplateError: If there are no spans for these requests.
-
-        """
+        """Return the type of a request's spans, with details or without; None if `detail` is, which asks for none."""
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -133,14 +135,9 @@ class TableEngine(ABC):
         self.check_stream()
 
     def in_any_order(self, rows: int) -> tuple[TableEngine, pa.Array | None]:  # noqa: ARG002 - most need no column
-        """Return an engine that renders samples in any order as this one renders them in theirs.
+        """Return an engine that renders samples in any order as this one does in theirs.
 
-        Args:
-            rows: The number of samples.
-
-        Returns:
-            The engine; and the values of a column `CHOSEN_EXAMPLES` that the samples need for it, if they need one.
-
+        The samples may need a column `CHOSEN_EXAMPLES` for it, whose values come next to the engine.
         """
         return self, None
 
@@ -180,26 +177,6 @@ class TableEngine(ABC):
         """The fields after the prompt that say how many examples a request has; none without a budget of tokens."""
         return []
 
-    @property
-    def token_counts(self) -> str | None:
-        """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
-        return None
-
-    @property
-    def writes_chats(self) -> bool:
-        """True if a chat template writes the requests, and special tokens with them."""
-        return False
-
-    @property
-    def has_roles(self) -> bool:
-        """True if the spans of requests say who speaks."""
-        return False
-
-    @property
-    def closes_conversations(self) -> bool:
-        """True if a prompt that ends with a turn holds nothing after it but the turn's end."""
-        return False
-
     def marked(self) -> TableEngine:
         """Make an engine of the same texts, with marks around those of `{% generation %}` blocks."""
         message = "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template"
@@ -209,27 +186,13 @@ class TableEngine(ABC):
         """Return the conversation of each row, as a chat template sees it; None if rows have none."""
         return None
 
-    def texts_of(
-        self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
-    ) -> list[str | None]:
-        """Return the texts of some rows with other conversations; None for one that can't be rendered."""
-        raise NotImplementedError
-
     # What is the same for all of them.
 
     def output_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
         """Return the output's schema: the same object as before, where the same is asked again.
 
-        Args:
-            schema: The samples' schema.
-            options: The columns next to the prompts.
-
-        Returns:
-            The index, the kept columns, label, turn and prompt, then what else is said of each request.
-
-        Raises:
-            RenderError: If a kept column is missing, or two columns would have one name.
-
+        It has the index, the kept columns, label, turn and prompt, then what else is said of each request. Two columns
+        of one name, or a kept column that is missing, are a `RenderError`.
         """
         latest = self._latest
         if (
@@ -242,14 +205,9 @@ class TableEngine(ABC):
 
     def _new_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
         core = core_schema(schema)
-        fields = list(self.request_fields(core))
-        for field in options.fields(self.names, self.spans_type(core, options.span_detail)):
-            if any(field.name == other.name for other in fields):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
-            fields.append(field)
+        columns_after = options.fields(self.names, self.spans_type(core, options.span_detail))
         keep = options.of_schema(schema).kept
-        kept = kept_schema(schema, keep, fields)
+        kept = kept_schema(schema, keep, with_distinct_names([*self.request_fields(core), *columns_after]))
         if options.index is not None:
             kept = indexed_schema(kept, options.index, keep)
         kept = kept.with_metadata({FINGERPRINT: self.fingerprint()}) if options.hashes else kept
@@ -297,11 +255,6 @@ class TableEngine(ABC):
             options: The columns next to the prompts.
             labels: The labels of ppl, for who knows them of all samples. None: those of the configuration.
             first: How many samples an earlier run has rendered.
-
-        Raises:
-            TemplateError: If the configuration depends on more than a stream knows.
-            RenderError: If two columns would have one name; when a batch is read, if a row can't be rendered.
-            TypeError: If the batches are none.
 
         """
         if labels is None:
@@ -369,18 +322,25 @@ class TableRenderer(Generic[Engine]):
         return f"{type(self).__name__}({self._engine!r})"
 
 
+class StreamRenderer(TableRenderer[Engine]):
+    """Renders streams alone, with the interface of the renderers as far as files need it."""
+
+    __slots__ = ()
+
+    def output_schema(self, schema: pa.Schema, keep: Any = (), *, index: str | None = None) -> pa.Schema:
+        """Return the schema of `stream`."""
+        return self._engine.output_schema(schema, RenderOptions.of(keep, index))
+
+    def stream(self, batches: Any, keep: Any = (), *, index: str | None = None) -> pa.RecordBatchReader:
+        """Return what the engine makes of a stream, next to some of its columns, as `Renderer.stream`."""
+        return self._engine.stream(batches, RenderOptions.of(keep, index))
+
+
 @overload
 def engine_of(renderer: TableRenderer[Engine]) -> Engine: ...
-
-
 @overload
 def engine_of(renderer: TableRenderer[Any]) -> TableEngine: ...
-
-
 def engine_of(renderer: TableRenderer[Any]) -> TableEngine:
     """Return the engine of a renderer, for the rooms that go beyond its public methods."""
-    engine: TableEngine = _ENGINE(renderer)
+    engine: TableEngine = renderer._engine  # noqa: SLF001 - its own class
     return engine
-
-
-_ENGINE = attrgetter("_engine")

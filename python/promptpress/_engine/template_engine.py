@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from jinja2 import nodes
@@ -31,13 +31,14 @@ from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
 from promptpress.typing import StringLayout
 
-_PROMPT = "prompt"
+FailedRows = dict[int, RenderError]
+"""The errors of rows that can't be rendered, keyed by their numbers among all rows."""
+
 _SUFFIXES = (".jinja", ".jinja2", ".j2", ".json")
 
-_OUTPUT_COLUMNS = (_PROMPT, "label", "turn", "hash", "spans", "error")
+_OUTPUT_COLUMNS = ("prompt", "label", "turn", "hash", "spans", "error")
 """Columns that `names` may rename: those of a `Renderer`, so that both take the same names."""
 
-_CLOCK = "strftime_now"
 _HASHED = ("source", "environment", "fallback", "strings", "now")
 _DEFAULTS = {"environment": "jinja2", "fallback": "jinja2", "strings": "string"}
 _MAX_SHOWN_REASONS = 5
@@ -46,12 +47,11 @@ _MAX_SHOWN_REASONS = 5
 def checked_output(names: Mapping[str, str] | None, strings: object) -> dict[str, Any]:
     """Check the arguments of a template that name and lay out its output."""
     if names is not None and not isinstance(names, Mapping):
-        raise template_error("wrong_type", "names", f'expected {{"{_PROMPT}": ...}}, found a {type(names).__name__}')
+        raise template_error("wrong_type", "names", f'expected {{"prompt": ...}}, found a {type(names).__name__}')
     for column, name in (names or {}).items():
         if column not in _OUTPUT_COLUMNS:
-            raise template_error(
-                "unknown_name", "names", f"{column!r} is not one of {', '.join(map(repr, _OUTPUT_COLUMNS))}"
-            )
+            message = f"{column!r} is not one of {', '.join(map(repr, _OUTPUT_COLUMNS))}"
+            raise template_error("unknown_name", "names", message)
         if not isinstance(name, str) or not name or "\0" in name:
             raise template_error("wrong_type", f"names.{column}", f"{name!r} is no name for a column")
     if strings not in LAYOUTS:
@@ -94,19 +94,14 @@ class TemplateEngine(TableEngine):
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:  # noqa: ARG002 - they have no other
         """Return the field of the texts."""
-        return [pa.field(self._names.get(_PROMPT, _PROMPT), LAYOUTS[self.strings])]
+        return [pa.field(self._names.get("prompt", "prompt"), LAYOUTS[self.strings])]
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
         if detail is None:
             return None
         return spans_type(self.strings, is_chat=self.column is not None, is_detailed=detail)
 
-    def begin(
-        self,
-        options: RenderOptions,
-        labels: list[Any] | None,  # noqa: ARG002 - there are none
-        first: int = 0,
-    ) -> Run:
+    def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
         origins = None if options.span_detail is None else Origins(self.spans_type(pa.schema([]), options.span_detail))
         return _TemplateRun(self, origins, first, errors=options.collects_errors)
 
@@ -117,12 +112,7 @@ class TemplateEngine(TableEngine):
 
     @abstractmethod
     def texts(
-        self,
-        table: pa.Table,
-        first: int,
-        counts: JinjaRun,
-        failed: dict[int, RenderError] | None,
-        origins: Origins | None,
+        self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
         """Render the next rows.
 
@@ -130,8 +120,7 @@ class TemplateEngine(TableEngine):
             table: The rows.
             first: How many rows came before.
             counts: Counts the rows of the whole run.
-            failed: Takes the error of each row that can't be rendered, keyed by its number among all rows. None: the
-                first error is raised.
+            failed: Takes the errors of rows that can't be rendered. None: the first error is raised.
             origins: Numbers the origins of spans; None: no spans are asked for.
 
         Yields:
@@ -168,7 +157,7 @@ class _TemplateRun(Run):
     def _parts_or_errors(self, table: pa.Table, first: int) -> Iterator[Part]:
         """Render rows; where a row can't even be read, the rows before and after it are rendered without it."""
         while True:
-            failed: dict[int, RenderError] = {}
+            failed: FailedRows = {}
             counts = JinjaRun()
             try:
                 arrays = list(self._engine.texts(table, first, counts, failed, self._origins))
@@ -179,12 +168,9 @@ class _TemplateRun(Run):
                 if row:
                     yield from self._parts_or_errors(table.slice(0, row), first)
                 if table.num_rows == 1:
-                    texts = pa.array([""], LAYOUTS[self._engine.strings])
                     self._counts.add(JinjaRun(1, 0, 1, 0, {"a row that can't be read": 1}))
-                    spans = None
-                    if self._origins is not None:
-                        spans = pa.nulls(1, self._origins.data_type)
-                    yield _part(texts, spans, first, {first: error})
+                    spans = None if self._origins is None else pa.nulls(1, self._origins.data_type)
+                    yield _part(pa.array([""], LAYOUTS[self._engine.strings]), spans, first, {first: error})
                     return
                 # The error's row is believed only if that row fails alone too.
                 yield from self._parts_or_errors(table.slice(row, 1), first + row)
@@ -200,7 +186,7 @@ class _TemplateRun(Run):
             return
 
 
-def _part(texts: pa.Array, spans: pa.Array | None, start: int, failed: dict[int, RenderError]) -> Part:
+def _part(texts: pa.Array, spans: pa.Array | None, start: int, failed: FailedRows) -> Part:
     errors: list[str | None] = [None] * len(texts)
     for row in list(failed):
         if start <= row < start + len(texts):
@@ -223,37 +209,15 @@ def with_nulls(texts: pa.Array, is_valid: list[bool]) -> pa.Array:
     return pa.Array.from_buffers(texts.type, len(texts), [validity, *buffers[1:]], offset=texts.offset)
 
 
-class _UndefinedName(NamedTuple):
-    """A variable of a template that nothing gives a value."""
-
-    name: str
-    line: int
-    closest: str | None
-
-    @property
-    def location(self) -> str:
-        """The location in the template."""
-        return f"line {self.line}"
-
-    @property
-    def message(self) -> str:
-        """The fault, and a remedy."""
-        guard = "`is defined` or `default` says that it may be missing"
-        remedy = guard if self.closest is None else f"did you mean {self.closest!r}?"
-        return f"{self.name!r} is no column, and the template doesn't set it, so it is undefined; {remedy}"
-
-
 class JinjaEngine(TemplateEngine):
     """Renders rows by a Jinja template."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments["strings"], arguments["names"])
-        self.reference = Reference(
-            arguments["source"], arguments["environment"], arguments["now"], arguments["options"]
-        )
+        self.reference = Reference(*(arguments[name] for name in ("source", "environment", "now", "options")))
         self._variables = _variables(self.reference)
         # A clock that isn't read makes no difference between two templates.
-        self.arguments = arguments if _CLOCK in self._variables else {**arguments, "now": None}
+        self.arguments = arguments if "strftime_now" in self._variables else {**arguments, "now": None}
         self.runner = Runner(
             self.reference,
             # A column of this name is what Jinja2 can't be given, whether the template reads it or not.
@@ -264,48 +228,41 @@ class JinjaEngine(TemplateEngine):
 
     @property
     def source(self) -> str:
-        """The text of the template."""
         return str(self.arguments["source"])
 
     @property
     def required_columns(self) -> list[str]:
-        """The template's variables that it doesn't set itself, in the order in which they appear."""
         given = self._variables - set(self.reference.environment.globals)
         names = (node.name for node in self.reference.ast().find_all(nodes.Name))
         return list(dict.fromkeys(name for name in names if name in given))
 
     def undefined_names(self, schema: pa.Schema) -> list[str]:
-        return [f"{name.location}: {name.message}" for name in self._undefined_names(schema)]
+        return [f"{name.location}: {name.message}" for name, _ in self._undefined_names(schema)]
 
-    def _undefined_names(self, schema: pa.Schema) -> list[_UndefinedName]:
-        """Return the variables that no column gives, and that the template neither sets nor guards."""
+    def _undefined_names(self, schema: pa.Schema) -> Iterator[tuple[MisspeltColumn, bool]]:
+        """Yield the variables that nothing gives a value or guards, and whether a column's name is near to each."""
         columns = column_names(schema)
         tree, environment = self.reference.ast(), self.reference.environment
-        guarded = guarded_names(tree)
         lines = undefined_names(tree, {*columns, *environment.globals})
         # Jinja2 reads some names before a `set` as undefined although there is a column.
-        names = lines.keys() - guarded - set(columns)
-        return [_UndefinedName(name, lines[name], closest_name(name, columns)) for name in lines if name in names]
+        names = lines.keys() - guarded_names(tree) - set(columns)
+        for name in filter(names.__contains__, lines):
+            closest = closest_name(name, columns)
+            guard = "`is defined` or `default` says that it may be missing"
+            remedy = guard if closest is None else f"did you mean {closest!r}?"
+            message = f"{name!r} is no column, and the template doesn't set it, so it is undefined; {remedy}"
+            yield MisspeltColumn(f"line {lines[name]}", message), closest is not None
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
         shows_nothing = set(self.required_columns).isdisjoint(column_names(schema))
-        return [
-            MisspeltColumn(name.location, name.message)
-            for name in self._undefined_names(schema)
-            if name.closest or shows_nothing
-        ]
+        return [name for name, is_near in self._undefined_names(schema) if is_near or shows_nothing]
 
     def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:  # noqa: ARG002
         where = "JinjaTemplate.required_columns lists the variables"
         self.warnings.warn(schema, lambda: listed_texts(self.undefined_names(schema), where))
 
     def texts(
-        self,
-        table: pa.Table,
-        first: int,
-        counts: JinjaRun,
-        failed: dict[int, RenderError] | None,
-        origins: Origins | None,
+        self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
         arrays, run = self.runner.run(table, first, failed, origins)
         counts.add(run)
@@ -324,18 +281,15 @@ class JinjaEngine(TemplateEngine):
             self.runner.noted = True
 
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same bytes."""
         from promptpress._fingerprint.fingerprint import of_jinja_template  # noqa: PLC0415 - seldom asked for
 
         return of_jinja_template(self.arguments)
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds: the arguments."""
         return self.arguments
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> JinjaEngine:
-        """Make an engine from a pickle."""
         return cls(state)
 
     def __eq__(self, other: object) -> bool:
@@ -349,7 +303,6 @@ class JinjaEngine(TemplateEngine):
         return hash((*hashed, tuple(options.items()), None if names is None else tuple(names.items())))
 
     def __repr__(self) -> str:
-        """Return the arguments that were given, as in a call."""
         given = {name: value for name, value in self.arguments.items() if value != _DEFAULTS.get(name)}
         source = given.pop("source", "")
         given |= given.pop("options")

@@ -15,9 +15,9 @@ import pyarrow as pa
 from promptpress._arrow.types import is_text
 from promptpress._core import RenderedRows, RenderError
 from promptpress._engine.notes import MisspeltColumn
-from promptpress._engine.options import RenderOptions
+from promptpress._engine.options import RenderOptions, with_distinct_names
 from promptpress._engine.rendering import Part, Run, sample_numbers
-from promptpress._engine.table_engine import TableEngine, TableRenderer
+from promptpress._engine.table_engine import StreamRenderer, TableEngine
 from promptpress._errors.errors import PromptWarning, render_error, row_error_text, template_error
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._tokens.encoder import Encoder
@@ -52,14 +52,14 @@ class TokenEngine(TableEngine):
         self.settings = settings
         self.warnings = inner.warnings
         self.reports_runs = inner.reports_runs
+        self.token_counts = settings.names.get("n_tokens", "n_tokens")
         self.added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
         self._marked = inner.marked() if settings.mask == "generation" else None
         if settings.has_assistants and not inner.has_roles:
-            raise template_error(
-                "unsupported_mode",
-                "mask",
-                "nobody has a role here, so no assistant says anything; meta_template= and chat_template= give roles",
+            message = (
+                "nobody has a role here, so no assistant says anything; meta_template= and chat_template= give roles"
             )
+            raise template_error("unsupported_mode", "mask", message)
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -70,10 +70,6 @@ class TokenEngine(TableEngine):
         return self.inner.required_columns
 
     @property
-    def token_counts(self) -> str:
-        return self.settings.names.get("n_tokens", "n_tokens")
-
-    @property
     def text_engine(self) -> TableEngine:
         return self.inner
 
@@ -81,18 +77,12 @@ class TokenEngine(TableEngine):
         """Return the fields of label and turn, and those of tokens in the place of the prompt."""
         *others, prompt = self.inner.request_fields(schema)[: -len(self.inner.shot_fields) or None]
         if not is_text(prompt.type) or self.inner.writes_json:
-            raise template_error(
-                "unsupported_mode",
-                "output",
+            message = (
                 "tokens are those of texts, and the requests are messages; output='text' writes them as one text, and "
-                "chat_template= as the text that a chat model gets",
+                "chat_template= as the text that a chat model gets"
             )
-        fields = [*others, *self.settings.fields, *self._shot_fields]
-        for number, field in enumerate(fields):
-            if any(field.name == other.name for other in fields[:number]):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
-        return fields
+            raise template_error("unsupported_mode", "output", message)
+        return with_distinct_names([*others, *self.settings.fields, *self._shot_fields])
 
     @property
     def _shot_fields(self) -> list[pa.Field]:
@@ -157,7 +147,6 @@ class TokenEngine(TableEngine):
         return list(part.more[: len(self._shot_fields)]) if isinstance(part, Part) else []
 
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same tokens."""
         parts = {
             "texts": self.inner.fingerprint(),
             "tokenizer": self.encoder.digest,
@@ -166,12 +155,10 @@ class TokenEngine(TableEngine):
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds."""
         return {"inner": self.inner, "encoder": self.encoder, "settings": self.settings}
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> TokenEngine:
-        """Make an engine from a pickle."""
         return cls(**state)
 
 
@@ -209,8 +196,8 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
     return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
 
 
-class TokenRenderer(TableRenderer[TokenEngine]):
-    """A renderer of tokens, with the interface of the renderers as far as files need it.
+class TokenRenderer(StreamRenderer[TokenEngine]):
+    """A renderer of tokens, for files.
 
     >>> from promptpress import Renderer
     >>> from promptpress._engine.table_engine import engine_of
@@ -229,16 +216,7 @@ class TokenRenderer(TableRenderer[TokenEngine]):
     def __init__(self, engine: TokenEngine) -> None:
         self._set(engine)
 
-    def output_schema(self, schema: pa.Schema, keep: Any = (), *, index: str | None = None) -> pa.Schema:
-        """Return the schema of `stream`."""
-        return self._engine.output_schema(schema, RenderOptions.of(keep, index))
-
-    def stream(self, batches: Any, keep: Any = (), *, index: str | None = None) -> pa.RecordBatchReader:
-        """Return the tokens with some columns, as `Renderer.stream`."""
-        return self._engine.stream(batches, RenderOptions.of(keep, index))
-
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same tokens."""
         return self._engine.fingerprint()
 
 
@@ -277,12 +255,9 @@ class _TokenRun(Run):
                 yield self._encoded(part, marked.prompts.to_pylist(), None, rows)
 
     def _encoded(
-        self,
-        part: RenderedRows | Part,
-        marked: list[str | None] | None,
-        messages: list[Any] | None,
-        samples: pa.Table,
+        self, part: RenderedRows | Part, marked: list[str | None] | None, messages: list[Any] | None, samples: pa.Table
     ) -> Part:
+        """Return the tokens of a part, given its prompts with marks, or its conversations and samples."""
         settings, encoder = self._engine.settings, self._engine.encoder
         prompts: pa.Array = part.prompts
         special = settings.add_special_tokens
@@ -308,7 +283,8 @@ class _TokenRun(Run):
             trained, settings.labels, settings.max_tokens, settings.truncation, sorted(errors)
         )
         for row, count in columns.too_long:
-            errors[row] = _too_long(count, settings)
+            tokens = f"the prompt has {counted(count, 'token')}, and max_tokens= allows {settings.max_tokens:,}"
+            errors[row] = render_error("limit_exceeded", f"{tokens}; truncation= cuts them")
         if errors and not self._collects_errors:
             row, error = min(errors.items(), key=lambda item: item[0])
             number = sample_numbers(part, self.times)[row].as_py()
@@ -316,16 +292,9 @@ class _TokenRun(Run):
         self.requests += len(prompts) - columns.n_tokens.null_count
         self.untrained += columns.untrained
         error_texts = {row: row_error_text(error) for row, error in errors.items()}
-        return Part(
-            part.start,
-            part.rows,
-            None,
-            _with_errors(part.errors, len(prompts), error_texts) if self._collects_errors else None,
-            labels=part.labels,
-            turns=part.turns,
-            samples=part.samples,
-            more=[*(getattr(columns, name) for name in settings.columns), *self._engine.shot_columns(part)],
-        )
+        all_errors = _with_errors(part.errors, len(prompts), error_texts) if self._collects_errors else None
+        more = [*(getattr(columns, name) for name in settings.columns), *self._engine.shot_columns(part)]
+        return Part.of(part, None, all_errors, more=more)
 
     def _turns(
         self,
@@ -379,7 +348,8 @@ class _TokenRun(Run):
         self, samples: pa.Table, requests: list[tuple[int, int]], conversations: list[list[dict[str, Any]]]
     ) -> list[str | None]:
         """Return the texts of requests with other conversations."""
-        return self._engine.inner.texts_of(samples, [row for row, _ in requests], conversations) if requests else []
+        chats: Any = self._engine.inner  # others have no conversations
+        return chats.texts_of(samples, [row for row, _ in requests], conversations) if requests else []
 
     def _without_mask(self, error: UnknownOriginError) -> RenderError:
         return render_error("unknown_origin", f'{error}; mask="{self._engine.settings.mask}" can\'t be made')
@@ -393,7 +363,7 @@ class _TokenRun(Run):
         errors: dict[int, RenderError],
     ) -> pa.Array:
         """Return the stretches of each prompt that are trained. Prompts of which that isn't known get an error."""
-        settings = self._engine.settings
+        settings, added, is_closed = self._engine.settings, self._engine.added, self._engine.inner.closes_conversations
         starts, stops, ends = array("q"), array("q"), array("i", [0])
         for row, text in enumerate(prompts):
             if text is not None and row not in errors:
@@ -401,33 +371,19 @@ class _TokenRun(Run):
                     if marked is not None:
                         trained = generation_spans(marked[row] or "", text)
                     else:
+                        origins = spans[row] if spans else ()
                         of_messages, hidden = (None, None) if turns is None else turns[row]
-                        of_row = spans[row] if spans else ()
                         trained = assistant_spans(
-                            text.encode(),
-                            of_row,
-                            settings,
-                            self._engine.added,
-                            of_messages,
-                            hidden=hidden,
-                            is_closed=self._engine.inner.closes_conversations,
+                            text.encode(), origins, settings, added, of_messages, hidden=hidden, is_closed=is_closed
                         )
                     starts.extend(start for start, _ in trained)
                     stops.extend(stop for _, stop in trained)
                 except UnknownOriginError as error:
                     errors[row] = self._without_mask(error)
             ends.append(len(starts))
-        numbers = [
-            pa.Array.from_buffers(pa.int64(), len(of_row), [None, pa.py_buffer(of_row)]) for of_row in (starts, stops)
-        ]
+        numbers = [pa.Array.from_buffers(pa.int64(), len(of), [None, pa.py_buffer(of)]) for of in (starts, stops)]
         lists = pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)])
         return pa.ListArray.from_arrays(lists, pa.StructArray.from_arrays(numbers, ["start", "end"]))
-
-
-def _too_long(count: int, settings: TokenSettings) -> RenderError:
-    tokens = counted(count, "token")
-    message = f"the prompt has {tokens}, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them"
-    return render_error("limit_exceeded", message)
 
 
 def _with_errors(errors: Any, count: int, more: Mapping[int, str]) -> pa.Array:
