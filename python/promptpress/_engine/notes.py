@@ -163,11 +163,7 @@ def warn_of_no_rows(rows: int) -> None:
 
 
 def find_notes(
-    configuration: Configuration,
-    schema: pa.Schema,
-    samples: pa.Table | pa.RecordBatch | None,
-    *,
-    same: bool = False,
+    configuration: Configuration, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None, *, same: bool = False
 ) -> list[Note]:
     """Find what is probably a mistake.
 

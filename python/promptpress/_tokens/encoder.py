@@ -18,10 +18,6 @@ from promptpress._tokens.core_encoder import Fast
 from promptpress._tokens.origins import UnknownOriginError, check_origin, is_usual_role
 from promptpress._tokens.pieces import Cutter, Pieces, Tokens, encoded
 
-_Encode = Callable[..., "list[Tokens | RenderError]"]
-"""Encodes some texts, with or without offsets."""
-
-_AS_TEXT = "control tokens of data are encoded as text"
 _MAX_MADE = 4
 
 # The library takes some hundred bytes for each token, and this many characters are enough for all threads.
@@ -90,9 +86,6 @@ class Encoder:
                 the first of them.
             offsets: Whether the bytes of each token are asked for.
 
-        Raises:
-            RenderError: If the tokens aren't those of the library: a bug, for which some texts are encoded both ways.
-
         """
         if special is not False and self._around is None:
             whole = TokenRows.open(texts, offsets=offsets)
@@ -136,7 +129,9 @@ class Encoder:
             return "the core doesn't know the bytes of its tokens"
         return "a text has a character newer than Unicode 14, or an added token that takes in blanks or ends words"
 
-    def _filled(self, rows: TokenRows, texts: pa.Array, encode: _Encode, *, offsets: bool) -> Encoded:
+    def _filled(
+        self, rows: TokenRows, texts: pa.Array, encode: Callable[..., list[Tokens | RenderError]], *, offsets: bool
+    ) -> Encoded:
         """Return rows with the tokens of those that are open."""
         numbers = rows.open_rows
         if not numbers:
@@ -150,11 +145,7 @@ class Encoder:
         pieces = self._cutter.pieces(texts)
         if pieces is None:
             return self._whole(texts, special=False, offsets=offsets)
-
-        def of_part(part: slice) -> list[Tokens | RenderError]:
-            return list(self._pieces.tokens(pieces[part], offsets=offsets))
-
-        return _without_panic(of_part, texts)
+        return _without_panic(lambda part: self._pieces.tokens(pieces[part], offsets=offsets), texts)
 
     def _check(self, encoded: Encoded, texts: pa.Array, *, offsets: bool) -> None:
         """Compare some rows with those of the library."""
@@ -168,34 +159,25 @@ class Encoder:
             rows = encoded.rows
             if not isinstance(whole, Tokens) or whole.are(rows.ids(row), rows.spans(row) if offsets else None):
                 continue
-            raise render_error(
-                "differs_from_reference",
+            message = (
                 f"the tokens of a text aren't those of the library tokenizers, {text[:80]!r}. This is a bug of "
-                "promptpress; please report it with the tokenizer",
+                "promptpress; please report it with the tokenizer"
             )
+            raise render_error("differs_from_reference", message)
 
     def _whole(self, texts: Sequence[str], *, special: bool = False, offsets: bool) -> list[Tokens | RenderError]:
         """Encode texts as wholes by the library."""
-
-        def whole(part: slice) -> list[Tokens | RenderError]:
-            return list(encoded(self.tokenizer, texts[part], special=special, offsets=offsets))
-
-        return _without_panic(whole, texts)
+        return _without_panic(
+            lambda part: encoded(self.tokenizer, texts[part], special=special, offsets=offsets), texts
+        )
 
     def encode_data_as_text(
         self, texts: pa.Array, spans: Sequence[Any], special: bool | None, *, offsets: bool
     ) -> Encoded:
         """Encode texts in which data bring no added token: whatever looks like one is text.
 
-        Args:
-            texts: The texts; a null has no tokens.
-            spans: The origins of each text's bytes.
-            special: As for `encode`.
-            offsets: As for `encode`.
-
-        Returns:
-            The tokens, with an error for each text that can't be encoded so with certainty.
-
+        The arguments are those of `encode`, and the origins of each text's bytes. A text that can't be encoded so with
+        certainty has an error.
         """
         rows = TokenRows.open(texts, offsets=offsets)
         numbers = rows.open_rows
@@ -207,12 +189,9 @@ class Encoder:
         plain = self._plain
         present = [text for text in texts.to_pylist() if text is not None]
         of_texts = [spans[row] for row in numbers]
-
-        def without_control_tokens(part: slice) -> list[Tokens | RenderError]:
-            return plain.encode(present[part], of_texts[part], offsets=offsets)
-
+        tokens = _without_panic(lambda part: plain.encode(present[part], of_texts[part], offsets=offsets), present)
         return self._with_specials(
-            _filled(rows, numbers, _without_panic(without_control_tokens, present), _AS_TEXT), special
+            _filled(rows, numbers, tokens, "control tokens of data are encoded as text"), special
         )
 
     def _with_specials(self, encoded: Encoded, special: bool | None) -> Encoded:
@@ -264,19 +243,18 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _without_panic(
-    encode: Callable[[slice], list[Tokens | RenderError]], texts: Sequence[str], part: slice | None = None
+    encode: Callable[[slice], Sequence[Tokens | RenderError]], texts: Sequence[str], part: slice | None = None
 ) -> list[Tokens | RenderError]:
     """Return the tokens of texts; where the library panics, the error of the text that it panics on."""
     part = slice(0, len(texts)) if part is None else part
     try:
-        return encode(part)
+        return list(encode(part))
     except BaseException as error:
         if type(error).__name__ != PANIC:
             raise
     if part.stop - part.start == 1:
-        return [
-            render_error("unconvertible_value", f"the library tokenizers fails on the text {texts[part.start][:80]!r}")
-        ]
+        message = f"the library tokenizers fails on the text {texts[part.start][:80]!r}"
+        return [render_error("unconvertible_value", message)]
     half = (part.start + part.stop) // 2
     halves = (slice(part.start, half), slice(half, part.stop))
     return [tokens for of_half in halves for tokens in _without_panic(encode, texts, of_half)]
@@ -332,10 +310,10 @@ class PlainData:
         """Refuse tokens of which more are added ones than the template writes: some vocabularies hold them as words."""
         if sum(number in self._numbers for number in tokens.ids) == len(row) // 2:
             return tokens
-        return render_error(
-            "unknown_origin",
-            'the vocabulary itself spells a control token; control_tokens="text" can\'t be done with this tokenizer',
+        message = (
+            'the vocabulary itself spells a control token; control_tokens="text" can\'t be done with this tokenizer'
         )
+        return render_error("unknown_origin", message)
 
     def _cut(self, text: str, spans: Sequence[Mapping[str, Any]]) -> list[str]:
         """Cut a text at the control tokens that stand in what isn't data."""
@@ -381,11 +359,7 @@ def _stretches(text: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[
     data = text.encode()
     for span in spans:
         check_origin(span, takes_computed=True)
-    for is_constant, group in groupby(spans, lambda span: _is_constant(span, data)):
+    # Usual roles are the template's, too.
+    for is_constant, group in groupby(spans, lambda span: span["source"] not in _DATA or is_usual_role(span, data)):
         members = list(group)
         yield is_constant, data[members[0]["start"] : members[-1]["end"]].decode()
-
-
-def _is_constant(span: Mapping[str, Any], text: bytes) -> bool:
-    """Return true for what the template writes, and for the usual roles."""
-    return span["source"] not in _DATA or is_usual_role(span, text)

@@ -66,7 +66,11 @@ def _has_other_parts(message: Mapping[str, Any]) -> bool:
 def hidden_turns(
     messages: Sequence[Mapping[str, Any]], spans: Sequence[Mapping[str, Any]], settings: TokenSettings
 ) -> list[int]:
-    """Return the numbers of the messages whose turns have to be found by a mark."""
+    """Return the numbers of the messages whose turns origins don't show: calls of tools, and empty contents.
+
+    Such a turn is found by a second rendering, in which the message has a mark in the place of its content and calls.
+    The text before the mark and the text after it have to be those around the turn, or its place isn't known.
+    """
     visible = {
         span["message"]
         for span in spans
@@ -110,14 +114,13 @@ def place_of_turn(text: str, marked: str | None, number: int, message: Mapping[s
     what = "calls tools" if calls_tools(message) else "has other parts" if _has_other_parts(message) else "is empty"
     if marked is not None and _MARK not in marked and (what == "is empty" or marked == text):
         return None
-    characters = _between(text, marked or "")
-    if characters is None:
+    place = _between(text, marked or "")
+    if place is None:
         raise UnknownOriginError(
             f"message {number} {what}, and the template writes other text around such a message than around a plain "
             "one, so its place isn't known"
         )
-    start = len(text[: characters[0]].encode())
-    return start, start + len(text[characters[0] : characters[1]].encode())
+    return place
 
 
 def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> tuple[int, int] | None:
@@ -129,15 +132,14 @@ def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> 
     (3, 6)
 
     """
-    characters = None if beginning is None else _between(beginning, marked or "")
-    if beginning is None or characters is None or not text.startswith(beginning[: characters[1]]):
+    place = None if beginning is None else _between(beginning, marked or "")
+    if beginning is None or place is None or not text.encode().startswith(beginning.encode()[: place[1]]):
         return None
-    start = len(text[: characters[0]].encode())
-    return start, start + len(text[characters[0] : characters[1]].encode())
+    return place
 
 
 def _between(text: str, marked: str) -> tuple[int, int] | None:
-    """Return the characters of a text that stand where a marked one has the mark.
+    """Return the bytes of a text that stand where a marked one has the mark.
 
     Blanks may be missing after the mark, and before it where a token or tag of the template follows.
     """
@@ -149,4 +151,4 @@ def _between(text: str, marked: str) -> tuple[int, int] | None:
     after = after if text.endswith(after) else after.lstrip()
     if not text.startswith(before) or not text.endswith(after) or len(before) + len(after) > len(text):
         return None
-    return len(before), len(text) - len(after)
+    return len(before.encode()), len(text.encode()) - len(after.encode())

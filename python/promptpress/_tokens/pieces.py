@@ -1,4 +1,26 @@
-"""The tokens of a text, as the library `tokenizers` gives them."""
+"""Texts that are encoded in pieces, of which each is encoded once: the turns of chats, system prompts, examples.
+
+The library looks for added tokens first: from the left, and of those that begin at one place it takes the longest.
+What stands between two of them is normalised, split and encoded alone. So an added token is a safe place to cut if it
+is found wherever it stands, whatever stands around it. That is so for a token S if
+
+- it is looked for in the text as it stands (it isn't `normalized`, or the tokenizer has no normalizer), takes in no
+  blanks (`lstrip`, `rstrip`) and asks for no end of a word (`single_word`);
+- no added token T that begins before S can reach into it: no end of T is a beginning of S, and S doesn't stand in T;
+- no longer T begins as S does;
+- it begins and ends with no blank, which a neighbour with `lstrip` or `rstrip` would take, and, if any token is
+  `single_word`, with no character of a word, so that a neighbour finds the end of its word there as it does at the end
+  of a text.
+
+Then no T that begins before S overlaps it, so the search arrives at S, and S is the longest that begins there.
+
+Without a normalizer, tokens that are `normalized` are looked for in a second search, in what the first one has left.
+The first one must not find anything in S or at its end: no other token stands in S, and no end of S is a beginning of
+one.
+
+Texts are cut only at those that stand in the first texts: any of them will do, and looking for a thousand tokens takes
+longer than it saves.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +91,7 @@ def _byte_offsets(text: str, offsets: Iterable[tuple[int, int]]) -> tuple[Sequen
 
 
 def anchors(tokenizer: Any) -> dict[str, int]:
-    """Return the added tokens at which texts can be cut, and their ids.
+    """Return the added tokens at which texts can be cut, and their ids; none if encoding is random (BPE dropout).
 
     >>> from tokenizers import AddedToken, Tokenizer, models
     >>> tokenizer = Tokenizer(models.BPE())
@@ -87,10 +109,7 @@ def anchors(tokenizer: Any) -> dict[str, int]:
     begins = {text[:stop] for text in first for stop in range(1, len(text) + 1)}
     texts = [token.content for token in tokens.values() if token.content]
     ends = {text[start:] for text in texts for start in range(1, len(text))}
-    starts: dict[str, int] = {}
-    for text in texts:
-        for stop in range(1, len(text)):
-            starts[text[:stop]] = 1
+    starts = {text[:stop] for text in texts for stop in range(1, len(text))}
     has_single_word = any(token.single_word for token in tokens.values())
     out = {}
     for number, token in tokens.items():
@@ -161,12 +180,8 @@ class _Piece(NamedTuple):
 class Pieces:
     """Encodes texts that are cut into pieces, of which each is encoded once; threads may share it.
 
-    Args:
-        tokenizer: A `tokenizers.Tokenizer`.
-        anchors: The ids of the added tokens at which texts are cut, keyed by the tokens' texts.
-        context: An added token before which texts could be cut, too, and its id. Pieces that don't begin a text are
-            encoded after it, because some tokenizers encode a text's start in another way.
-
+    Pieces that don't begin a text are encoded after an added token, the context, because some tokenizers encode a
+    text's start in another way.
     """
 
     def __init__(self, tokenizer: Any, anchors: Mapping[str, int], context: tuple[str, int]) -> None:
@@ -178,13 +193,7 @@ class Pieces:
         self._characters = 0
 
     def tokens(self, rows: Sequence[Sequence[str]], *, offsets: bool) -> list[Tokens]:
-        """Encode texts, without special tokens around them.
-
-        Args:
-            rows: The pieces of each text: the first, an anchor, the next, an anchor, and so on. Pieces may be empty.
-            offsets: Whether the bytes of each token are asked for.
-
-        """
+        """Encode texts, each given as a piece, an anchor, a piece and so on, without special tokens around them."""
         kept = self._pieces_of(rows, offsets=offsets)
         join = self._with_offsets if offsets else self._ids
         return [join(row, kept) for row in rows]
@@ -199,10 +208,9 @@ class Pieces:
             anchor, number = self._context
             texts = [piece if is_first else anchor + piece for is_first, piece in new]
             tokens = encoded(self._tokenizer, texts, special=False, offsets=offsets)
+            context = number, len(anchor.encode())
             for (is_first, text), of_piece in zip(new, tokens, strict=True):
-                out[is_first, text] = _without_anchor(
-                    of_piece, text, None if is_first else (number, len(anchor.encode()))
-                )
+                out[is_first, text] = _without_anchor(of_piece, text, None if is_first else context)
             self._keep(kept, {key: out[key] for key in new})
         return out
 
@@ -252,11 +260,11 @@ def _without_anchor(tokens: Tokens, text: str, anchor: tuple[int, int] | None) -
         return _Piece(list(tokens.ids), starts, ends, size)
     number, length = anchor
     if tokens.ids[0] != number:
-        raise render_error(
-            "differs_from_reference",
+        message = (
             f"an added token before {text[:80]!r} isn't one token. This is a bug of promptpress; please report it with "
-            "the tokenizer",
+            "the tokenizer"
         )
+        raise render_error("differs_from_reference", message)
     return _Piece(
         list(tokens.ids[1:]), [start - length for start in starts[1:]], [end - length for end in ends[1:]], size
     )
