@@ -53,9 +53,6 @@ class ColumnEngine(TableEngine):
             schema = schema.set(index, pa.field(self.column, pa.large_string()))
         return super()._new_schema(schema, options)
 
-    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
-        return None
-
     def fingerprint(self) -> str:
         return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -23,14 +24,14 @@ from promptpress._engine.notes import (
     MisspeltColumn,
     find_notes,
     misspelt_in,
-    warn_of_filled_values,
     warn_of_no_rows,
     warning_text,
 )
 from promptpress._engine.options import RenderOptions, with_distinct_names
 from promptpress._engine.rendering import RenderedLines, Run, rendered_lines
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine, TableRenderer, engine_of
-from promptpress._errors.errors import render_error, template_error
+from promptpress._errors.errors import FilledValuesWarning, render_error, template_error
+from promptpress._utils.callers import callers_level
 from promptpress._utils.encoded_requests import EncodedRequests
 from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 
@@ -290,9 +291,9 @@ class ConfiguredEngine(TableEngine):
 
     def _report(self, run: LastRun, *, is_batch: bool = False) -> None:
         self._last_run = run
-        if not (is_batch and self._has_warned):
-            self._has_warned = self._has_warned or run.rows > 0
-            warn_of_filled_values(run)
+        if run.rows and not (is_batch and self._has_warned):
+            self._has_warned = True
+            warnings.warn(run.message, FilledValuesWarning, stacklevel=callers_level())
 
     def labels_of_table(self, table: pa.Table) -> list[Any] | None:
         """Return the labels of a table; no other column than theirs is looked at."""

@@ -1,4 +1,9 @@
-"""Runs of configured renderers: samples through the compiled configuration."""
+"""Runs of configured renderers: samples through the compiled configuration, with a budget of tokens or without.
+
+With a budget, a block of samples is rendered with all examples, as without one. The samples whose requests are too long
+are rendered once more with one example less, by a column that says which examples each sample has, and so on. At the
+end the requests are put into the samples' order.
+"""
 
 from __future__ import annotations
 

@@ -16,16 +16,16 @@ from promptpress._arrow.types import is_messages, is_text
 from promptpress._arrow.validation import check_values
 from promptpress._config.configuration import Configuration
 from promptpress._core import Note, RenderError, StreamState
-from promptpress._errors.errors import FilledValuesWarning, NothingRenderedWarning, PromptWarning
+from promptpress._errors.errors import NothingRenderedWarning, PromptWarning
 from promptpress._errors.row_errors import RowErrors
 from promptpress._utils.callers import callers_level
 from promptpress._utils.counted import counted
 from promptpress._utils.encoded_requests import EncodedRequests
 
-_KEY = b"promptpress.misspelt_columns"
+_MISSPELT_COLUMNS = b"promptpress.misspelt_columns"
 _MAX_COLUMNS = 3
 _MAX_SHOWN = 5
-_UNKNOWN = "unknown_placeholder"
+_MAX_COMPARED_ROWS = 4096
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("code", "severity", "place", "message", "remedy")])
 
 
@@ -46,7 +46,7 @@ def with_misspelt_columns(schema: pa.Schema, columns: list[MisspeltColumn]) -> p
     """Record the misspelt columns of a template in the metadata of a schema; without any, return the schema itself."""
     if not columns:
         return schema
-    return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(columns, ensure_ascii=False)})
+    return schema.with_metadata({**(schema.metadata or {}), _MISSPELT_COLUMNS: json.dumps(columns, ensure_ascii=False)})
 
 
 def misspelt_columns(schema: pa.Schema) -> list[MisspeltColumn]:
@@ -57,7 +57,7 @@ def misspelt_columns(schema: pa.Schema) -> list[MisspeltColumn]:
     'prompt_template'
 
     """
-    return [MisspeltColumn(*item) for item in json.loads((schema.metadata or {}).get(_KEY, b"[]"))]
+    return [MisspeltColumn(*item) for item in json.loads((schema.metadata or {}).get(_MISSPELT_COLUMNS, b"[]"))]
 
 
 @dataclass(frozen=True)
@@ -101,21 +101,14 @@ class LastRun:
     @property
     def message(self) -> str:
         """The text of the warning of filled values."""
-        names = ", ".join(map(repr, self.columns[:_MAX_COLUMNS])) + (
-            ", ..." if len(self.columns) > _MAX_COLUMNS else ""
-        )
+        more = ", ..." if len(self.columns) > _MAX_COLUMNS else ""
+        names = ", ".join(map(repr, self.columns[:_MAX_COLUMNS])) + more
         count = f"in {'at least ' if self.is_partial else ''}{self.rows:,} of {counted(self.samples, 'row')}"
         of_columns = f", column{'' if len(self.columns) == 1 else 's'} {names}" if self.columns else ""
         return (
             f"{count}, values were filled in as templates, first in row {self.first_row}{of_columns}; "
             'substitution="single_pass" leaves values alone'
         )
-
-
-def warn_of_filled_values(run: LastRun) -> None:
-    """Warn that values were filled in, if any were."""
-    if run.rows:
-        warnings.warn(run.message, FilledValuesWarning, stacklevel=callers_level())
 
 
 class SchemaWarnings:
@@ -157,24 +150,20 @@ def listed_texts(texts: list[str], where: str) -> str:
 def warn_of_no_rows(rows: int) -> None:
     """Warn if there are no rows. The text is always the same, so that Python shows it once for a line of a program."""
     if not rows:
-        warnings.warn(
-            "the table has no rows, so nothing was rendered", NothingRenderedWarning, stacklevel=callers_level()
-        )
+        message = "the table has no rows, so nothing was rendered"
+        warnings.warn(message, NothingRenderedWarning, stacklevel=callers_level())
 
 
 def find_notes(
     configuration: Configuration, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None, *, same: bool = False
 ) -> list[Note]:
-    """Find what is probably a mistake.
+    """Find what is probably a mistake, in the order of the configuration's parts.
 
     Args:
         configuration: The renderer's configuration.
         schema: The samples' schema.
         samples: The samples, where they are at hand.
-        same: Whether the examples are known to be the samples' own table.
-
-    Returns:
-        The notes, in the order of the configuration's parts.
+        same: True if the examples are known to be the samples' own table.
 
     """
     settings, examples = configuration.settings, configuration.examples
@@ -199,7 +188,7 @@ def misspelt_in(notes: list[Note], *, shows_nothing: bool = False) -> list[Missp
     return [
         MisspeltColumn(note.place, f"{note.message}; {note.remedy}")
         for note in notes
-        if note.column is not None or (shows_nothing and note.code == _UNKNOWN)
+        if note.column is not None or (shows_nothing and note.code == "unknown_placeholder")
     ]
 
 
@@ -210,9 +199,8 @@ def table_of(notes: list[Note]) -> pa.Table:
     ['code', 'severity', 'place', 'message', 'remedy']
 
     """
-    return pa.Table.from_pylist(
-        [{name: getattr(note, name) for name in _SCHEMA.names} for note in notes], schema=_SCHEMA
-    )
+    rows = [{name: getattr(note, name) for name in _SCHEMA.names} for note in notes]
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
 def _kind(data_type: pa.DataType) -> str:
@@ -264,6 +252,3 @@ def _stands_in(samples: pa.Table, values: dict[str, list[Any]], examples: pa.Tab
         if not left:
             return False
     return True
-
-
-_MAX_COMPARED_ROWS = 4096

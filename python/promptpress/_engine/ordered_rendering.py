@@ -75,7 +75,9 @@ def ordered_batches(
     *,
     is_silent: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Render a table in prefix order.
+    """Render a table in prefix order, into batches whose index has the numbers of the samples.
+
+    Of rows that can't be rendered, the error of the first one in prefix order is raised.
 
     Args:
         engine: The engine.
@@ -83,13 +85,6 @@ def ordered_batches(
         options: The columns next to the prompts, with an order and an index.
         count: Gets the number of samples of each batch that is rendered.
         is_silent: True if nothing is said of the samples, because their rendering in their own order does.
-
-    Yields:
-        The output, whose index has the numbers of the samples.
-
-    Raises:
-        TemplateError: As `TableEngine.render`.
-        RenderError: As `TableEngine.render`: of rows that can't be rendered, that of the first one in prefix order.
 
     """
     options = options.of_schema(table.schema)
@@ -110,7 +105,9 @@ def ordered_batches(
     run.row_number = lambda row: int(order.rows[row].as_py())
     in_order = rows_in_order(table, order.rows, _BATCH_ROWS) if order.moves else iter(table.to_batches(_BATCH_ROWS))
     batches = _counted(in_order, count)
-    indices = _shared_indices(schema, options)
+    # The columns that say what requests share come before the hash and the error.
+    end = len(schema) - int(options.hashes) - int(options.has_error_column)
+    indices = range(end - len(SHARED), end) if options.shared else range(0)
     inner = pa.schema([field for index, field in enumerate(schema) if index not in indices])
     prompts = indices.start - 1 - int(options.spans is not False) - len(engine.shot_fields)
     shared = _core.SharedBytes()
@@ -138,14 +135,6 @@ def _counted(batches: Iterator[pa.RecordBatch], count: Callable[[int], object]) 
         yield batch
         del batch
         count(rows)
-
-
-def _shared_indices(schema: pa.Schema, options: RenderOptions) -> range:
-    """Return the indices of the columns that say what requests share; none if they aren't asked for."""
-    if not options.shared:
-        return range(0)
-    end = len(schema) - int(options.hashes) - int(options.has_error_column)
-    return range(end - len(SHARED), end)
 
 
 def render_table(engine: TableEngine, samples: TableLike, options: RenderOptions) -> pa.Table:
@@ -194,17 +183,15 @@ def _spans(engine: TableEngine, table: pa.Table, labels: list[Any] | None) -> It
             yield from (request for request in spans.slice(0, _PROBE_REQUESTS).to_pylist() if request is not None)
 
 
-def _columns_of(spans: list[dict[str, Any]], examples: str | None, required: list[str]) -> Iterator[str]:
-    """Yield the columns of a request's spans, each once."""
-    seen: set[str] = set()
+def _columns_of(spans: list[dict[str, Any]], examples: str | None, required: list[str]) -> dict[str, None]:
+    """Return the columns of a request's spans, in order."""
+    columns: dict[str, None] = {}
     for span in spans:
-        names = [span["column"]]
         if span["example"] is not None:
-            names = [] if examples is None else [examples]
-        elif span["column"] is None:
+            columns |= {} if examples is None else {examples: None}
+        elif span["column"] is not None:
+            columns[span["column"]] = None
+        elif span["source"] in {"computed", "jinja2"}:
             # A value of several columns may show any of them.
-            names = required if span["source"] in {"computed", "jinja2"} else []
-        for name in names:
-            if name not in seen:
-                seen.add(name)
-                yield name
+            columns |= dict.fromkeys(required)
+    return columns

@@ -63,9 +63,8 @@ def origin_spans(engine: ConfiguredEngine, table: pa.Table, row: int, label: obj
     if turn is not None and turn < 0:
         raise render_error("turn_out_of_range", "turn: turns count from 0", row=row)
     if not 0 <= row < len(table):
-        raise render_error(
-            "row_out_of_range", f"there is no such row: rows count from 0, and the table has {len(table)}", row=row
-        )
+        message = f"there is no such row: rows count from 0, and the table has {len(table)}"
+        raise render_error("row_out_of_range", message, row=row)
     core, (core_table, python_text) = engine.core, for_core(table)
     labels = labels_of(core, table, core_table)
     if engine.fit is not None:

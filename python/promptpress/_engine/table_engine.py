@@ -86,9 +86,9 @@ class TableEngine(ABC):
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         """Return the fields of the label, the turn and the prompt, as far as requests have them."""
 
-    @abstractmethod
-    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
-        """Return the type of a request's spans, with details or without; None if `detail` is, which asks for none."""
+    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002 - most have some
+        """Return the type of a request's spans, with details or without; None if there are none or `detail` is None."""
+        return None
 
     @abstractmethod
     def fingerprint(self) -> str:

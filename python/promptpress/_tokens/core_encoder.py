@@ -22,10 +22,6 @@ _MODELS = ("BPE", "Unigram")
 _NORMALIZERS = ("NFC", "NFKC", "Precompiled", "Prepend", "Replace", "Strip")
 _PRE_TOKENIZERS = ("ByteLevel", "Metaspace", "Split")
 
-_PLAIN = "The quick brown fox."
-"""A text that every engine can encode."""
-
-_GPT2 = "gpt2"
 _SUFFIXES = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _MARKS = r" ?[^\s\p{L}\p{N}]+"
 _BLANKS = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -87,15 +83,10 @@ class Fast:
             self._load(anchors)
 
     def _load(self, anchors: Mapping[str, int]) -> None:
-        added = [
-            (
-                token.content,
-                anchors.get(token.content),
-                token.normalized or token.lstrip or token.rstrip or token.single_word,
-            )
-            for token in self._added.values()
-            if token.content
-        ]
+        added = []
+        for token in filter(lambda token: token.content, self._added.values()):
+            looks_around = token.normalized or token.lstrip or token.rstrip or token.single_word
+            added.append((token.content, anchors.get(token.content), looks_around))
         kinds, normalizers = _kinds(self._tokenizer.pre_tokenizer), _kinds(self._tokenizer.normalizer)
         self._normalizers = {kind["type"] for kind in normalizers}
         is_byte_level = any(kind["type"] == "ByteLevel" for kind in kinds)
@@ -109,7 +100,8 @@ class Fast:
         except ValueError as error:
             self.reason = str(error)
             return
-        if engine.encode(pa.array([_PLAIN]), offsets=False).open_rows:
+        # Every engine can encode this text.
+        if engine.encode(pa.array(["The quick brown fox."]), offsets=False).open_rows:
             self.reason = "the core can't encode with it"
             return
         self.reason = self._difference(engine, offsets=False)
@@ -177,7 +169,7 @@ def _cuts(kinds: list[dict[str, Any]]) -> str | None:
     """Return the family of places to cut of a pre-tokenizer; None if its expressions aren't known."""
     *splits, last = kinds
     if not splits:
-        return _GPT2 if last.get("use_regex") else None
+        return "gpt2" if last.get("use_regex") else None
     if last["type"] != "ByteLevel" or last.get("use_regex"):
         return None
     for split in splits:

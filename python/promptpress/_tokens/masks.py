@@ -19,7 +19,6 @@ Span = tuple[int, int]
 _OPEN, _CLOSE = MARKS
 _EITHER_MARK = re.compile(f"[{_OPEN}{_CLOSE}]")
 _CONTENT = "content"
-_BEGIN = "role.begin"
 _KEYS = re.compile(r"[^.\[\]]+")
 _TAG_BEFORE = re.compile(r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*$")
 _TAG_AFTER = re.compile(r"\s*(?:</[^<>\s]+>|\[/[^\[\]\s]+\])")
@@ -107,14 +106,11 @@ def assistant_spans(
     Args:
         text: The prompt.
         spans: The origins of its bytes, in detail.
-        settings: What is trained.
+        settings: The settings that say what is trained.
         added: The tokenizer's added tokens, as texts.
         messages: The conversation as the template sees it; None if a configuration made the prompt.
         hidden: The stretches of messages that the origins don't show, keyed by the messages' numbers.
         is_closed: True if all that stands after the last turn is its end, and not the beginning of a further one.
-
-    Raises:
-        UnknownOriginError: If the origin of a stretch isn't known.
 
     """
     pieces = [_piece(text, span, messages) for span in spans]
@@ -126,9 +122,7 @@ def assistant_spans(
     for number, piece in enumerate(pieces):
         if not piece.is_said or (piece.is_reasoning and not settings.reasoning):
             continue
-        start, end = (
-            _with_tags(text, pieces, number) if piece.is_reasoning else _with_rewritten_tags(text, pieces, number)
-        )
+        start, end = _with_tags(text, pieces, number)
         turn = turns[-1] if turns else None
         if turn is None or turn.message != piece.message or _begins_turn(pieces, turn, number):
             turns.append(_Turn(piece.message, [(start, end)], [number]))
@@ -167,9 +161,8 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
         value = _value(messages[message], keys)
         written = text[start:end].decode()
         if not _is_written(written, value, keys):
-            raise UnknownOriginError(
-                f"the template changes {path} of message {message}, or joins text of its own to it"
-            )
+            where = f"{path} of message {message}"
+            raise UnknownOriginError(f"the template changes {where}, or joins text of its own to it")
     return _Piece(
         int(start or 0),
         int(end or 0),
@@ -179,7 +172,7 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
         is_said,
         is_said and is_reasoning,
         is_frame,
-        source == _BEGIN,
+        source == "role.begin",
         span.get("role") in ASSISTANTS,
     )
 
@@ -268,33 +261,27 @@ def _belongs(text: bytes, pieces: Sequence[_Piece], turn: _Turn, number: int) ->
     return text[last.start : piece.end].decode() in piece.value
 
 
-def _with_rewritten_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
-    """Return the stretch of a text with what the template writes anew of it, such as a tag that it has cut off."""
+def _with_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
+    """Return the stretch of a text with the tags that the template writes around it.
+
+    Reasoning has tags of its own. Of another text, the template may write anew what it has cut off, such as a tag.
+    """
     piece = pieces[number]
     start, end = piece.start, piece.end
-    if piece.value is None:
-        return start, end
-    before, after = piece.value.split(text[start:end].decode(), 1)
-    if before.strip() and number and pieces[number - 1].is_frame:
-        frame = text[pieces[number - 1].start : start].decode()
-        start -= next((len(cut.encode()) for cut in (before, before.lstrip()) if frame.endswith(cut)), 0)
-    if after.strip() and number + 1 < len(pieces) and pieces[number + 1].is_frame:
-        frame = text[end : pieces[number + 1].end].decode()
-        end += next((len(cut.encode()) for cut in (after, after.rstrip()) if frame.startswith(cut)), 0)
-    return start, end
-
-
-def _with_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
-    """Return the stretch of a message's reasoning with the tags around it."""
-    start, end = pieces[number].start, pieces[number].end
-    if number and pieces[number - 1].is_frame:
-        before = text[pieces[number - 1].start : start].decode()
-        tag = _TAG_BEFORE.search(before)
-        start -= 0 if tag is None else len(before[tag.start() :].encode())
-    if number + 1 < len(pieces) and pieces[number + 1].is_frame:
-        after = text[end : pieces[number + 1].end].decode()
-        tag = _TAG_AFTER.match(after)
-        end += 0 if tag is None else len(tag[0].encode())
+    before = text[pieces[number - 1].start : start].decode() if number and pieces[number - 1].is_frame else ""
+    is_followed = number + 1 < len(pieces) and pieces[number + 1].is_frame
+    after = text[end : pieces[number + 1].end].decode() if is_followed else ""
+    if piece.is_reasoning:
+        tags = _TAG_BEFORE.search(before), _TAG_AFTER.match(after)
+        length_before, length_after = (0 if tag is None else len(tag[0].encode()) for tag in tags)
+        return start - length_before, end + length_after
+    if piece.value is not None:
+        cut_before, cut_after = piece.value.split(text[start:end].decode(), 1)
+        if cut_before.strip():
+            cuts = (cut_before, cut_before.lstrip())
+            start -= next((len(cut.encode()) for cut in cuts if before.endswith(cut)), 0)
+        if cut_after.strip():
+            end += next((len(cut.encode()) for cut in (cut_after, cut_after.rstrip()) if after.startswith(cut)), 0)
     return start, end
 
 

@@ -114,13 +114,13 @@ def place_of_turn(text: str, marked: str | None, number: int, message: Mapping[s
     what = "calls tools" if calls_tools(message) else "has other parts" if _has_other_parts(message) else "is empty"
     if marked is not None and _MARK not in marked and (what == "is empty" or marked == text):
         return None
-    place = _between(text, marked or "")
-    if place is None:
+    stretch = _between(text, marked or "")
+    if stretch is None:
         raise UnknownOriginError(
             f"message {number} {what}, and the template writes other text around such a message than around a plain "
             "one, so its place isn't known"
         )
-    return place
+    return stretch
 
 
 def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> tuple[int, int] | None:
@@ -132,10 +132,10 @@ def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> 
     (3, 6)
 
     """
-    place = None if beginning is None else _between(beginning, marked or "")
-    if beginning is None or place is None or not text.encode().startswith(beginning.encode()[: place[1]]):
+    stretch = None if beginning is None else _between(beginning, marked or "")
+    if beginning is None or stretch is None or not text.encode().startswith(beginning.encode()[: stretch[1]]):
         return None
-    return place
+    return stretch
 
 
 def _between(text: str, marked: str) -> tuple[int, int] | None:

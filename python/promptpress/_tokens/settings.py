@@ -70,9 +70,8 @@ class TokenSettings:
             raise ValueError('labels=True needs mask=, which says what is trained: for example mask="assistant+end"')
         for name in ("reasoning", "last_turn"):
             if getattr(self, name) and self.mask in (None, "generation"):
-                raise ValueError(
-                    f'{name}=True needs a mask of what assistants say: mask="assistant", or with what ends the turn'
-                )
+                needs = 'needs a mask of what assistants say: mask="assistant", or with what ends the turn'
+                raise ValueError(f"{name}=True {needs}")
         self._check_names()
 
     def _check_names(self) -> None:
@@ -81,9 +80,8 @@ class TokenSettings:
         columns = list(self.columns)
         for column, name in self.names.items():
             if column not in columns:
-                raise ValueError(
-                    f"names: no column {column!r}{did_you_mean(str(column), columns)}; there are {columns}"
-                )
+                hint = did_you_mean(str(column), columns)
+                raise ValueError(f"names: no column {column!r}{hint}; there are {columns}")
             if not isinstance(name, str) or not name or "\0" in name:
                 raise ValueError(f"names: {name!r} is no name for a column")
 

@@ -89,10 +89,6 @@ class TokenEngine(TableEngine):
         """The fields of a budget; where tokens are cut, `truncated` says so, and not that a prompt doesn't fit."""
         return self.inner.shot_fields[: 1 if self.settings.cuts else None]
 
-    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
-        """Return None: there are no prompts whose bytes spans would tell."""
-        return None
-
     @property
     def labels(self) -> list[Any] | None:
         return self.inner.labels
