@@ -240,6 +240,7 @@ def test_columns_to_keep() -> None:
     with pytest.raises(TypeError, match=r"the str 'answer'; a list of one is \['answer'\]"):
         renderer.render(SAMPLES, keep="answer")
     assert renderer.render(SAMPLES, keep="all").column_names == [*SAMPLES.column_names, "prompt"]
+    assert renderer.render(SAMPLES, keep=iter(["answer"])).column_names == ["answer", "prompt"]
     everything: Any = True
     with pytest.raises(TypeError, match="keep: expected a sequence of column names, found True"):
         renderer.render(SAMPLES, keep=everything)

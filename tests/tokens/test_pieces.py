@@ -141,6 +141,13 @@ def test_random_encoding_is_not_cut() -> None:
     assert anchors(Tokenizer.from_str(json.dumps(state))) == {}
 
 
+def test_tokens_that_overlap_are_not_cut_at() -> None:
+    tokenizer = Tokenizer(models.BPE())
+    tokens = ("<|end|>", "<|", "]~]", "<s>")  # "<|" begins "<|end|>", and "]~]" overlaps itself
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in tokens])
+    assert sorted(anchors(tokenizer)) == ["<s>", "<|end|>"]
+
+
 def test_a_table_of_texts_without_added_tokens() -> None:
     samples = pa.table({"q": ["one", "<s>two</s>"] * 20})
     table = pp.Renderer("{q}").tokenize(samples.slice(0, 1), small_tokenizer())

@@ -133,12 +133,7 @@ class SchemaWarnings:
 
 
 def listed_texts(texts: list[str], where: str) -> str:
-    r"""Return several texts as those of one warning: a filter that makes it an error would show the first alone.
-
-    >>> listed_texts(["a", "b"], "notes lists them"), listed_texts([], "notes lists them")
-    ('a\n  b\n(notes lists them)', '')
-
-    """
+    """Return several texts as those of one warning: a filter that makes it an error would show the first alone."""
     if not texts:
         return ""
     lines = texts[:_MAX_SHOWN]
@@ -193,12 +188,7 @@ def misspelt_in(notes: list[Note], *, shows_nothing: bool = False) -> list[Missp
 
 
 def table_of(notes: list[Note]) -> pa.Table:
-    """Make the table of notes that users see.
-
-    >>> table_of([]).schema.names
-    ['code', 'severity', 'place', 'message', 'remedy']
-
-    """
+    """Make the table of notes that users see."""
     rows = [{name: getattr(note, name) for name in _SCHEMA.names} for note in notes]
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 

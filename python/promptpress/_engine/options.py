@@ -27,12 +27,7 @@ SHARED = ("prefix_group", "shared_bytes")
 
 
 def names_of(keep: Iterable[str]) -> list[str]:
-    """List the names of the columns to keep; an iterator gives them only once.
-
-    >>> names_of(iter(["id"]))
-    ['id']
-
-    """
+    """List the names of the columns to keep; an iterator gives them only once."""
     if isinstance(keep, str):
         raise TypeError(
             f"keep: expected a sequence of column names or {ALL!r}, found the str {keep!r}; a list of one is [{keep!r}]"
@@ -77,12 +72,7 @@ def kept_schema(schema: pa.Schema, keep: Sequence[str], fields: list[pa.Field]) 
 
 
 def indexed_schema(schema: pa.Schema, name: str, keep: Sequence[str]) -> pa.Schema:
-    """Put the index before an output's columns.
-
-    >>> indexed_schema(pa.schema({"prompt": pa.string()}), "sample", []).names
-    ['sample', 'prompt']
-
-    """
+    """Put the index before an output's columns."""
     if not isinstance(name, str):
         raise TypeError(f"index: expected the name of a column, found {name!r}")
     if not name or "\0" in name:

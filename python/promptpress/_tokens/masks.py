@@ -25,12 +25,7 @@ _TAG_AFTER = re.compile(r"\s*(?:</[^<>\s]+>|\[/[^\[\]\s]+\])")
 
 
 def generation_spans(marked: str, text: str) -> list[Span]:
-    r"""Return the stretches of a text that stand in `{% generation %}` blocks.
-
-    >>> generation_spans(f"<a>{_OPEN}é!{_CLOSE}\n", "<a>é!\n")
-    [(3, 6)]
-
-    """
+    """Return the stretches of a text that stand in `{% generation %}` blocks."""
     if _EITHER_MARK.search(text):
         raise UnknownOriginError("the text holds U+FDD0 or U+FDD1, which marks generation blocks")
     spans: list[Span] = []

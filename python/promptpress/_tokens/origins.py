@@ -47,12 +47,7 @@ def check_origin(span: Mapping[str, Any], *, takes_computed: bool = False) -> No
 
 
 def calls_tools(message: Mapping[str, Any]) -> bool:
-    """Return true if an assistant's message calls tools.
-
-    >>> calls_tools({"role": "assistant", "tool_calls": [{}]}), calls_tools({"role": "assistant", "tool_calls": []})
-    (True, False)
-
-    """
+    """Return true if an assistant's message calls tools."""
     return message.get("role") in ASSISTANTS and any(message.get(key) for key in _CALLS)
 
 
@@ -89,12 +84,7 @@ def hidden_turns(
 
 
 def marked_conversation(messages: Sequence[Mapping[str, Any]], number: int) -> list[dict[str, Any]]:
-    r"""Return a conversation in which a mark is all that a message says.
-
-    >>> marked_conversation([{"role": "assistant", "content": "", "tool_calls": [{}]}], 0)
-    [{'role': 'assistant', 'content': '\ufdd0'}]
-
-    """
+    """Return a conversation in which a mark is all that a message says."""
     changed = [dict(message) for message in messages]
     content: Any = _MARK
     if changed[number].get(_CONTENT) and isinstance(changed[number][_CONTENT], list):
@@ -105,12 +95,7 @@ def marked_conversation(messages: Sequence[Mapping[str, Any]], number: int) -> l
 
 
 def place_of_turn(text: str, marked: str | None, number: int, message: Mapping[str, Any]) -> tuple[int, int] | None:
-    r"""Return the first byte of what an assistant says, and the byte after it; None if the prompt doesn't show it.
-
-    >>> place_of_turn("<a>f()</a>\n", "<a>\ufdd0</a>\n", 0, {"role": "assistant", "tool_calls": [{}]})
-    (3, 6)
-
-    """
+    """Return the first byte of what an assistant says, and the byte after it; None if the prompt doesn't show it."""
     what = "calls tools" if calls_tools(message) else "has other parts" if _has_other_parts(message) else "is empty"
     if marked is not None and _MARK not in marked and (what == "is empty" or marked == text):
         return None
