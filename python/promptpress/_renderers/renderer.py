@@ -170,30 +170,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         reserve: int = 0,
         fit_labels: FitLabels = "each",
     ) -> None:
-        settings: dict[str, Any] = {
-            "prompt_template": prompt_template,
-            "ice_template": ice_template,
-            "retriever": retriever,
-            "reader": reader,
-            "inferencer": inferencer,
-            "meta_template": meta_template,
-            "mode": mode,
-            "output": output,
-            "labels": labels,
-            "dialect": dialect,
-            "substitution": substitution,
-            "strings": strings,
-            "names": names,
-            "refuse": refuse,
-            "roles": roles,
-            "limits": limits,
-        }
-        words = {"system": system, "shots": shots or None, "output_column": output_column, "seed": seed}
-        budget = {"max_seq_len": max_seq_len, "fit": fit, "reserve": reserve, "fit_labels": fit_labels}
-        engine = engine_of_arguments(
-            settings, words, examples, chat_template, tokens, tokenizer=tokenizer, budget=budget
-        )
-        self._set(engine)
+        arguments = {name: value for name, value in locals().items() if name != "self"}
+        self._set(engine_of_arguments(arguments))
 
     @classmethod
     def from_config(

@@ -21,7 +21,7 @@ from promptpress._errors.remedies import of_examples
 from promptpress._errors.suggestions import did_you_mean
 from promptpress._io.as_table import as_table
 from promptpress._io.tokenizer import load_tokenizer
-from promptpress.typing import ChatTemplateLike, FitLabels, FitRule, TableLike, Tokens
+from promptpress.typing import FitLabels, FitRule, TableLike
 
 _NO_BUDGET = {"max_seq_len": None, "fit": "harness", "reserve": 0, "fit_labels": "each"}
 _LIMITS = {"openicl": "max_model_token_num"}
@@ -31,17 +31,15 @@ _TAKES_NO_PART = frozenset({*CHAT_INFERENCERS, "AgentInferencer", "SWCELossInfer
 """OpenCompass's inferencers that leave out no examples, whatever `max_seq_len` is."""
 
 
-def engine_of_arguments(
-    settings: dict[str, Any],
-    words: Mapping[str, Any],
-    examples: TableLike | None,
-    chat_template: ChatTemplateLike | None,
-    tokens: Tokens | None,
-    *,
-    tokenizer: object,
-    budget: Mapping[str, Any],
-) -> ConfiguredEngine:
+def engine_of_arguments(arguments: Mapping[str, Any]) -> ConfiguredEngine:
     """Compile the arguments of `Renderer`, and so check them."""
+    settings = dict(arguments)
+    examples, tokens, tokenizer = settings.pop("examples"), settings.pop("tokens"), settings.pop("tokenizer")
+    chat_template = settings.pop("chat_template")
+    budget = {name: settings.pop(name) for name in _NO_BUDGET}
+    # Those of the short form that weren't given are None.
+    words = {name: settings.pop(name) for name in ("system", "output_column", "seed")}
+    words["shots"] = settings.pop("shots") or None
     shot_names: dict[str, str] = {}
     if tokenizer is not None and isinstance(settings["names"], Mapping):
         # The core knows the names of its own columns.
