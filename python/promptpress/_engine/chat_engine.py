@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from promptpress._errors.suggestions import did_you_mean
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.conversation_rows import conversation_of, conversations_as_texts, json_texts
 from promptpress._jinja.chat.messages import normalised
+from promptpress._jinja.chat.report import starts_with_bos
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins
 from promptpress._jinja.run import JinjaRun, Texts
@@ -76,6 +78,11 @@ class ChatEngine(TemplateEngine):
     def value_reading(self) -> ValueReading:
         """Conversations may hold objects, such as dataclasses, which are written as templates see them."""
         return ValueReading(True, self.column, json_texts)
+
+    @cached_property
+    def starts_with_bos(self) -> bool | None:
+        """True if texts begin with the `bos_token`; None if it depends on the conversation."""
+        return starts_with_bos(self.renderer)
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""

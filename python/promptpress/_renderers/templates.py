@@ -18,7 +18,7 @@ from promptpress._errors.errors import PromptWarning, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.conversation_rows import COLUMN
 from promptpress._jinja.chat.messages import plain
-from promptpress._jinja.chat.report import compiled_table, misspelt, starts_with_bos
+from promptpress._jinja.chat.report import compiled_table, misspelt
 from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
 from promptpress._jinja.chat.sources import templates_of
 from promptpress._jinja.compiler.compile import outlook
@@ -316,10 +316,9 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
 
     """
 
-    __slots__ = ("_starts_with_bos",)
+    __slots__ = ()
 
     _engine_class = ChatEngine
-    _starts_with_bos: list[bool | None]
 
     def __init__(
         self,
@@ -363,10 +362,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         if warning:
             warnings.warn(warning, PromptWarning, stacklevel=callers_level())
         self._set(ChatEngine(renderer, column, strings, output["names"]))
-
-    def _set(self, engine: ChatEngine) -> None:
-        super()._set(engine)
-        object.__setattr__(self, "_starts_with_bos", [])
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, /, *, template: str | None = None, **arguments: Any) -> ChatTemplate:
@@ -505,6 +500,4 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         True
 
         """
-        if not self._starts_with_bos:
-            self._starts_with_bos.append(starts_with_bos(self._engine.renderer))
-        return self._starts_with_bos[0]
+        return self._engine.starts_with_bos
