@@ -27,7 +27,7 @@ import promptpress._core as _core
 import pyarrow as pa
 import pyarrow.parquet as pq
 from promptpress._engine.ordered_rendering import prefix_order
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from texts import SEED, SHARED, SHOTS, Words, multiple_choice, real_texts, word_problems
 
 BLOCK_BYTES = 64

@@ -22,7 +22,7 @@ from in_turns import Sizes
 from jinja2 import nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from record import Record
 from texts import SHARED
 

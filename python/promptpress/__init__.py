@@ -11,7 +11,7 @@ from typing import Any as _Any
 
 from promptpress._arrow.python_values import to_pylist
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
-from promptpress._engine.conversation import Conversation
+from promptpress._engine.configured_engine import Conversation
 from promptpress._errors.errors import PromptWarning
 from promptpress._errors.file_errors import ConfigError, DataError
 from promptpress._importing import name_publicly as _name_publicly
@@ -33,8 +33,8 @@ if _TYPE_CHECKING:
     from promptpress import openicl as openicl
     from promptpress import polars as polars
     from promptpress import transformers as transformers
-    from promptpress._renderers.chat_template import ChatTemplate as ChatTemplate
-    from promptpress._renderers.jinja_template import JinjaTemplate as JinjaTemplate
+    from promptpress._renderers.templates import ChatTemplate as ChatTemplate
+    from promptpress._renderers.templates import JinjaTemplate as JinjaTemplate
 
 # Without what needs an extra: `from promptpress import *` has to work where that isn't installed.
 __all__ = [
@@ -90,7 +90,7 @@ def __getattr__(name: str) -> _Any:
 
         return importlib.import_module(f"promptpress.{name}")
     if name in _CLASSES:
-        from promptpress._renderers.templates import template_class  # noqa: PLC0415 - needs Jinja2
+        from promptpress._renderers import template_class  # noqa: PLC0415 - needs Jinja2
 
         return template_class(name)
     if name in _OF_TOOLS:

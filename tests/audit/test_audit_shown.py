@@ -19,7 +19,7 @@ from fuzz import audit
 from marks import UNWARNED
 from parts.audit_parts import CHAT, CHATML, READER, findings_by_code, rows, shots, table
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress_workbench.audit.batch import TemplateBatch
 from promptpress_workbench.audit.subject import TemplateSubject
 from promptpress_workbench.audit.texts import Texts

@@ -1,9 +1,6 @@
 """Functions of errors, settings and fingerprints, each by an example."""
 
-import re
-
 import pyarrow as pa
-import pytest
 from promptpress._config.configuration import Configuration, are_plain, column_labels, label_or_text
 from promptpress._config.from_harness import dialect_of, find_model_class, harness_of, last_part, type_paths
 from promptpress._config.hashed_values import little_endian, written
@@ -14,7 +11,6 @@ from promptpress._errors.errors import (
     RowErrors,
     counted,
     did_you_mean,
-    known_arguments,
     not_a_table,
     of_examples,
     of_row,
@@ -74,16 +70,6 @@ def test_of_examples() -> None:
     error = of_examples(not_a_table({"q": "1+1=?"}))
     assert str(error).startswith("examples: expected a table (")
     assert str(error).endswith("found a dict; a dict is one row: put it into a list: [examples]")
-
-
-def test_known_arguments() -> None:
-    @known_arguments
-    def render(samples, keep=()): ...
-
-    with pytest.raises(
-        TypeError, match=re.escape("render() got an unexpected keyword argument 'keeep'; did you mean 'keep'?")
-    ):
-        render([], keeep=())
 
 
 def test_did_you_mean() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from marks import UNWARNED
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 
 pytestmark = UNWARNED
 

@@ -15,9 +15,8 @@ import pytest
 from comparing import clean
 from generators.few_shots import texts
 from marks import UNWARNED
-from promptpress._engine.lines import rendered_lines
-from promptpress._engine.rendered_lines import RenderedLines
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.rendering import RenderedLines, rendered_lines
+from promptpress._engine.table_engine import engine_of
 from promptpress_workbench.cli import main
 from promptpress_workbench.cli.output import text_bytes
 from promptpress_workbench.files.write.writers import lines_of

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from generators.few_shots import FEW_SHOT, READER, SAMPLES, renderer_of, texts
 from marks import UNWARNED
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from test_layouts import CONFIGS, one_chunk, samples_for, train
 
 

@@ -15,7 +15,7 @@ from case_files import FOLDER, case_files, read_cases
 from generators.fingerprint_changes import changed
 from marks import UNWARNED
 from promptpress._config.hashed_values import little_endian, written
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 
 TRAIN = pa.table({"q": ["1 + 1?", "2 + 2?", "3 + 3?"], "a": ["2", "4", "6"], "n": [1, 2, 3]})
 SHOTS: dict[str, Any] = {

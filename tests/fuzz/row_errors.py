@@ -9,7 +9,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 from comparing import clean
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 
 from . import shrink, spoiled
 from .configurations import Case

@@ -16,7 +16,7 @@ pytest.importorskip("jinja2")
 
 from promptpress import ChatTemplate, Renderer, RenderError, TemplateError, stats, to_pylist
 from promptpress._engine.chat_stage import _conversation
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 
 CHATML = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>{% endfor %}"

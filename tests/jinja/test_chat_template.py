@@ -19,7 +19,7 @@ pytest.importorskip("jinja2")
 
 import promptpress as pp
 from promptpress import ChatTemplate, RenderError, TemplateError
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress._jinja.chat import chat_renderer, shape_programs
 
 LLAMA = (

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._renderers.chat_template import ChatTemplate
+from promptpress._renderers.templates import ChatTemplate
 from promptpress.lm_eval import requests
 from promptpress_harness.lm_eval import contexts as contexts_module
 from promptpress_harness.lm_eval.chat_contexts import ManyChats

@@ -8,7 +8,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress._jinja import table_programs
 from promptpress._jinja.chat import shape_programs
 

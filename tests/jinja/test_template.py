@@ -16,7 +16,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 
 jinja2 = pytest.importorskip("jinja2")
 

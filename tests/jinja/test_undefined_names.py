@@ -14,7 +14,7 @@ from amounts import part_of
 from fuzz import undefined_names as flow
 from generators.flow_templates import FlowTemplates
 from jinja2 import Environment
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress._jinja.undefined_names import guarded_names, undefined_names
 
 SAMPLES = pa.table({"question": ["1+1=?"], "items": [["a"]]})

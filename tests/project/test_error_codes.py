@@ -21,7 +21,7 @@ from marks import UNWARNED
 from models.media_model import END, TAGS
 from parts.small_tokenizers import small_tokenizer
 from promptpress._config.from_harness import meta_template_of
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress._errors.errors import of_row, render_error
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ from generators.strategies import cases
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from marks import UNWARNED
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from test_against_model import QUICK, rendered_by
 from test_origin_totals import CASES, MEDIA, ODD
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from marks import UNWARNED
 from promptpress._arrow.core_tables import for_core
 from promptpress._config.configuration import labels_of
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from test_against_model import QUICK, rendered_by
 from test_divergence import odd_cases
 

@@ -19,12 +19,10 @@ from parts.small_tokenizers import KINDS, MARKS, SPLITS, WORDS, small_tokenizer
 from promptpress import set_threads
 from promptpress._config.tokenizer import load_tokenizer
 from promptpress._core import RenderError
-from promptpress._tokens import encoder, fast
-from promptpress._tokens.anchors import anchors
+from promptpress._tokens import core_encoder, encoder
+from promptpress._tokens.core_encoder import Fast, probes
 from promptpress._tokens.encoder import Encoder
-from promptpress._tokens.fast import Fast
-from promptpress._tokens.probes import probes
-from promptpress._tokens.tokens import Tokens
+from promptpress._tokens.pieces import Tokens, anchors
 from test_recorded_cases import SHARED
 from tokenizers import AddedToken, Tokenizer
 
@@ -129,8 +127,8 @@ def test_families_with_offsets() -> None:
 
 @pytest.mark.parametrize("kind", SPLITS)
 def test_expressions_that_can_be_cut_are_known(kind: str) -> None:
-    kinds = fast._kinds(small_tokenizer(kind).pre_tokenizer)
-    assert fast._cuts(kinds) == {"gpt2": "gpt2", "gpt4o": "gpt4o"}.get(kind, "gpt4")
+    kinds = core_encoder._kinds(small_tokenizer(kind).pre_tokenizer)
+    assert core_encoder._cuts(kinds) == {"gpt2": "gpt2", "gpt4o": "gpt4o"}.get(kind, "gpt4")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -185,8 +183,8 @@ def test_an_engine_that_differs_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
     def wrong(tokenizer: Any, texts: Any, **options: bool) -> list[Tokens]:
         return [Tokens([*tokens.ids, 0]) for tokens in of_library(tokenizer, texts, **options)]
 
-    of_library = fast.encoded
-    monkeypatch.setattr(fast, "encoded", wrong)
+    of_library = core_encoder.encoded
+    monkeypatch.setattr(core_encoder, "encoded", wrong)
     assert "differ from those of the library" in str(fast_of(small_tokenizer("gpt4")).reason)
 
 

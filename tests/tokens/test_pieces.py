@@ -13,8 +13,8 @@ from amounts import part_of
 from parts.small_tokenizers import KINDS, MARKS, WORDS, small_tokenizer
 from promptpress._config.tokenizer import PANIC, load_tokenizer
 from promptpress._tokens import encoder, pieces
-from promptpress._tokens.anchors import anchors
 from promptpress._tokens.encoder import Encoder
+from promptpress._tokens.pieces import anchors
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
 ALPHABET = "ab| \u0301"
@@ -139,6 +139,13 @@ def test_random_encoding_is_not_cut() -> None:
     state = json.loads(small_tokenizer().to_str())
     state["model"]["dropout"] = 0.5
     assert anchors(Tokenizer.from_str(json.dumps(state))) == {}
+
+
+def test_tokens_that_overlap_are_not_cut_at() -> None:
+    tokenizer = Tokenizer(models.BPE())
+    tokens = ("<|end|>", "<|", "]~]", "<s>")  # "<|" begins "<|end|>", and "]~]" overlaps itself
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in tokens])
+    assert sorted(anchors(tokenizer)) == ["<s>", "<|end|>"]
 
 
 def test_a_table_of_texts_without_added_tokens() -> None:

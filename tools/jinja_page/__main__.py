@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import promptpress
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import TablePrograms
 

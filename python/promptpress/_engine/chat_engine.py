@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -13,13 +14,13 @@ import pyarrow as pa
 from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.python_values import to_pylist
-from promptpress._core import RenderError
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.template_engine import TemplateEngine
+from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.conversation_rows import conversation_of, conversations_as_texts, json_texts
 from promptpress._jinja.chat.messages import normalised
+from promptpress._jinja.chat.report import starts_with_bos
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins
 from promptpress._jinja.run import JinjaRun, Texts
@@ -47,15 +48,7 @@ def _json_of(conversation: list[dict[str, Any]]) -> str | None:
 
 
 class ChatEngine(TemplateEngine):
-    """Renders conversations by a chat template.
-
-    Args:
-        renderer: Renders columns of conversations.
-        column: The column of conversations.
-        strings: The layout of the texts.
-        names: Other names of output columns.
-
-    """
+    """Renders conversations by a chat template."""
 
     column: str
 
@@ -65,41 +58,30 @@ class ChatEngine(TemplateEngine):
         super().__init__(strings, names)
         self.renderer = renderer
         self.column = column
+        self.writes_chats = self.has_roles = True
+        self.closes_conversations = not renderer.settings.add_generation_prompt
 
     @property
     def required_columns(self) -> list[str]:
-        """The column of conversations."""
         return [self.column]
 
     @property
     def source(self) -> str:
-        """The text of the template."""
         return self.renderer.settings.source
 
     @property
     def chat_settings(self) -> ChatSettings:
-        """The settings of the template."""
         return self.renderer.settings
-
-    @property
-    def writes_chats(self) -> bool:
-        """True, as `TableEngine.writes_chats`."""
-        return True
-
-    @property
-    def has_roles(self) -> bool:
-        """True, as `TableEngine.has_roles`."""
-        return True
-
-    @property
-    def closes_conversations(self) -> bool:
-        """True without a generation prompt, as `TableEngine.closes_conversations`."""
-        return not self.renderer.settings.add_generation_prompt
 
     @property
     def value_reading(self) -> ValueReading:
         """Conversations may hold objects, such as dataclasses, which are written as templates see them."""
         return ValueReading(True, self.column, json_texts)
+
+    @cached_property
+    def starts_with_bos(self) -> bool | None:
+        """True if texts begin with the `bos_token`; None if it depends on the conversation."""
+        return starts_with_bos(self.renderer)
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
@@ -114,7 +96,6 @@ class ChatEngine(TemplateEngine):
     def texts_of(
         self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
     ) -> list[str | None]:
-        """Return the texts of some rows with other conversations, as `TableEngine.texts_of`."""
         table = rows.take(pa.array(numbers, pa.int64()))
         column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
         table = table.set_column(table.column_names.index(self.column), self.column, column)
@@ -124,12 +105,7 @@ class ChatEngine(TemplateEngine):
         return [text for part in parts for text in part.prompts.to_pylist()]
 
     def marked(self) -> ChatEngine:
-        """Make an engine whose texts have marks around the texts of `{% generation %}` blocks.
-
-        Raises:
-            TemplateError: If the template has no such block, or the last message is continued.
-
-        """
+        """Make an engine whose texts have marks around the texts of `{% generation %}` blocks."""
         settings = self.renderer.settings
         if not _GENERATION.search(settings.source) or settings.environment != "transformers":
             message = (
@@ -143,7 +119,6 @@ class ChatEngine(TemplateEngine):
         return ChatEngine(ChatRenderer(replace(settings, is_marked=True)), self.column, self.strings, self.names)
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the field of the texts; the column of conversations has to be there."""
         names = column_names(schema)
         if self.column not in names:
             present = ", ".join(map(repr, names)) or "no columns"
@@ -155,25 +130,17 @@ class ChatEngine(TemplateEngine):
         return super().request_fields(schema)
 
     def texts(
-        self,
-        table: pa.Table,
-        first: int,
-        counts: JinjaRun,
-        failed: dict[int, RenderError] | None,
-        origins: Origins | None,
+        self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
-        """Render the next conversations, as `TemplateEngine.texts`."""
         yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins)
         self.last_run = counts
 
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same bytes."""
         from promptpress._config.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for
 
         return of_chat_template(self.renderer.settings, self.column)
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds: the settings."""
         return {
             "settings": dict(vars(self.renderer.settings)),
             "column": self.column,
@@ -183,7 +150,6 @@ class ChatEngine(TemplateEngine):
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ChatEngine:
-        """Make an engine from a pickle."""
         renderer = ChatRenderer(ChatSettings(**state["settings"]))
         return cls(renderer, state["column"], state["strings"], state["names"])
 
@@ -197,21 +163,12 @@ class ChatEngine(TemplateEngine):
         return hash((settings.source, settings.environment, self.column, self.strings))
 
     def __repr__(self) -> str:
-        """Return the arguments that were given, as in a call."""
         settings = self.renderer.settings
         source = settings.source
         if len(source) > _LONGEST_SHOWN_SOURCE:
             source = source[:_LONGEST_SHOWN_SOURCE] + "…"
-        given: dict[str, Any] = {
-            "environment": settings.environment,
-            "column": self.column,
-            "fallback": settings.fallback,
-            "add_generation_prompt": settings.add_generation_prompt,
-            "continue_final_message": settings.continued or False,
-            "strings": self.strings,
-            "names": dict(self.names),
-        }
-        arguments = [f"{name}={value!r}" for name, value in given.items() if value != _DEFAULTS[name]]
+        given = {**vars(settings), **self.state(), "continue_final_message": settings.continued or False}
+        arguments = [f"{name}={given[name]!r}" for name, default in _DEFAULTS.items() if given[name] != default]
         for name, value in (("tools", settings.tools), ("documents", settings.documents)):
             if value is not None:
                 arguments.append(f"{name}=<{len(value)}>")

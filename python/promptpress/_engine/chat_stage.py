@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -21,11 +21,9 @@ from promptpress._arrow.python_values import to_pylist
 from promptpress._config.from_harness import meta_template_of
 from promptpress._core import RenderedRows, RenderError
 from promptpress._engine.chat_engine import ChatEngine
-from promptpress._engine.chat_spans import ChatConversation, composed_spans
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Part
-from promptpress._engine.sample_numbers import sample_numbers
-from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._engine.rendering import Part, sample_numbers
+from promptpress._engine.table_engine import TableRenderer, engine_of
 from promptpress._engine.template_engine import with_nulls
 from promptpress._errors.errors import render_error, row_error_text, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
@@ -35,21 +33,14 @@ from promptpress.typing import StringLayout
 
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
 _COLUMN = "messages"
-_MODEL_CLASS = "HuggingFacewithChatTemplate"
+_Span = Mapping[str, Any]
 
 
 class ChatStage:
-    """Makes texts of a renderer's messages.
+    """Makes texts of a renderer's messages, by a `ChatTemplate`.
 
-    Args:
-        template: The `ChatTemplate`. The text ends where the assistant is to speak, as it does in the harness, unless
-            the template continues the last message.
-        strings: The layout of the texts.
-        limits: The limits that were given to the renderer.
-
-    Raises:
-        TemplateError: If it is no chat template.
-
+    A text ends where the assistant is to speak, as it does in the harness, unless the template continues the last
+    message.
     """
 
     def __init__(self, template: Any, strings: StringLayout, limits: Mapping[str, int] | None) -> None:
@@ -68,7 +59,6 @@ class ChatStage:
         self._texts = ChatEngine(renderer, _COLUMN, strings, {})
 
     def marked(self) -> ChatStage:
-        """Make a stage whose texts have marks, as `ChatEngine.marked`."""
         marked = copy(self)
         marked._texts = self._texts.marked()  # noqa: SLF001 - its own class
         return marked
@@ -79,59 +69,27 @@ class ChatStage:
         return self._texts.chat_settings
 
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of a renderer whose messages are made into texts.
-
-        Args:
-            settings: Arguments of `Renderer`.
-
-        Returns:
-            Settings that give messages, by the meta template that the harness's class has where none is given.
-
-        Raises:
-            TemplateError: If they say something else.
-
-        """
+        """The settings of a renderer whose messages are made into texts."""
         if settings["output"] not in (None, "messages"):
             message = f"a chat template is put behind messages, and makes texts of them; found {settings['output']!r}"
             raise template_error("unsupported_mode", "output", message)
         out = {**settings, "output": "messages"}
         if out["meta_template"] is None:
             harness = "aisbench" if settings["dialect"] == "aisbench" else "opencompass"
-            out["meta_template"] = meta_template_of(f"{harness}:{_MODEL_CLASS}")
+            out["meta_template"] = meta_template_of(f"{harness}:HuggingFacewithChatTemplate")
         return out
 
     def field(self, field: pa.Field) -> pa.Field:
-        """The field of the texts.
-
-        Args:
-            field: That of the messages.
-
-        """
+        """The field of the texts."""
         return pa.field(field.name, LAYOUTS[self._texts.strings])
 
     def spans_type(self, *, is_detailed: bool) -> pa.DataType:
-        """Return the type of a text's spans.
-
-        Args:
-            is_detailed: True for spans with column, example and role.
-
-        """
+        """Return the type of a text's spans."""
         fields = spans_type(self._texts.strings, is_chat=True, is_detailed=is_detailed).value_type
         return pa.list_(pa.struct([field for field in fields if field.name != "path"]))
 
     def finished(self, part: RenderedRows, times: int, options: RenderOptions) -> Part:
-        """Return requests with texts in the place of their messages.
-
-        Args:
-            part: The messages; with detailed spans if spans are asked for.
-            times: Requests of a sample, where all have as many.
-            options: The columns next to the texts.
-
-        Raises:
-            RenderError: With the sample whose messages have no text, or one that is too long, unless errors are
-                collected; if the texts pass a limit or what one array can hold.
-
-        """
+        """Return requests with texts in the place of their messages."""
         refused: dict[int, str] | None = {} if options.collects_errors else None
         detail = options.span_detail
         of_texts = RenderOptions.of(
@@ -148,30 +106,16 @@ class ChatStage:
         self._engine.last_run = self._texts.last_run
         errors = None
         if refused is not None:
-            errors = _all_errors(part, refused, pa.concat_arrays([each.errors for each in parts]))
+            of_each: list[str | None] = [error for each in parts for error in each.errors.to_pylist()]
+            of_each = [refused.get(row, error) for row, error in enumerate(of_each)]
+            errors = pc.coalesce(part.errors, pa.array(of_each, pa.string()))
             if errors.null_count < len(errors):
                 texts = with_nulls(texts, errors.is_null().to_pylist())
-        return Part(
-            part.start,
-            part.rows,
-            texts,
-            errors,
-            labels=part.labels,
-            turns=part.turns,
-            samples=part.samples,
-            spans=None if detail is None else self._spans(part, texts, parts, is_detailed=detail),
-        )
+        spans = None if detail is None else self._spans(part, texts, parts, is_detailed=detail)
+        return Part.of(part, texts, errors, spans=spans)
 
     def of_users(self, texts: list[str]) -> list[str]:
-        """Return the texts that the template makes of conversations of one message of the user.
-
-        Args:
-            texts: What each user says.
-
-        Raises:
-            RenderError: If the template has no text for one of them.
-
-        """
+        """Return the texts that the template makes of conversations of one message of the user."""
         users = pa.repeat(pa.scalar(_ROLES["HUMAN"]), len(texts))
         table = pa.table({_COLUMN: _lists(range(len(texts) + 1), users, pa.array(texts, pa.large_string()))})
         parts: list[Any] = list(self._texts.begin(RenderOptions(), None).parts(table, 0))
@@ -182,12 +126,6 @@ class ChatStage:
         conversations = [_conversation(request) if has_text else None for request, has_text in requests]
         chat_spans = pa.concat_arrays([each.spans for each in parts])
         return composed_spans(texts, chat_spans, part.spans, conversations, self.spans_type(is_detailed=is_detailed))
-
-
-def _all_errors(part: RenderedRows, refused: Mapping[int, str], of_texts: pa.Array) -> pa.Array:
-    """Return the error of each request: of its messages, of their conversation, or of its text."""
-    errors = [refused.get(row, error) for row, error in enumerate(of_texts.to_pylist())] if refused else of_texts
-    return pc.coalesce(part.errors, pa.array(errors, pa.string()))
 
 
 def _check_limits(texts: pa.Array, limits: Mapping[str, int], refused: dict[int, str] | None) -> None:
@@ -316,3 +254,106 @@ def _conversation(request: Any) -> ChatConversation:
             messages.append({"role": role, "content": content})
             sources.append([number])
     return ChatConversation(messages, sources)
+
+
+class ChatConversation(NamedTuple):
+    """The messages that a chat template gets, and the parts that each of them is joined of.
+
+    Args:
+        messages: The messages, each with `role` and `content`.
+        sources: The numbers of the request's messages whose texts each message is joined of, by line feeds.
+
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    sources: Sequence[Sequence[int]]
+
+
+def composed_spans(
+    texts: pa.Array,
+    chat_spans: pa.Array,
+    message_spans: pa.Array,
+    conversations: Sequence[ChatConversation | None],
+    data_type: pa.DataType,
+) -> pa.Array:
+    """Return the spans of texts that a chat template has made of messages.
+
+    `chat_spans` say which bytes of a text come from which message, and `message_spans` where the bytes of a request's
+    messages come from.
+    """
+    names = [field.name for field in data_type.value_type]
+    rows: list[list[dict[str, Any]] | None] = []
+    for text, outer, inner, conversation in zip(
+        texts.to_pylist(), chat_spans.to_pylist(), message_spans.to_pylist(), conversations, strict=True
+    ):
+        if text is None or outer is None or inner is None or conversation is None:
+            rows.append(None)
+            continue
+        composed = _joined(_composed(text.encode(), outer, inner, conversation), names)
+        rows.append([{name: span.get(name) for name in names} for span in composed])
+    return pa.array(rows, data_type)
+
+
+def _composed(
+    text: bytes, outer: Sequence[_Span], inner: Sequence[_Span], conversation: ChatConversation
+) -> Iterator[dict[str, Any]]:
+    """Yield the spans of a text."""
+    of_messages: dict[int, list[_Span]] = {}
+    for span in inner:
+        of_messages.setdefault(span.get("message") or 0, []).append(span)
+    for span in outer:
+        number, start, end = span["message"], span["start"], span["end"]
+        if span["source"] == "template":
+            yield {"start": start, "end": end, "source": "chat_template"}
+            continue
+        location = {"message": number, "path": span["path"]}
+        offset = None
+        if span["source"] == "field" and span["path"] == "content" and number is not None:
+            offset = _offset(text[start:end].decode(), conversation.messages[number]["content"])
+        if offset is None:
+            source = "chat_template" if span["path"] == "role" else span["source"]
+            source = "computed" if source == "field" else source
+            yield {**location, "start": start, "end": end, "source": source}
+            continue
+        position = 0
+        for stretch, length in _stretches(conversation.sources[number], of_messages):
+            first, last = max(position, offset), min(position + length, offset + end - start)
+            if first < last:
+                begin = start - offset
+                yield {**stretch, **location, "start": begin + first, "end": begin + last}
+            position += length
+
+
+def _stretches(sources: Sequence[int], of_messages: Mapping[int, Sequence[_Span]]) -> Iterator[tuple[_Span, int]]:
+    """Yield the origins of a message's text, each with its number of bytes."""
+    for position, number in enumerate(sources):
+        if position:
+            yield {"source": "separator"}, 1
+        for span in of_messages.get(number, ()):
+            yield span, span["end"] - span["start"]
+
+
+def _offset(part: str, content: str) -> int | None:
+    """Return at which byte of a content a part begins; None if it isn't known.
+
+    >>> _offset("a", " a a "), _offset("a a", " a a "), _offset("x", "y")
+    (None, 1, None)
+
+    """
+    # Templates mostly strip contents: what is left has no other place.
+    first = len(content) - len(content.lstrip()) if part == content.strip() else content.find(part)
+    if first < 0 or (part != content.strip() and content.find(part, first + 1) >= 0):
+        return None
+    return len(content[:first].encode())
+
+
+def _joined(spans: Iterator[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Join neighbours of one origin, as far as these names tell origins apart."""
+    compared = [name for name in names if name not in ("start", "end")]
+    out: list[dict[str, Any]] = []
+    for span in spans:
+        if out and all(out[-1].get(name) == span.get(name) for name in compared):
+            out[-1]["end"] = span["end"]
+        else:
+            out.append(dict(span))
+    return out

@@ -13,21 +13,15 @@ from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.python_text import json_on_one_line
 from promptpress._arrow.python_values import column_of_prompts, to_pylist
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Part, Run
-from promptpress._engine.table_engine import TableEngine
-from promptpress._engine.table_renderer import TableRenderer
+from promptpress._engine.rendering import Part, Run
+from promptpress._engine.table_engine import StreamRenderer, TableEngine
 from promptpress._errors.errors import render_error
 from promptpress._jinja.chat.conversation_rows import conversation_of
 from promptpress._jinja.chat.messages import as_openai
 
 
 class ColumnEngine(TableEngine):
-    """Takes the prompts from a column. ShareGPT's conversations become the JSON of messages.
-
-    Args:
-        column: The column of texts, of messages, or of conversations.
-
-    """
+    """Takes the prompts from a column. ShareGPT's conversations become the JSON of messages."""
 
     def __init__(self, column: str) -> None:
         super().__init__()
@@ -35,21 +29,13 @@ class ColumnEngine(TableEngine):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """The name of the column of prompts, as `TableEngine.names`."""
         return {"prompt": self.column}
 
     @property
     def required_columns(self) -> list[str]:
-        """The column."""
         return [self.column]
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the field of the prompts.
-
-        Raises:
-            RenderError: If there is no such column, or it holds something else.
-
-        """
         kind = schema.field(column_of_prompts(schema, self.column)).type
         if _is_sharegpt(kind):
             kind = pa.large_string()
@@ -65,30 +51,22 @@ class ColumnEngine(TableEngine):
             schema = schema.set(index, pa.field(self.column, pa.large_string()))
         return super()._new_schema(schema, options)
 
-    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
-        """Return None: nothing is known about the origins."""
-        return None
-
     def fingerprint(self) -> str:
-        """Return nothing: no configuration made the prompts."""
         return ""
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds."""
         return {"column": self.column}
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ColumnEngine:
-        """Make an engine from a pickle."""
         return cls(**state)
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
-        """Begin a run, as `TableEngine.begin`."""
         return _ColumnRun(self.column, first)
 
 
-class PromptColumn(TableRenderer[ColumnEngine]):
-    """The prompts of a column, with the interface of the renderers as far as exports need it.
+class PromptColumn(StreamRenderer[ColumnEngine]):
+    """The prompts of a column, for exports.
 
     >>> prompts = PromptColumn("talk")
     >>> talks = pa.table({"talk": [[{"from": "human", "value": "Hi."}]]})
@@ -103,14 +81,6 @@ class PromptColumn(TableRenderer[ColumnEngine]):
     def __init__(self, column: str) -> None:
         self._set(ColumnEngine(column))
 
-    def output_schema(self, schema: pa.Schema, keep: Any = (), *, index: str | None = None) -> pa.Schema:
-        """Return the schema of `stream`."""
-        return self._engine.output_schema(schema, RenderOptions.of(keep, index))
-
-    def stream(self, batches: Any, keep: Any = (), *, index: str | None = None) -> pa.RecordBatchReader:
-        """Return the prompts with some columns, as `Renderer.stream`."""
-        return self._engine.stream(batches, RenderOptions.of(keep, index))
-
     def is_json(self, schema: pa.Schema) -> bool:
         """Return true if prompts of a table are written as JSON, though it holds none."""
         field = schema.field(self._engine.column)
@@ -123,7 +93,6 @@ class _ColumnRun(Run):
         self._column = column
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
-        """Yield the prompts, as `Run.parts`."""
         field = table.schema.field(self._column)
         chunks = table[self._column].chunks
         if single:

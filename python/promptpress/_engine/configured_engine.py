@@ -3,49 +3,131 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.columns import is_text
-from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.core_tables import check_values, for_core
 from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._config.configuration import Configuration, labels_of
 from promptpress._config.tokenizer import EncodedRequests
-from promptpress._engine.configured_run import ConfiguredRun
-from promptpress._engine.conversation import Conversation
-from promptpress._engine.filled_values import LastRun, warn_of_filled_values
-from promptpress._engine.fitted_run import FittedRun, chosen_configuration
-from promptpress._engine.misspelt_columns import MisspeltColumn
-from promptpress._engine.no_rows import warn_of_no_rows
-from promptpress._engine.notes import find_notes, misspelt_in, warning_text
-from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Run
-from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
-from promptpress._engine.table_renderer import TableRenderer, engine_of
-from promptpress._errors.errors import render_error, template_error
+from promptpress._engine.configured_run import ConfiguredRun, FittedRun, ShotFit, chosen_configuration
+from promptpress._engine.notes import (
+    LastRun,
+    MisspeltColumn,
+    find_notes,
+    misspelt_in,
+    warn_of_no_rows,
+    warning_text,
+)
+from promptpress._engine.options import RenderOptions, with_distinct_names
+from promptpress._engine.rendering import RenderedLines, Run, rendered_lines
+from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine, TableRenderer, engine_of
+from promptpress._errors.errors import FilledValuesWarning, callers_level, render_error, template_error
+from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 
 if TYPE_CHECKING:
     from promptpress._engine.chat_stage import ChatStage
-    from promptpress._engine.rendered_lines import RenderedLines
-    from promptpress._engine.shot_fit import ShotFit
 
 _MOST_SAMPLES = 2**31
 
 
-class ConfiguredEngine(TableEngine):
-    """Renders samples by a configuration.
+class Conversation:
+    """The requests of the current turn, and the way to the next. Made by `Renderer.converse`.
 
-    Args:
-        configuration: The configuration.
-        chat: The chat template that makes texts of the messages.
-        fit: The budget of tokens to which requests are fitted.
-        silent: Whether the engine warns of nothing.
+    Conversations of one table may have different lengths: those that are over give no more requests.
+
+    >>> import pyarrow as pa
+    >>> from promptpress import Renderer
+    >>> talk = {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
+    >>> renderer = Renderer(
+    ...     {"type": "MultiTurnPromptTemplate", "template": talk},
+    ...     inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every"},
+    ...     dialect="aisbench",
+    ... )
+    >>> samples = pa.table({"question": [["Hi.", "And 2+2?"], ["Bye."]], "answer": [["Hello!", "4"], ["Ciao."]]})
+    >>> conversation = renderer.converse(samples)
+    >>> conversation.requests["sample"].to_pylist()
+    [0, 1]
+    >>> print(conversation.reply(["Good day.", "So long."])["prompt"][0])
+    Hi.
+    Good day.
+    And 2+2?
+    >>> len(conversation.reply(["Four."]))
+    0
 
     """
+
+    def __init__(self, core: _core.CompiledRenderer, samples: pa.Table, schema: pa.Schema) -> None:
+        self._core = core
+        check_values(samples)  # the core puts chunks together, which believes all that they say
+        self._samples, self._python_text = for_core(samples)
+        self._schema = schema
+        self._replies: list[list[str]] = [[] for _ in range(len(samples))]
+        self._turn = 0
+        self._requests = self._render()
+
+    @property
+    def requests(self) -> pa.Table:
+        """Requests of the current turn, in the columns `sample` (its row, int64), `turn` (int64) and `prompt`.
+
+        The table has no rows when all turns are done.
+
+        """
+        return self._requests
+
+    def reply(self, replies: ArrowArrayExportable | ArrowStreamExportable | Iterable[str]) -> pa.Table:
+        """Put the model's replies in and go to the next turn.
+
+        Args:
+            replies: An Arrow array of strings, one for each of `requests`, in their order.
+
+        Returns:
+            The next turn's requests.
+
+        Raises:
+            RenderError: If there are more or fewer replies than requests, or one is null or no string; the conversation
+                stays where it is.
+
+        """
+        try:
+            array = replies if isinstance(replies, (pa.Array, pa.ChunkedArray)) else pa.array(replies)
+            array.validate(full=True)
+            texts = array.to_pylist()
+        except (pa.ArrowException, UnicodeError) as error:
+            raise render_error("invalid_replies", f"replies: they are no array of strings: {error}") from error
+        samples = self._requests.column("sample").to_pylist()
+        if len(texts) != len(samples):
+            raise render_error(
+                "invalid_replies", f"replies: {len(samples)} requests are waiting, but {len(texts)} replies came"
+            )
+        for sample, text in zip(samples, texts, strict=True):
+            if not isinstance(text, str):
+                raise render_error("invalid_replies", f"the reply is {text!r}, and a str is needed", row=sample)
+        for sample, text in zip(samples, texts, strict=True):
+            self._replies[sample].append(text)
+        self._turn += 1
+        self._requests = self._render()
+        return self._requests
+
+    def _render(self) -> pa.Table:
+        pending = [replies if len(replies) == self._turn else [] for replies in self._replies]
+        replies = pa.array(pending, pa.large_list(pa.large_string()))
+        parts = self._core.turn(self._samples, self._turn, replies, self._python_text)
+        schema = pa.schema([pa.field("sample", pa.int64()), *list(self._schema)[-2:]])
+        arrays = zip(*((part.samples, part.turns, part.prompts) for part in parts), strict=True)
+        columns = [pa.chunked_array(list(chunks), field.type) for chunks, field in zip(arrays, schema, strict=True)]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+
+class ConfiguredEngine(TableEngine):
+    """Renders samples by a configuration."""
 
     def __init__(
         self,
@@ -59,22 +141,18 @@ class ConfiguredEngine(TableEngine):
         self.configuration = configuration
         self.chat = chat
         self.fit = fit
+        self.writes_chats = chat is not None
+        self.has_roles = chat is not None or configuration.settings["meta_template"] is not None
         self.warnings.silent = silent
         self._checked_output: pa.Schema | None = None
         self._fingerprint: str | None = None
         self._last_run: LastRun | ConfiguredRun | None = None
         self.reports_runs = not silent
         self._has_warned = False
-        self._chosen: tuple[Configuration, str] | None = None
 
     @property
     def core(self) -> _core.CompiledRenderer:
-        """The compiled configuration.
-
-        Raises:
-            TemplateError: If the configuration is wrong.
-
-        """
+        """The compiled configuration."""
         return self.configuration.core
 
     @property
@@ -89,31 +167,17 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Other names of output columns, as `TableEngine.names`."""
         return {**(self.settings.get("names") or {}), **({} if self.fit is None else self.fit.names)}
 
     @property
     def required_columns(self) -> list[str]:
-        """The columns that a scan has to read, as `TableEngine.required_columns`."""
         return self.configuration.required_columns()
 
     @property
     def writes_json(self) -> bool:
-        """True if requests are messages written as JSON, as `TableEngine.writes_json`."""
         return self.configuration.writes_json
 
-    @property
-    def writes_chats(self) -> bool:
-        """True if a chat template makes the texts, as `TableEngine.writes_chats`."""
-        return self.chat is not None
-
-    @property
-    def has_roles(self) -> bool:
-        """True if a chat template or a meta template names roles, as `TableEngine.has_roles`."""
-        return self.chat is not None or self.settings["meta_template"] is not None
-
     def marked(self) -> TableEngine:
-        """Make an engine with marks around generation blocks, as `TableEngine.marked`."""
         if self.chat is None:
             return super().marked()
         if self.fit is not None:
@@ -125,12 +189,7 @@ class ConfiguredEngine(TableEngine):
         return ConfiguredEngine(self.configuration, self.chat.marked(), silent=True)
 
     def changed(self, **settings: Any) -> ConfiguredEngine:
-        """Make another engine that differs in some settings.
-
-        Args:
-            settings: Arguments of `Renderer`.
-
-        """
+        """Make another engine that differs in some settings."""
         return ConfiguredEngine(self.configuration.changed(**settings), self.chat, self.fit)
 
     @property
@@ -138,20 +197,16 @@ class ConfiguredEngine(TableEngine):
         """The same engine without a budget."""
         return ConfiguredEngine(self.configuration, self.chat, silent=True)
 
-    @property
+    @cached_property
     def chosen(self) -> tuple[Configuration, str]:
         """The configuration that takes examples from a column, and the column, as `chosen_configuration` makes them."""
-        if self._chosen is None:
-            self._chosen = chosen_configuration(self.configuration)
-        return self._chosen
+        return chosen_configuration(self.configuration)
 
     @property
     def shot_fields(self) -> list[pa.Field]:
-        """The fields of the budget's columns, as `TableEngine.shot_fields`."""
         return [] if self.fit is None else self.fit.fields
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the fields of requests, as `TableEngine.request_fields`."""
         fields = list(self.core.output_fields(schema))
         if self.chat is not None:
             fields[-1] = self.chat.field(fields[-1])
@@ -163,23 +218,10 @@ class ConfiguredEngine(TableEngine):
         if self.fit is None:
             return fields
         self._check_fit(self.fit, fields)
-        for number, field in enumerate(self.shot_fields):
-            if any(field.name == other.name for other in [*fields, *self.shot_fields[:number]]):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
-        return [*fields, *self.shot_fields]
+        return with_distinct_names([*fields, *self.shot_fields])
 
     def _check_fit(self, fit: ShotFit, fields: list[pa.Field]) -> None:
-        """Refuse a budget for requests whose tokens aren't known.
-
-        Args:
-            fit: The budget.
-            fields: The fields of requests.
-
-        Raises:
-            TemplateError: If they are messages, and nothing says which text the model gets of them.
-
-        """
+        """Refuse a budget for requests whose tokens aren't known."""
         output = self.core.settings["output"]
         if self.chat is not None or output == "text" or fit.is_harness:
             return
@@ -192,7 +234,6 @@ class ConfiguredEngine(TableEngine):
         raise template_error("unsupported_mode", "output", message)
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
-        """Return the type of a request's spans, as `TableEngine.spans_type`."""
         if detail is None:
             return None
         if self.chat is not None:
@@ -201,17 +242,14 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def labels(self) -> list[Any] | None:
-        """The labels of ppl that the configuration says, as `TableEngine.labels`."""
         return self.core.labels
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> ConfiguredRun:
-        """Begin a run, as `TableEngine.begin`."""
         counts = self._counts_filled_values
+        parts = self.configuration, self.chat
         if self.fit is None:
-            return ConfiguredRun(self.configuration, self.chat, labels, options, first, counts=counts)
-        return FittedRun(
-            self.configuration, self.chat, labels, options, first, fit=self.fit, chosen=self.chosen, counts=counts
-        )
+            return ConfiguredRun(*parts, labels, options, first, counts=counts)
+        return FittedRun(*parts, labels, options, first, fit=self.fit, chosen=self.chosen, counts=counts)
 
     @property
     def _counts_filled_values(self) -> bool:
@@ -219,7 +257,6 @@ class ConfiguredEngine(TableEngine):
         return self.reports_runs and self.settings["substitution"] == "harness"
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
-        """Warn if values were filled in, of batches only once; and as `TableEngine.ended`."""
         assert isinstance(run, ConfiguredRun)
         super().ended(run, is_batch=is_batch)
         if self._counts_filled_values:
@@ -239,12 +276,10 @@ class ConfiguredEngine(TableEngine):
         return self._last_run
 
     def count_tokens(self, tokens: EncodedRequests) -> None:
-        """Put counts of tokens next to those of the last run, as `TableEngine.count_tokens`."""
         run = self.last_run
         self._last_run = None if run is None else replace(run, tokens=tokens)
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
-        """Return placeholders that are near to a column's name, as `TableEngine.misspelt_columns`."""
         if not self.reports_runs:
             return []
         notes = find_notes(self.configuration, schema, None)
@@ -253,9 +288,9 @@ class ConfiguredEngine(TableEngine):
 
     def _report(self, run: LastRun, *, is_batch: bool = False) -> None:
         self._last_run = run
-        if not (is_batch and self._has_warned):
-            self._has_warned = self._has_warned or run.rows > 0
-            warn_of_filled_values(run)
+        if run.rows and not (is_batch and self._has_warned):
+            self._has_warned = True
+            warnings.warn(run.message, FilledValuesWarning, stacklevel=callers_level())
 
     def labels_of_table(self, table: pa.Table) -> list[Any] | None:
         """Return the labels of a table; no other column than theirs is looked at."""
@@ -282,7 +317,6 @@ class ConfiguredEngine(TableEngine):
         self.check_table()
 
     def in_any_order(self, rows: int) -> tuple[TableEngine, pa.Array | None]:
-        """Let a column say which examples each sample has, if its position does, as `TableEngine.in_any_order`."""
         core = self.core
         if not core.by_position:
             return self, None
@@ -292,7 +326,6 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def example_column(self) -> str | None:
-        """The column of the examples of each sample, as `TableEngine.example_column`."""
         return CHOSEN_EXAMPLES if self.core.by_position else self.core.index_column
 
     def columns_read(self, names: list[str]) -> list[str]:
@@ -303,39 +336,19 @@ class ConfiguredEngine(TableEngine):
         return [name for name in names if name in read]
 
     def refuse_chat(self, what: str) -> None:
-        """Refuse what isn't there for texts of a chat template.
-
-        Args:
-            what: What was asked for.
-
-        Raises:
-            TemplateError: If a chat template makes the texts.
-
-        """
+        """Refuse what isn't there for texts of a chat template."""
         if self.chat is not None:
             message = f"{what} isn't available for what a chat template makes of messages; leave chat_template= out"
             raise template_error("unsupported_mode", "chat_template", message)
 
     def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
-        """Warn of what is probably a mistake, as `TableEngine.warn`."""
         # Batch after batch has the schema of the one before, and so the same object as its output's.
         if self._checked_output is not output:
             self.warnings.warn(schema, lambda: warning_text(find_notes(self.configuration, schema, samples)))
             self._checked_output = output
 
     def lines(self, reader: pa.RecordBatchReader, frame: _core.LineLayout) -> Iterator[RenderedLines | pa.RecordBatch]:
-        """Render a stream into lines, without any column but the requests.
-
-        Args:
-            reader: The samples.
-            frame: What stands around each request.
-
-        Returns:
-            Lines, or batches of requests where lines take more than copying.
-
-        """
-        from promptpress._engine.lines import rendered_lines  # noqa: PLC0415 - for who writes files
-
+        """Render a stream into lines, without any column but the requests."""
         schema = self.output_schema(reader.schema, RenderOptions.of(()))
         self.warn(schema, reader.schema, None)
         position = _core.StreamState(self._counts_filled_values)
@@ -345,16 +358,7 @@ class ConfiguredEngine(TableEngine):
         self._report(LastRun.of(position, position.rows, row_number=self.row_number))
 
     def prompts(self, part: _core.RenderedRows, times: int) -> pa.Array:
-        """Return the requests of a part, as they come out.
-
-        Args:
-            part: What the core has rendered.
-            times: The requests of a sample, where all have as many.
-
-        Raises:
-            RenderError: If the chat template has no text for a request, or one that passes a limit.
-
-        """
+        """Return the requests of a part, as they come out."""
         return part.prompts if self.chat is None else self.chat.finished(part, times, RenderOptions.of(())).prompts
 
     def converse(self, samples: pa.Table) -> Conversation:
@@ -381,12 +385,7 @@ class ConfiguredEngine(TableEngine):
         return pa.Table.from_batches([self.core.findings(*for_core(samples))])
 
     def retrieve(self, num_samples: int) -> pa.Array:
-        """Return the retriever's choice for the first samples, as `Renderer.retrieve`.
-
-        Args:
-            num_samples: How many samples there are.
-
-        """
+        """Return the retriever's choice for the first samples, as `Renderer.retrieve`."""
         if not 0 <= operator.index(num_samples) < _MOST_SAMPLES:
             message = f"num_samples: expected a number from 0 to {_MOST_SAMPLES - 1}, found {num_samples}"
             raise render_error("invalid_number", message)
@@ -397,7 +396,6 @@ class ConfiguredEngine(TableEngine):
         return chosen
 
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same bytes; it is computed once."""
         if self._fingerprint is None:
             from promptpress._config.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
 
@@ -407,7 +405,6 @@ class ConfiguredEngine(TableEngine):
         return self._fingerprint
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds."""
         state = self.configuration.state()
         if self.chat is not None:
             state["chat"] = self.chat.template
@@ -419,7 +416,6 @@ class ConfiguredEngine(TableEngine):
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ConfiguredEngine:
-        """Make an engine from a pickle; its configuration isn't compiled yet."""
         configuration, template, fit = Configuration.of_state(state), state.get("chat"), state.get("fit")
         chat = None
         if template is not None:
@@ -433,21 +429,18 @@ class ConfiguredEngine(TableEngine):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConfiguredEngine):
             return NotImplemented
-        ours, theirs = (
-            (
-                None if engine.chat is None else engine.chat.template,
-                engine.fit,
-                None if engine.tokenizer is None else engine.tokenizer.digest,
-            )
-            for engine in (self, other)
-        )
-        return self.configuration == other.configuration and ours == theirs
+        return self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self.configuration)
 
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        chat = None if self.chat is None else self.chat.template
+        tokenizer = None if self.tokenizer is None else self.tokenizer.digest
+        return self.configuration, chat, self.fit, tokenizer
+
     def __repr__(self) -> str:
-        """Return the arguments that were given, as in a call."""
         chat = "" if self.chat is None else f", chat_template={self.chat.template!r}"
         return f"{self.configuration!r}{chat}{'' if self.fit is None else f', {self.fit!r}'}"
 
@@ -459,15 +452,7 @@ AnyRenderer = TypeVar("AnyRenderer", bound=ConfiguredRenderer)
 
 
 def silent(renderer: AnyRenderer) -> AnyRenderer:
-    """Make a renderer warn of nothing.
-
-    Args:
-        renderer: A renderer that nobody else has yet.
-
-    Returns:
-        The same one. Its pickles and copies may warn.
-
-    """
+    """Make a renderer that nobody else has yet warn of nothing, and return it; its pickles and copies may warn."""
     engine = engine_of(renderer)
     engine.warnings.silent = True
     engine.reports_runs = False

@@ -1,9 +1,12 @@
-"""Notes on probable mistakes in a configuration: as a table, and as the text of a warning."""
+"""Notes on probable mistakes in a configuration, and the warnings about schemas, tables and runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import json
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -11,31 +14,147 @@ import promptpress._core as _core
 from promptpress._arrow.columns import is_messages, is_text
 from promptpress._arrow.core_tables import check_values, column_names
 from promptpress._config.configuration import Configuration
-from promptpress._core import Note, RenderError
-from promptpress._engine.misspelt_columns import MisspeltColumn
-from promptpress._engine.schema_warnings import listed_texts
+from promptpress._config.tokenizer import EncodedRequests
+from promptpress._core import Note, RenderError, StreamState
+from promptpress._errors.errors import NothingRenderedWarning, PromptWarning, RowErrors, callers_level, counted
 
-_UNKNOWN = "unknown_placeholder"
+_MISSPELT_COLUMNS = b"promptpress.misspelt_columns"
+_MAX_COLUMNS = 3
+_MAX_SHOWN = 5
+_MAX_COMPARED_ROWS = 4096
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("code", "severity", "place", "message", "remedy")])
 
 
+class MisspeltColumn(NamedTuple):
+    """A name in a template that no column has, and that resembles the name of a column.
+
+    Args:
+        location: The place in the configuration or the template.
+        message: The fault and its remedy.
+
+    """
+
+    location: str
+    message: str
+
+
+def with_misspelt_columns(schema: pa.Schema, columns: list[MisspeltColumn]) -> pa.Schema:
+    """Record the misspelt columns of a template in the metadata of a schema; without any, return the schema itself."""
+    if not columns:
+        return schema
+    return schema.with_metadata({**(schema.metadata or {}), _MISSPELT_COLUMNS: json.dumps(columns, ensure_ascii=False)})
+
+
+def misspelt_columns(schema: pa.Schema) -> list[MisspeltColumn]:
+    """Return the misspelt columns that `with_misspelt_columns` has recorded.
+
+    >>> columns = [MisspeltColumn("prompt_template", "'{questoin}' names no column")]
+    >>> misspelt_columns(with_misspelt_columns(pa.schema([]), columns))[0].location
+    'prompt_template'
+
+    """
+    return [MisspeltColumn(*item) for item in json.loads((schema.metadata or {}).get(_MISSPELT_COLUMNS, b"[]"))]
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The samples of a run that are worth a look: those whose values were filled in, and those with errors.
+
+    Args:
+        rows: The number of samples whose values were filled in, or took part in a placeholder: those of
+            `Renderer.divergence`.
+        first_row: The first of them; None if there are none.
+        columns: The columns whose values did so in the first row.
+        is_partial: True if some rows couldn't be compared.
+        samples: The number of all samples of the run.
+        errors: The samples that couldn't be rendered, under `errors="column"` or `"skip"`: their number is
+            `errors.rows`, and `errors.first` has the first three with their messages.
+        tokens: The requests by what has encoded them; None if nobody asked for tokens.
+
+    >>> LastRun(2, 17, ("q",), samples=5000).message.partition("; ")[0]
+    "in 2 of 5,000 rows, values were filled in as templates, first in row 17, column 'q'"
+
+    """
+
+    rows: int = 0
+    first_row: int | None = None
+    columns: tuple[str, ...] = ()
+    is_partial: bool = False
+    samples: int = 0
+    errors: RowErrors = field(default_factory=RowErrors)
+    tokens: EncodedRequests | None = None
+
+    @classmethod
+    def of(
+        cls, state: StreamState, samples: int, errors: RowErrors | None = None, row_number: Callable[[int], int] = int
+    ) -> LastRun:
+        """Return what the state of a run has counted."""
+        rows, first, is_partial = state.filled
+        first_row, columns = (row_number(first[0]), first[1]) if first is not None else (None, [])
+        errors = RowErrors() if errors is None else errors.renumbered(row_number)
+        return cls(rows, first_row, tuple(columns), is_partial, samples, errors)
+
+    @property
+    def message(self) -> str:
+        """The text of the warning of filled values."""
+        more = ", ..." if len(self.columns) > _MAX_COLUMNS else ""
+        names = ", ".join(map(repr, self.columns[:_MAX_COLUMNS])) + more
+        count = f"in {'at least ' if self.is_partial else ''}{self.rows:,} of {counted(self.samples, 'row')}"
+        of_columns = f", column{'' if len(self.columns) == 1 else 's'} {names}" if self.columns else ""
+        return (
+            f"{count}, values were filled in as templates, first in row {self.first_row}{of_columns}; "
+            'substitution="single_pass" leaves values alone'
+        )
+
+
+class SchemaWarnings:
+    """The schemas that a renderer has warned about, so that each is warned about once."""
+
+    __slots__ = ("seen", "silent")
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self.silent = silent
+        self.seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+
+    def warn(self, schema: pa.Schema, text_of: Callable[[], str]) -> None:
+        """Warn of what is probably a mistake, unless that was done for this schema."""
+        key = (tuple(schema.names), tuple(map(str, schema.types)))
+        if self.silent or key in self.seen:
+            return
+        text = text_of()
+        if text:
+            warnings.warn(text, PromptWarning, stacklevel=callers_level())
+        # Only now: a filter that makes the warning an error does so for every call.
+        self.seen.add(key)
+
+
+def listed_texts(texts: list[str], where: str) -> str:
+    """Return several texts as those of one warning: a filter that makes it an error would show the first alone."""
+    if not texts:
+        return ""
+    lines = texts[:_MAX_SHOWN]
+    if len(texts) > _MAX_SHOWN:
+        lines.append(f"and {len(texts) - _MAX_SHOWN} more")
+    return "\n  ".join(lines) + f"\n({where})"
+
+
+def warn_of_no_rows(rows: int) -> None:
+    """Warn if there are no rows. The text is always the same, so that Python shows it once for a line of a program."""
+    if not rows:
+        message = "the table has no rows, so nothing was rendered"
+        warnings.warn(message, NothingRenderedWarning, stacklevel=callers_level())
+
+
 def find_notes(
-    configuration: Configuration,
-    schema: pa.Schema,
-    samples: pa.Table | pa.RecordBatch | None,
-    *,
-    same: bool = False,
+    configuration: Configuration, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None, *, same: bool = False
 ) -> list[Note]:
-    """Find what is probably a mistake.
+    """Find what is probably a mistake, in the order of the configuration's parts.
 
     Args:
         configuration: The renderer's configuration.
         schema: The samples' schema.
         samples: The samples, where they are at hand.
-        same: Whether the examples are known to be the samples' own table.
-
-    Returns:
-        The notes, in the order of the configuration's parts.
+        same: True if the examples are known to be the samples' own table.
 
     """
     settings, examples = configuration.settings, configuration.examples
@@ -50,47 +169,24 @@ def find_notes(
 
 
 def warning_text(notes: list[Note]) -> str:
-    """Return the text of the warning about notes; an empty text if none of them is a warning.
-
-    Args:
-        notes: As `find_notes` gives them.
-
-    """
+    """Return the text of the warning about notes; an empty text if none of them is a warning."""
     texts = [f"{note.place}: {note.message}; {note.remedy}" for note in notes if note.severity == "warning"]
     return listed_texts(texts, "Renderer.notes lists them")
 
 
 def misspelt_in(notes: list[Note], *, shows_nothing: bool = False) -> list[MisspeltColumn]:
-    """Return the placeholders that name no column and are near to a column's name.
-
-    Args:
-        notes: As `find_notes` gives them.
-        shows_nothing: Whether no placeholder names a column, so that those count that aren't near to any.
-
-    """
+    """Return the placeholders that name no column and are near to a column's name."""
     return [
         MisspeltColumn(note.place, f"{note.message}; {note.remedy}")
         for note in notes
-        if note.column is not None or (shows_nothing and note.code == _UNKNOWN)
+        if note.column is not None or (shows_nothing and note.code == "unknown_placeholder")
     ]
 
 
 def table_of(notes: list[Note]) -> pa.Table:
-    """Make the table of notes that users see.
-
-    Args:
-        notes: As `find_notes` gives them.
-
-    Returns:
-        `code`, `severity`, `place`, `message`, `remedy`, all strings.
-
-    >>> table_of([]).schema.names
-    ['code', 'severity', 'place', 'message', 'remedy']
-
-    """
-    return pa.Table.from_pylist(
-        [{name: getattr(note, name) for name in _SCHEMA.names} for note in notes], schema=_SCHEMA
-    )
+    """Make the table of notes that users see."""
+    rows = [{name: getattr(note, name) for name in _SCHEMA.names} for note in notes]
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
 def _kind(data_type: pa.DataType) -> str:
@@ -142,6 +238,3 @@ def _stands_in(samples: pa.Table, values: dict[str, list[Any]], examples: pa.Tab
         if not left:
             return False
     return True
-
-
-_MAX_COMPARED_ROWS = 4096

@@ -1,18 +1,19 @@
-"""The columns next to the prompts: columns of the samples, and columns that say more of each request."""
+"""Output columns: those of the samples that are kept, the index, and columns that say more of each request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import column_names
-from promptpress._engine.kept_columns import ALL, names_of
-from promptpress._engine.run import Part
+from promptpress._errors.errors import did_you_mean, render_error
 from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail
+
+ALL = "all"
+"""The value of `keep` that keeps all columns."""
 
 ERRORS = ("raise", "column", "skip")
 """All that may become of a row that can't be rendered."""
@@ -23,18 +24,70 @@ INDEX = "sample"
 SHARED = ("prefix_group", "shared_bytes")
 """The usual names of the columns that say how much requests have in common."""
 
-_PREFIX = "prefix"
-_DETAILED = "detailed"
-_SPANS = "spans"
-_HASH = "hash"
-_ERROR = "error"
+
+def names_of(keep: Iterable[str]) -> list[str]:
+    """List the names of the columns to keep; an iterator gives them only once."""
+    if isinstance(keep, str):
+        raise TypeError(
+            f"keep: expected a sequence of column names or {ALL!r}, found the str {keep!r}; a list of one is [{keep!r}]"
+        )
+    if not isinstance(keep, Iterable):
+        raise TypeError(f"keep: expected a sequence of column names, found {keep!r}")
+    names = list(keep)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"keep: expected column names, found {name!r}")
+    return names
+
+
+def with_distinct_names(fields: list[pa.Field]) -> list[pa.Field]:
+    """Return output columns; refuse two of one name."""
+    seen = set[str]()
+    for field in fields:
+        if field.name in seen:
+            message = f"two output columns would be called {field.name!r}; rename one by names="
+            raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+        seen.add(field.name)
+    return fields
+
+
+def kept_schema(schema: pa.Schema, keep: Sequence[str], fields: list[pa.Field]) -> pa.Schema:
+    """Put the fields of kept columns before the output's own."""
+    # Sets, because a table may have tens of thousands of columns.
+    present, seen, output_names = set(column_names(schema)), set[str](), {field.name for field in fields}
+    for name in keep:
+        if name not in present:
+            listed = ", ".join(map(repr, schema.names))
+            message = f"keep: the table has no column {name!r}; it has {listed}{did_you_mean(name, schema.names)}"
+            raise render_error("missing_column", message, column=name, placed=False)
+        if name in seen:
+            message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"
+            raise render_error("duplicate_output_column", message, column=name, placed=False)
+        if name in output_names:
+            message = f"column {name!r} is kept and has the name of an output column; rename that by names="
+            raise render_error("duplicate_output_column", message, column=name, placed=False)
+        seen.add(name)
+    return pa.schema([*(schema.field(name) for name in keep), *fields])
+
+
+def indexed_schema(schema: pa.Schema, name: str, keep: Sequence[str]) -> pa.Schema:
+    """Put the index before an output's columns."""
+    if not isinstance(name, str):
+        raise TypeError(f"index: expected the name of a column, found {name!r}")
+    if not name or "\0" in name:
+        raise render_error("invalid_column_name", f"index: {name!r} is no name for a column", placed=False)
+    if name in schema.names:
+        what = "a kept column" if name in keep else "an output column"
+        other = f"{name}_index" if f"{name}_index" not in schema.names else "another"
+        message = f"index: {what} is called {name!r} too; call the index {other!r}, say"
+        message += "" if name in keep else ", or rename that by names="
+        raise render_error("duplicate_output_column", message, column=name, placed=False)
+    return pa.schema([pa.field(name, pa.int64()), *schema])
 
 
 @dataclass(frozen=True)
 class RenderOptions:
     """The columns of a rendered table next to its labels, turns and prompts.
-
-    Each column after the prompts is a field in `fields` and an array in `columns`, in one order.
 
     Args:
         keep: Names of the samples' columns that come along; None: all of them.
@@ -71,40 +124,24 @@ class RenderOptions:
         order: RequestOrder | None = None,
         shared: bool = False,
     ) -> RenderOptions:
-        """Take what a user gave.
-
-        Args:
-            keep: Names, in any iterable but a string; or `"all"`.
-            index: As in the class.
-            hashes: As in the class.
-            spans: As in the class.
-            errors: As in the class.
-            order: As in the class. With an order there always is an index, which is called `sample` by default.
-            shared: As in the class.
+        """Take what a user gave: the arguments are those of the class; with an order there always is an index.
 
         Raises:
-            TypeError: If `keep` holds something else than names, or another argument is something else; or if `shared`
-                is given without an order.
+            TypeError: If an argument is something else, or `shared` is given without an order.
 
         """
         if not isinstance(hashes, bool):
-            message = f"hashes: expected True or False, found {hashes!r}"
-            raise TypeError(message)
-        if not isinstance(spans, bool) and spans != _DETAILED:
-            message = f"spans: expected True, False or {_DETAILED!r}, found {spans!r}"
-            raise TypeError(message)
+            raise TypeError(f"hashes: expected True or False, found {hashes!r}")
+        if not isinstance(spans, bool) and spans != "detailed":
+            raise TypeError(f"spans: expected True, False or 'detailed', found {spans!r}")
         if errors not in ERRORS:
-            message = f"errors: expected {' or '.join(map(repr, ERRORS))}, found {errors!r}"
-            raise TypeError(message)
-        if order not in {None, _PREFIX}:
-            message = f"order: expected {_PREFIX!r} or None, found {order!r}"
-            raise TypeError(message)
+            raise TypeError(f"errors: expected {' or '.join(map(repr, ERRORS))}, found {errors!r}")
+        if order not in {None, "prefix"}:
+            raise TypeError(f"order: expected 'prefix' or None, found {order!r}")
         if not isinstance(shared, bool):
-            message = f"shared: expected True or False, found {shared!r}"
-            raise TypeError(message)
+            raise TypeError(f"shared: expected True or False, found {shared!r}")
         if shared and order is None:
-            message = f"shared: the columns are those of requests in prefix order; add order={_PREFIX!r}"
-            raise TypeError(message)
+            raise TypeError("shared: the columns are those of requests in prefix order; add order='prefix'")
         if not (hashes or spans or index is not None or order) and keep == () and errors == "raise":
             return _PROMPTS_ALONE
         if order is not None and index is None:
@@ -132,54 +169,21 @@ class RenderOptions:
         return self.errors == "column"
 
     @property
-    def has_columns(self) -> bool:
-        """True if any column comes after the prompts."""
-        return self.hashes or self.has_error_column or self.spans is not False
-
-    @property
     def span_detail(self) -> bool | None:
         """The spans that the core is asked for: None for none, true for detailed ones."""
-        return None if self.spans is False else self.spans == _DETAILED
+        return None if self.spans is False else self.spans == "detailed"
 
     def fields(self, names: Mapping[str, str] | None = None, spans: pa.DataType | None = None) -> list[pa.Field]:
-        """List the fields of the columns after the prompts.
-
-        Args:
-            names: What output columns are called that aren't called as usual.
-            spans: The type of a request's spans, where they are asked for.
-
-        """
+        """List the fields of the columns after the prompts, some under other names; no type: no spans."""
         names = names or {}
-        fields = [] if spans is None else [pa.field(names.get(_SPANS, _SPANS), spans)]
+        columns = {} if spans is None else {"spans": spans}
         if self.shared:
-            fields += [pa.field(names.get(name, name), pa.int64()) for name in SHARED]
+            columns |= dict.fromkeys(SHARED, pa.int64())
         if self.hashes:
-            fields.append(
-                pa.field(names.get(_HASH, _HASH), _core.request_hashes(pa.array([], pa.string()), False).type)
-            )
+            columns["hash"] = _core.request_hashes(pa.array([], pa.string()), False).type
         if self.has_error_column:
-            fields.append(pa.field(names.get(_ERROR, _ERROR), pa.string()))
-        return fields
-
-    def columns(self, part: _core.RenderedRows | Part, prompts: pa.Array, *, is_json: bool) -> list[Any]:
-        """Make the columns after the prompts.
-
-        Args:
-            part: Some rendered requests.
-            prompts: Their prompts.
-            is_json: Whether the prompts are messages written as JSON.
-
-        Returns:
-            Arrays of one value a request, of `fields`.
-
-        """
-        columns = [] if self.spans is False else [part.spans]
-        if self.hashes:
-            hashes = part.hashes
-            columns.append(_core.request_hashes(prompts, is_json) if hashes is None else hashes)
-        if self.has_error_column:
-            columns.append(part.errors)
-        return columns
+            columns["error"] = pa.string()
+        return [pa.field(names.get(name, name), data_type) for name, data_type in columns.items()]
 
 
 _PROMPTS_ALONE = RenderOptions()

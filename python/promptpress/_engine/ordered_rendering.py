@@ -14,11 +14,10 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.as_table import as_table
-from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.core_tables import core_schema, for_core
 from promptpress._arrow.take import rows_in_order
 from promptpress._config.request_hash import with_requests_hash
-from promptpress._core import RenderError
-from promptpress._engine.leading_columns import leading_columns
+from promptpress._core import RenderError, TemplateError
 from promptpress._engine.options import SHARED, RenderOptions
 from promptpress._engine.rendering import rendered_batches
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine
@@ -27,6 +26,12 @@ from promptpress.typing import TableLike
 
 _BATCH_ROWS = 1 << 16
 """The number of samples that are copied and rendered at a time, as many as the core renders into one array."""
+
+_PROBE_ROWS = 4
+"""The samples that are rendered at each of three places of the table, to see the columns of their requests."""
+
+_PROBE_REQUESTS = 64
+"""The most of their requests that are read, since a sample may have thousands."""
 
 
 class PrefixOrder(NamedTuple):
@@ -47,15 +52,7 @@ class PrefixOrder(NamedTuple):
 def prefix_order(
     engine: TableEngine, table: pa.Table, labels: list[Any] | None, *, has_groups: bool = False
 ) -> PrefixOrder:
-    """Order samples by what their requests begin with: by plan, without rendering them.
-
-    Args:
-        engine: The engine that renders the samples.
-        table: All samples, with the column `CHOSEN_EXAMPLES` if it is needed.
-        labels: The labels that each sample is rendered with.
-        has_groups: True for the groups of samples whose first column is equal.
-
-    """
+    """Order samples by what their requests begin with: by plan, without rendering them."""
     samples = table.drop_columns([CHOSEN_EXAMPLES]) if CHOSEN_EXAMPLES in table.column_names else table
     names = leading_columns(engine, samples, labels)
     if names:
@@ -78,7 +75,9 @@ def ordered_batches(
     *,
     is_silent: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Render a table in prefix order.
+    """Render a table in prefix order, into batches whose index has the numbers of the samples.
+
+    Of rows that can't be rendered, the error of the first one in prefix order is raised.
 
     Args:
         engine: The engine.
@@ -86,13 +85,6 @@ def ordered_batches(
         options: The columns next to the prompts, with an order and an index.
         count: Gets the number of samples of each batch that is rendered.
         is_silent: True if nothing is said of the samples, because their rendering in their own order does.
-
-    Yields:
-        The output, whose index has the numbers of the samples.
-
-    Raises:
-        TemplateError: As `TableEngine.render`.
-        RenderError: As `TableEngine.render`: of rows that can't be rendered, that of the first one in prefix order.
 
     """
     options = options.of_schema(table.schema)
@@ -113,7 +105,9 @@ def ordered_batches(
     run.row_number = lambda row: int(order.rows[row].as_py())
     in_order = rows_in_order(table, order.rows, _BATCH_ROWS) if order.moves else iter(table.to_batches(_BATCH_ROWS))
     batches = _counted(in_order, count)
-    indices = _shared_indices(schema, options)
+    # The columns that say what requests share come before the hash and the error.
+    end = len(schema) - int(options.hashes) - int(options.has_error_column)
+    indices = range(end - len(SHARED), end) if options.shared else range(0)
     inner = pa.schema([field for index, field in enumerate(schema) if index not in indices])
     prompts = indices.start - 1 - int(options.spans is not False) - len(engine.shot_fields)
     shared = _core.SharedBytes()
@@ -143,31 +137,61 @@ def _counted(batches: Iterator[pa.RecordBatch], count: Callable[[int], object]) 
         count(rows)
 
 
-def _shared_indices(schema: pa.Schema, options: RenderOptions) -> range:
-    """Return the indices of the columns that say what requests share; none if they aren't asked for."""
-    if not options.shared:
-        return range(0)
-    end = len(schema) - int(options.hashes) - int(options.has_error_column)
-    return range(end - len(SHARED), end)
-
-
 def render_table(engine: TableEngine, samples: TableLike, options: RenderOptions) -> pa.Table:
-    """Render all samples, in their own order or in prefix order: what `Renderer.render` returns.
-
-    Args:
-        engine: The engine.
-        samples: Anything that holds a table.
-        options: The columns next to the prompts, and the order.
-
-    Raises:
-        TemplateError: As `TableEngine.render`.
-        RenderError: As `TableEngine.render`.
-        TypeError: If the samples are no table.
-
-    """
+    """Render all samples, in their own order or in prefix order: what `Renderer.render` returns."""
     if options.order is None:
         return engine.render(samples, options)
     table = as_table(samples, engine.value_reading)
     schema = engine.output_schema(table.schema, options.of_schema(table.schema))
     rendered = pa.Table.from_batches(ordered_batches(engine, table, options), schema)
     return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered
+
+
+def leading_columns(engine: TableEngine, table: pa.Table, labels: list[Any] | None) -> list[str]:
+    """Return the columns whose values requests show, from the first to the last.
+
+    A few samples are rendered with the origins of their bytes, and the request that shows most columns counts. Of
+    requests that show their columns in different orders, the others are only ordered less well.
+    """
+    examples = engine.example_column
+    required = [name for name in engine.required_columns if name in table.column_names]
+    # A span may be of a column that a mask stands for: its values make no difference.
+    read = {examples, *engine.columns_read(table.column_names)}
+    longest: list[str] = []
+    try:
+        for spans in _spans(engine, table, labels):
+            columns = [name for name in _columns_of(spans, examples, required) if name in read]
+            longest = max(longest, columns, key=len)
+    except (RenderError, TemplateError):
+        # These requests have no spans, or the rendering itself will say what is wrong.
+        longest = []
+    if not longest:
+        longest = [*([] if examples is None else [examples]), *(name for name in required if name != examples)]
+    return longest
+
+
+def _spans(engine: TableEngine, table: pa.Table, labels: list[Any] | None) -> Iterator[list[dict[str, Any]]]:
+    """Yield the spans of the requests of some samples."""
+    if engine.spans_type(core_schema(table.schema), True) is None:
+        return
+    options = RenderOptions(spans="detailed", errors="skip")
+    rows = len(table)
+    for start in sorted({0, rows // 2, max(0, rows - _PROBE_ROWS)}):
+        run = engine.begin(options, None if labels is None else labels[:1])
+        for part in run.parts(table.slice(start, _PROBE_ROWS), 0):
+            spans: Any = part.spans
+            yield from (request for request in spans.slice(0, _PROBE_REQUESTS).to_pylist() if request is not None)
+
+
+def _columns_of(spans: list[dict[str, Any]], examples: str | None, required: list[str]) -> dict[str, None]:
+    """Return the columns of a request's spans, in order."""
+    columns: dict[str, None] = {}
+    for span in spans:
+        if span["example"] is not None:
+            columns |= {} if examples is None else {examples: None}
+        elif span["column"] is not None:
+            columns[span["column"]] = None
+        elif span["source"] in {"computed", "jinja2"}:
+            # A value of several columns may show any of them.
+            columns |= dict.fromkeys(required)
+    return columns

@@ -1,38 +1,134 @@
-"""Output tables and batches: the requests of a run next to the columns of the samples that are kept."""
+"""Runs over samples, and their output: parts with requests become tables, batches and lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
-from promptpress._arrow.take import batch_rows
+from promptpress._arrow.columns import bytes_of
+from promptpress._arrow.core_tables import for_core
+from promptpress._arrow.take import batch_rows, take_rows
+from promptpress._config.configuration import Configuration
 from promptpress._core import RenderedRows
-from promptpress._engine.kept_columns import repeated
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Part, Run
-from promptpress._engine.sample_numbers import sample_numbers
-from promptpress._errors.errors import render_error
+from promptpress._errors.errors import RowErrors, render_error
+
+_BLOCK_BYTES = 16 << 20
+"""About so much is rendered at a time: the memory of lines that have been written is used again while it is near."""
+
+_MIN_ROWS = 1 << 12
+"""Rows that are rendered first, by whose length the number of the next ones is chosen, ..."""
+
+_MAX_ROWS = 1 << 16
+"""... and the most at a time."""
+
+_RISKED = 1 / 4
+"""So many of the rows in a row that were lines are rendered as lines at a time: one among them for which copying isn't
+enough undoes all that are rendered with it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The requests of consecutive samples: what an outcome of the core has, and an error for each request.
+
+    Args:
+        start: The number of the first sample.
+        rows: How many samples there are.
+        prompts: The requests; null where there is an error.
+        errors: The error of each request, as text; null where there is none. None: errors weren't asked for.
+        labels: The label of each request, in ppl.
+        turns: The turn of each request, of conversations.
+        samples: The sample of each request, where samples differ in their number of requests.
+        spans: The spans of each request, where they were asked for.
+        hashes: The hash of each request, where what rendered them has made it.
+        more: More columns in the place of the prompts, which are None then.
+
+    """
+
+    start: int
+    rows: int
+    prompts: Any
+    errors: Any = None
+    labels: Any = None
+    turns: Any = None
+    samples: Any = None
+    spans: Any = None
+    hashes: Any = None
+    more: Sequence[Any] = ()
+
+    @classmethod
+    def of(cls, part: RenderedRows | Part, prompts: Any, errors: Any, **columns: Any) -> Part:
+        """Return the requests of the samples of a part, with other prompts, errors and columns."""
+        of_samples: dict[str, Any] = {"labels": part.labels, "turns": part.turns, "samples": part.samples}
+        return cls(part.start, part.rows, prompts, errors, **of_samples, **columns)
+
+
+class Run(ABC):
+    """Renders the samples of one table or stream, batch after batch.
+
+    A run keeps what goes on from batch to batch, such as the position of retrievers.
+    """
+
+    times: int = 1
+    """The requests of a sample, where all have as many."""
+
+    def __init__(self, first: int = 0) -> None:
+        self.first = first
+        self.row_number: Callable[[int], int] = int
+        """Returns the number of a sample for its place in the run, if they differ."""
+        self.samples = 0
+        """The number of samples that were rendered so far."""
+        self.errors = RowErrors()
+        """The samples that couldn't be rendered, if the run goes on after them."""
+
+    @property
+    def writes_json(self) -> bool:
+        """True if the requests are messages written as JSON, whose hash is the messages'."""
+        return False
+
+    @abstractmethod
+    def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
+        """Render the next samples.
+
+        Args:
+            table: The samples.
+            first: How many samples came before.
+            single: Whether all requests have to come as one part.
+
+        Yields:
+            The requests, in order.
+
+        Raises:
+            RenderError: If a sample can't be rendered, and the run doesn't put errors into a column.
+
+        """
+
+
+def sample_numbers(part: RenderedRows | Part, times: int) -> pa.Array:
+    """Number the samples of a part's requests, as they count over the whole stream."""
+    return _core.repeated_rows(part.start, part.rows, times) if part.samples is None else part.samples
+
+
+@dataclass(frozen=True)
+class RenderedLines:
+    """The lines of some rows, with their line breaks; `text_bytes` are those of the texts without escapes."""
+
+    lines: pa.LargeBinaryArray
+    text_bytes: int
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.lines)
 
 
 def rendered_table(run: Run, table: pa.Table, schema: pa.Schema, options: RenderOptions) -> pa.Table:
-    """Render a table.
-
-    Args:
-        run: What renders it.
-        table: All samples.
-        schema: The output's.
-        options: The columns next to the prompts.
-
-    Returns:
-        One row a request.
-
-    Raises:
-        RenderError: If a row can't be rendered.
-
-    """
+    """Render a table."""
     parts = list(run.parts(table, 0))
     run.samples += table.num_rows
     columns: list[Any] = []
@@ -43,38 +139,26 @@ def rendered_table(run: Run, table: pa.Table, schema: pa.Schema, options: Render
             chunks = [
                 chunk
                 for part in parts
-                for chunk in repeated(column.slice(part.start, part.rows), part.start, run.times, part.samples)
+                for chunk in _repeated(column.slice(part.start, part.rows), part.start, run.times, part.samples)
             ]
             column = pa.chunked_array(chunks, column.type)  # noqa: PLW2901 - one part at a time is in memory twice
         columns.append(column)
     if len(parts) == 1:
         columns += [array for array in _request_columns(run, parts[0], options) if array is not None]
-        return _without_failed_rows(pa.Table.from_arrays(columns, schema=schema), parts, options)
-    for arrays in zip(*(_request_columns(run, part, options) for part in parts), strict=True):
-        if arrays[0] is not None:
-            columns.append(pa.chunked_array(arrays, schema.field(len(columns)).type))
-    return _without_failed_rows(pa.Table.from_arrays(columns, schema=schema), parts, options)
+    else:
+        for arrays in zip(*(_request_columns(run, part, options) for part in parts), strict=True):
+            if arrays[0] is not None:
+                columns.append(pa.chunked_array(arrays, schema.field(len(columns)).type))
+    rendered = pa.Table.from_arrays(columns, schema=schema)
+    if not _leaves_out(parts, options):
+        return rendered
+    return pa.Table.from_batches(_without_failed(rendered.to_batches(), parts, options), schema)
 
 
 def rendered_batches(
     run: Run, reader: Iterable[pa.RecordBatch], schema: pa.Schema, options: RenderOptions, *, first: int = 0
 ) -> Iterator[pa.RecordBatch]:
-    """Render batches as they are read; positions count over all of them.
-
-    Args:
-        run: What renders them.
-        reader: The samples.
-        schema: The output's.
-        options: The columns next to the prompts.
-        first: How many samples came before, which a run before this one has rendered.
-
-    Yields:
-        The output; where it passes what one array can hold, several batches for one of the samples.
-
-    Raises:
-        RenderError: If a row can't be rendered.
-
-    """
+    """Render batches as they are read; positions count over all of them."""
     batches = iter(reader)
     while (batch := next(batches, None)) is not None:
         rendered = _rendered(run, batch, schema, options, first=first)
@@ -86,20 +170,7 @@ def rendered_batches(
 
 
 def rendered_batch(run: Run, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Render one batch as one, and keep all its columns.
-
-    Args:
-        run: What renders it.
-        batch: Some samples.
-        schema: The output's.
-
-    Returns:
-        The batch, with the columns of its requests at the end.
-
-    Raises:
-        RenderError: If a row can't be rendered, or a column passes what one array can hold.
-
-    """
+    """Render one batch as one, and keep all its columns."""
     (out,) = _rendered(run, batch, schema, RenderOptions(tuple(batch.schema.names)), single=True)
     return out
 
@@ -115,7 +186,7 @@ def _rendered(
     for part in parts:
         start, rows = part.start, part.rows
         slices = kept if rows == kept_rows else [column.slice(start - first, rows) for column in kept]
-        columns = [repeated(column, start, run.times, part.samples) for column in slices]
+        columns = [_repeated(column, start, run.times, part.samples) for column in slices]
         if options.index is not None:
             columns.insert(0, [sample_numbers(part, run.times)])
         requests = [column for column in _request_columns(run, part, options) if column is not None]
@@ -126,8 +197,8 @@ def _rendered(
         if single:
             name = next(name for name, chunks in zip(options.kept, columns, strict=True) if len(chunks) > 1)
             message = (
-                "kept for every request it passes what one array of "
-                f"{schema.field(name).type} can hold; give smaller batches, or cast it to a type of 64-bit offsets"
+                f"kept for every request it passes what one array of {schema.field(name).type} can hold; give smaller "
+                "batches, or cast it to a type of 64-bit offsets"
             )
             raise render_error("offset_overflow", message, column=name)
         arrays = [
@@ -135,13 +206,6 @@ def _rendered(
             *(pa.chunked_array([column]) for column in requests),
         ]
         yield from _without_failed(pa.Table.from_arrays(arrays, schema=schema).to_batches(), [part], options)
-
-
-def _without_failed_rows(table: pa.Table, parts: Sequence[RenderedRows | Part], options: RenderOptions) -> pa.Table:
-    """Return a table without the requests that couldn't be rendered, if they are left out."""
-    if not _leaves_out(parts, options):
-        return table
-    return pa.Table.from_batches(_without_failed(table.to_batches(), parts, options), table.schema)
 
 
 def _without_failed(
@@ -180,6 +244,71 @@ def _request_columns(run: Run, part: RenderedRows | Part, options: RenderOptions
     columns = [part.labels, part.turns, prompts]
     if isinstance(part, Part):
         columns += part.more
-    if options.has_columns:
-        columns += options.columns(part, prompts, is_json=run.writes_json)
+    if options.spans is not False:
+        columns.append(part.spans)
+    if options.hashes:
+        hashes: Any = part.hashes
+        columns.append(_core.request_hashes(prompts, run.writes_json) if hashes is None else hashes)
+    if options.has_error_column:
+        columns.append(part.errors)
     return columns
+
+
+def _repeated(column: Any, start: int, times: int, samples: pa.Array | None) -> list[pa.Array]:
+    """Repeat the rows of a part of a column as the requests need them."""
+    if samples is not None:
+        return take_rows(column, pc.subtract(samples, start))
+    if times == 1:
+        return [column]
+    return take_rows(column, _core.repeated_rows(0, len(column), times))
+
+
+def rendered_lines(
+    configuration: Configuration,
+    reader: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    frame: _core.LineLayout,
+    position: _core.StreamState | None = None,
+) -> Iterator[RenderedLines | pa.RecordBatch]:
+    """Render batches as they are read, into lines where copying is enough for all rows of a part."""
+    blocks, first = _Blocks(), 0
+    position = _core.StreamState() if position is None else position
+    batches = iter(reader)
+    while (batch := next(batches, None)) is not None:
+        # What was read is let go before more is: a batch may be most of the memory there is.
+        rest = [batch]
+        del batch
+        while rest:
+            rows = rest.pop()
+            if rows.num_rows > blocks.rows:
+                rest.append(rows.slice(blocks.rows))
+                rows = rows.slice(0, blocks.rows)
+            core_table, python_text = for_core(pa.Table.from_batches([rows]), first)
+            first += rows.num_rows
+            del rows
+            parts = configuration.core.lines(core_table, position, python_text, frame)
+            del core_table, python_text
+            parts.reverse()
+            while parts:
+                yield blocks.output_of(parts.pop(), schema)
+
+
+class _Blocks:
+    """The number of rows that are rendered at a time: as many as stay in cache, fewer if many may be rendered again."""
+
+    def __init__(self) -> None:
+        self.rows = _MIN_ROWS
+        self._are_lines = True
+        self._in_a_row = 0
+
+    def output_of(self, part: RenderedRows, schema: pa.Schema) -> RenderedLines | pa.RecordBatch:
+        """Return a part as it is to be written."""
+        prompts, text_bytes = part.prompts, part.text_bytes
+        if self._are_lines != (text_bytes is not None):
+            self._are_lines, self._in_a_row = not self._are_lines, 0
+        self._in_a_row += len(prompts)
+        fitting = min(_MAX_ROWS, _BLOCK_BYTES * len(prompts) // max(bytes_of(prompts), 1))
+        self.rows = max(1, min(fitting, max(_MIN_ROWS, int(self._in_a_row * _RISKED))))
+        if text_bytes is None:
+            return pa.RecordBatch.from_arrays([prompts], schema=schema)
+        return RenderedLines(prompts, text_bytes)

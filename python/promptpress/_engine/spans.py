@@ -1,8 +1,9 @@
-"""Origins of the bytes of one request, as a table."""
+"""Origins of the bytes of one request, and one sample with the examples that fit."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -10,31 +11,57 @@ from promptpress._arrow.core_tables import for_core
 from promptpress._config.configuration import label_or_text, labels_of
 from promptpress._core import RenderError
 from promptpress._engine.configured_engine import ConfiguredEngine
-from promptpress._engine.fitted_sample import fitted_sample
+from promptpress._engine.configured_run import ExampleChoices, with_examples
 from promptpress._engine.options import RenderOptions
 from promptpress._errors.errors import of_row, render_error
 
 
-def origin_spans(engine: ConfiguredEngine, table: pa.Table, row: int, label: object, turn: int | None) -> pa.Table:
-    """Make the table that `Renderer.explain` returns.
+class FittedSample(NamedTuple):
+    """Requests of one sample that have the same examples.
 
     Args:
-        engine: What renders samples.
-        table: All samples.
-        row: The sample's row, from 0.
-        label: The request's label; None: the first.
-        turn: The request's turn; None: the first that is asked for.
-
-    Returns:
-        The spans.
-
-    Raises:
-        RenderError: If there is no such request, or it can't be rendered.
+        engine: Renders them without a budget.
+        table: The sample, with a column of its examples if it needs one.
+        requests: The numbers of the requests among all requests of the sample.
+        turns: The turns of all requests of the sample, of conversations.
 
     """
+
+    engine: ConfiguredEngine
+    table: pa.Table
+    requests: list[int]
+    turns: Sequence[int | None]
+
+
+def fitted_sample(engine: ConfiguredEngine, sample: pa.Table, row: int, labels: list[Any] | None) -> list[FittedSample]:
+    """Return the requests of a sample, together where they have the same examples."""
+    assert engine.fit is not None
+    run = engine.begin(RenderOptions(), labels, row)
+    shots: list[int] = []
+    turns: list[int | None] = []
+    for part in run.parts(sample, row):
+        counts: Any = part.more[0]  # type: ignore[union-attr]  # a run with a budget gives these columns
+        shots += counts.to_pylist()
+        turns += [None] * len(counts) if part.turns is None else part.turns.to_pylist()
+    (examples,) = ExampleChoices(engine.configuration).of_samples(sample, row)
+    if not examples and not engine.core.by_position and engine.core.index_column is None:
+        return [FittedSample(engine.unfitted, sample, list(range(len(shots))), turns)]
+    configuration, column = engine.chosen
+    plain = ConfiguredEngine(configuration, engine.chat, silent=True)
+    out = []
+    for count in sorted(set(shots), reverse=True):
+        kept = list(examples)
+        while len(kept) > count:
+            kept = engine.fit.shorter(kept)
+        requests = [number for number, of_request in enumerate(shots) if of_request == count]
+        out.append(FittedSample(plain, with_examples(sample, column, [kept]), requests, turns))
+    return out
+
+
+def origin_spans(engine: ConfiguredEngine, table: pa.Table, row: int, label: object, turn: int | None) -> pa.Table:
+    """Make the table that `Renderer.explain` returns."""
     if turn is not None and turn < 0:
-        message = "turn: turns count from 0"
-        raise render_error("turn_out_of_range", message, row=row)
+        raise render_error("turn_out_of_range", "turn: turns count from 0", row=row)
     if not 0 <= row < len(table):
         message = f"there is no such row: rows count from 0, and the table has {len(table)}"
         raise render_error("row_out_of_range", message, row=row)
@@ -76,5 +103,4 @@ def _spans_of_text(engine: ConfiguredEngine, table: pa.Table, row: int, turn: in
         for number, spans in enumerate(part.spans or ()):
             if turn in (None, turns[number]):
                 return pa.Table.from_batches([pa.RecordBatch.from_struct_array(spans.values)])
-    message = "the request has no text"
-    raise render_error("internal_error", message, row=row)
+    raise render_error("internal_error", "the request has no text", row=row)

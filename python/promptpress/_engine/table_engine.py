@@ -7,9 +7,9 @@ the same for configurations, Jinja templates and chat templates, and stands here
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 import pyarrow as pa
 
@@ -18,24 +18,21 @@ from promptpress._arrow.core_tables import column_names, core_schema
 from promptpress._arrow.python_rows import EXACT, ValueReading
 from promptpress._config.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
 from promptpress._config.tokenizer import EncodedRequests
-from promptpress._engine.kept_columns import kept_schema
-from promptpress._engine.misspelt_columns import MisspeltColumn, with_misspelt_columns
-from promptpress._engine.no_rows import warn_of_no_rows
-from promptpress._engine.options import RenderOptions
-from promptpress._engine.rendering import rendered_batch, rendered_batches, rendered_table
-from promptpress._engine.run import Run
-from promptpress._engine.sample_numbers import indexed_schema
-from promptpress._engine.schema_warnings import SchemaWarnings
-from promptpress._errors.errors import render_error, template_error
+from promptpress._engine.notes import MisspeltColumn, SchemaWarnings, warn_of_no_rows, with_misspelt_columns
+from promptpress._engine.options import RenderOptions, indexed_schema, kept_schema, with_distinct_names
+from promptpress._engine.rendering import Run, rendered_batch, rendered_batches, rendered_table
+from promptpress._errors.errors import template_error
 from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
     from promptpress._config.tokenizer import LoadedTokenizer
-    from promptpress._engine.filled_values import LastRun
+    from promptpress._engine.notes import LastRun
     from promptpress._jinja.run import JinjaRun
 
 CHOSEN_EXAMPLES = "promptpress.examples"
 """The column of examples that are chosen by the positions of samples, for samples in another order."""
+
+Engine = TypeVar("Engine", bound="TableEngine")
 
 
 class TableEngine(ABC):
@@ -49,6 +46,18 @@ class TableEngine(ABC):
 
     tokenizer: LoadedTokenizer | None = None
     """The tokenizer that tokens are of, where no other is given; None: one has to be given."""
+
+    token_counts: str | None = None
+    """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
+
+    writes_chats = False
+    """True if a chat template writes the requests, and special tokens with them."""
+
+    has_roles = False
+    """True if the spans of requests say who speaks."""
+
+    closes_conversations = False
+    """True if a prompt that ends with a turn holds nothing after it but the turn's end."""
 
     def __init__(self) -> None:
         self._latest: tuple[pa.Schema, RenderOptions, pa.Schema] | None = None
@@ -75,25 +84,11 @@ class TableEngine(ABC):
 
     @abstractmethod
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the fields of the label, the turn and the prompt, as far as requests have them.
+        """Return the fields of the label, the turn and the prompt, as far as requests have them."""
 
-        Args:
-            schema: The samples' schema, as the core has it.
-
-        """
-
-    @abstractmethod
-    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
-        """Return the type of a request's spans.
-
-        Args:
-            schema: The samples' schema, as the core has it.
-            detail: Whether detailed spans are asked for. None: no spans are, and the type is None.
-
-        Raises:
-            TemplateError: If there are no spans for these requests.
-
-        """
+    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002 - most have some
+        """Return the type of a request's spans, with details or without; None if there are none or `detail` is None."""
+        return None
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -106,12 +101,7 @@ class TableEngine(ABC):
     @classmethod
     @abstractmethod
     def of_state(cls, state: dict[str, Any]) -> TableEngine:
-        """Make an engine from what `state` returned.
-
-        Args:
-            state: The content of a pickle.
-
-        """
+        """Make an engine from what `state` returned."""
 
     @abstractmethod
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
@@ -130,52 +120,24 @@ class TableEngine(ABC):
         return None
 
     def labels_of_table(self, table: pa.Table) -> list[Any] | None:  # noqa: ARG002 - most have none
-        """Return the labels that each sample of a table is rendered with; None if there are none.
-
-        Args:
-            table: All samples.
-
-        Raises:
-            RenderError: If the column that holds them isn't there, or its values are no labels.
-
-        """
+        """Return the labels that each sample of a table is rendered with; None if there are none."""
         return None
 
     def check_table(self) -> None:  # noqa: B027 - most can be rendered
-        """Check that a whole table can be rendered.
-
-        Raises:
-            TemplateError: If it can't.
-
-        """
+        """Check that a whole table can be rendered."""
 
     def check_stream(self) -> None:
-        """Check that a stream can be rendered, whose rows aren't known beforehand.
-
-        Raises:
-            TemplateError: If it can't.
-
-        """
+        """Check that a stream can be rendered, whose rows aren't known beforehand."""
         self.check_table()
 
     def check_batch(self) -> None:
-        """Check that a batch can be rendered by itself.
-
-        Raises:
-            TemplateError: If it can't.
-
-        """
+        """Check that a batch can be rendered by itself."""
         self.check_stream()
 
     def in_any_order(self, rows: int) -> tuple[TableEngine, pa.Array | None]:  # noqa: ARG002 - most need no column
-        """Return an engine that renders samples in any order as this one renders them in theirs.
+        """Return an engine that renders samples in any order as this one does in theirs.
 
-        Args:
-            rows: The number of samples.
-
-        Returns:
-            The engine; and the values of a column `CHOSEN_EXAMPLES` that the samples need for it, if they need one.
-
+        The samples may need a column `CHOSEN_EXAMPLES` for it, whose values come next to the engine.
         """
         return self, None
 
@@ -185,35 +147,18 @@ class TableEngine(ABC):
         return None
 
     def columns_read(self, names: list[str]) -> list[str]:
-        """Return the columns that requests may show.
-
-        Args:
-            names: The names of the samples' columns.
-
-        """
+        """Return the columns that requests may show."""
         read = set(self.required_columns)
         return [name for name in names if name in read]
 
     def undefined_names(self, schema: pa.Schema) -> list[str]:  # noqa: ARG002 - most have none
-        """Say of each variable of a template that the samples don't give it, if the template doesn't provide for that.
-
-        Args:
-            schema: The samples' schema.
-
-        """
+        """Return a text for each variable of a template that the samples don't give, and that it doesn't guard."""
         return []
 
     def warn(  # noqa: B027 - most have nothing to warn about
         self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None
     ) -> None:
-        """Warn about what the schema of the samples shows, before they are rendered.
-
-        Args:
-            output: The output's schema.
-            schema: The samples' schema.
-            samples: The samples, where they are at hand.
-
-        """
+        """Warn about what the schema of the samples shows, before they are rendered."""
 
     @property
     def value_reading(self) -> ValueReading:
@@ -232,73 +177,22 @@ class TableEngine(ABC):
         """The fields after the prompt that say how many examples a request has; none without a budget of tokens."""
         return []
 
-    @property
-    def token_counts(self) -> str | None:
-        """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
-        return None
-
-    @property
-    def writes_chats(self) -> bool:
-        """True if a chat template writes the requests, and special tokens with them."""
-        return False
-
-    @property
-    def has_roles(self) -> bool:
-        """True if the spans of requests say who speaks."""
-        return False
-
-    @property
-    def closes_conversations(self) -> bool:
-        """True if a prompt that ends with a turn holds nothing after it but the turn's end."""
-        return False
-
     def marked(self) -> TableEngine:
-        """Make an engine of the same texts, with marks around those of `{% generation %}` blocks.
-
-        Raises:
-            TemplateError: If there are no such blocks.
-
-        """
+        """Make an engine of the same texts, with marks around those of `{% generation %}` blocks."""
         message = "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template"
         raise template_error("unsupported_mode", "mask", message)
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:  # noqa: ARG002 - most have none
-        """Return the conversation of each row, as a chat template sees it; None if rows have none.
-
-        Args:
-            rows: Some samples.
-
-        """
+        """Return the conversation of each row, as a chat template sees it; None if rows have none."""
         return None
-
-    def texts_of(
-        self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
-    ) -> list[str | None]:
-        """Return the texts of some rows with other conversations; None for one that can't be rendered.
-
-        Args:
-            rows: Some samples.
-            numbers: The numbers of the rows.
-            conversations: A conversation for each of them.
-
-        """
-        raise NotImplementedError
 
     # What is the same for all of them.
 
     def output_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
         """Return the output's schema: the same object as before, where the same is asked again.
 
-        Args:
-            schema: The samples' schema.
-            options: The columns next to the prompts.
-
-        Returns:
-            The index, the kept columns, label, turn and prompt, then what else is said of each request.
-
-        Raises:
-            RenderError: If a kept column is missing, or two columns would have one name.
-
+        It has the index, the kept columns, label, turn and prompt, then what else is said of each request. Two columns
+        of one name, or a kept column that is missing, are a `RenderError`.
         """
         latest = self._latest
         if (
@@ -311,14 +205,9 @@ class TableEngine(ABC):
 
     def _new_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
         core = core_schema(schema)
-        fields = list(self.request_fields(core))
-        for field in options.fields(self.names, self.spans_type(core, options.span_detail)):
-            if any(field.name == other.name for other in fields):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
-            fields.append(field)
+        columns_after = options.fields(self.names, self.spans_type(core, options.span_detail))
         keep = options.of_schema(schema).kept
-        kept = kept_schema(schema, keep, fields)
+        kept = kept_schema(schema, keep, with_distinct_names([*self.request_fields(core), *columns_after]))
         if options.index is not None:
             kept = indexed_schema(kept, options.index, keep)
         kept = kept.with_metadata({FINGERPRINT: self.fingerprint()}) if options.hashes else kept
@@ -327,12 +216,7 @@ class TableEngine(ABC):
         return with_misspelt_columns(kept, self.misspelt_columns(schema))
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:  # noqa: ARG002 - some have no template
-        """Return the names in the template that no column of the samples has, and that resemble a column's name.
-
-        Args:
-            schema: The samples' schema.
-
-        """
+        """Return the names in the template that no column of the samples has, and that resemble a column's name."""
         return []
 
     def count_tokens(self, tokens: EncodedRequests) -> None:
@@ -341,13 +225,7 @@ class TableEngine(ABC):
             self.last_run = replace(self.last_run, tokens=tokens)
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
-        """Say what is to be said when a run has ended: here, that there was nothing to render.
-
-        Args:
-            run: The run.
-            is_batch: True if it was one batch of many, of which some may be empty.
-
-        """
+        """Say what is to be said when a run has ended: here, that there was nothing to render."""
         if self.reports_runs and not is_batch:
             warn_of_no_rows(run.first + run.samples)
 
@@ -356,19 +234,7 @@ class TableEngine(ABC):
         return lambda row: self.row_number(run.row_number(row))
 
     def render(self, samples: TableLike, options: RenderOptions, *, is_batch: bool = False) -> pa.Table:
-        """Render all samples: what `Renderer.render` returns.
-
-        Args:
-            samples: Anything that holds a table.
-            options: The columns next to the prompts.
-            is_batch: True if the samples are one batch of many.
-
-        Raises:
-            TemplateError: If the configuration can't be rendered without more.
-            RenderError: If a row can't be rendered, or two columns would have one name.
-            TypeError: If the samples are no table.
-
-        """
+        """Render all samples: what `Renderer.render` returns."""
         table = as_table(samples, self.value_reading)
         options = options.of_schema(table.schema)
         schema = self.output_schema(table.schema, options)
@@ -390,11 +256,6 @@ class TableEngine(ABC):
             labels: The labels of ppl, for who knows them of all samples. None: those of the configuration.
             first: How many samples an earlier run has rendered.
 
-        Raises:
-            TemplateError: If the configuration depends on more than a stream knows.
-            RenderError: If two columns would have one name; when a batch is read, if a row can't be rendered.
-            TypeError: If the batches are none.
-
         """
         if labels is None:
             self.check_stream()
@@ -412,19 +273,7 @@ class TableEngine(ABC):
         self.ended(run)
 
     def batch(self, batch: pa.RecordBatch | TableLike) -> pa.RecordBatch | pa.Table:
-        """Render a batch and keep all its columns: what calling a renderer returns.
-
-        Args:
-            batch: A record batch, or anything that holds a table.
-
-        Returns:
-            One record batch for a record batch, else a table.
-
-        Raises:
-            TemplateError: If the configuration depends on more than a batch knows.
-            RenderError: If a row can't be rendered, or a column passes what one array can hold.
-
-        """
+        """Render a batch and keep all its columns: what calling a renderer returns."""
         self.check_batch()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch, self.value_reading)
@@ -436,3 +285,62 @@ class TableEngine(ABC):
         rendered = rendered_batch(run, batch, schema)
         self.ended(run, is_batch=True)
         return rendered
+
+
+class TableRenderer(Generic[Engine]):
+    """Holds an engine: compared, hashed and pickled by it."""
+
+    __slots__ = ("__weakref__", "_engine")
+
+    _engine: Engine
+    _engine_class: ClassVar[type[TableEngine]]
+
+    def _set(self, engine: Engine) -> None:
+        object.__setattr__(self, "_engine", engine)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} can't be changed: {name!r} is set when it is made")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} can't be changed: {name!r} can't be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TableRenderer) or self._engine_class is not other._engine_class:
+            return NotImplemented
+        return bool(self._engine == other._engine)
+
+    def __hash__(self) -> int:
+        return hash(self._engine)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self._engine.state()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(self._engine_class.of_state(state))  # type: ignore[arg-type]  # a class variable has no type variable
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._engine!r})"
+
+
+class StreamRenderer(TableRenderer[Engine]):
+    """Renders streams alone, with the interface of the renderers as far as files need it."""
+
+    __slots__ = ()
+
+    def output_schema(self, schema: pa.Schema, keep: Any = (), *, index: str | None = None) -> pa.Schema:
+        """Return the schema of `stream`."""
+        return self._engine.output_schema(schema, RenderOptions.of(keep, index))
+
+    def stream(self, batches: Any, keep: Any = (), *, index: str | None = None) -> pa.RecordBatchReader:
+        """Return what the engine makes of a stream, next to some of its columns, as `Renderer.stream`."""
+        return self._engine.stream(batches, RenderOptions.of(keep, index))
+
+
+@overload
+def engine_of(renderer: TableRenderer[Engine]) -> Engine: ...
+@overload
+def engine_of(renderer: TableRenderer[Any]) -> TableEngine: ...
+def engine_of(renderer: TableRenderer[Any]) -> TableEngine:
+    """Return the engine of a renderer, for the rooms that go beyond its public methods."""
+    engine: TableEngine = renderer._engine  # noqa: SLF001 - its own class
+    return engine

@@ -1,4 +1,4 @@
-"""The base of the engines of Jinja templates and chat templates: texts, and what went which way."""
+"""The engine of `JinjaTemplate`, and the base that it shares with that of `ChatTemplate`."""
 
 from __future__ import annotations
 
@@ -8,42 +8,50 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+from jinja2 import nodes
 
 from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.columns import LAYOUTS, one_array
-from promptpress._core import RenderError
+from promptpress._arrow.core_tables import column_names
+from promptpress._core import RenderError, closest_name
+from promptpress._engine.notes import MisspeltColumn, listed_texts
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Part, Run
+from promptpress._engine.rendering import Part, Run
 from promptpress._engine.table_engine import TableEngine
-from promptpress._errors.errors import ABOUT_THE_TABLE, PromptWarning, callers_level, row_error_text, template_error
+from promptpress._errors.errors import (
+    ABOUT_THE_TABLE,
+    PromptWarning,
+    callers_level,
+    counted,
+    row_error_text,
+    template_error,
+)
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.origins import Origins, spans_type
-from promptpress._jinja.run import JinjaRun, Texts
+from promptpress._jinja.reference import Reference
+from promptpress._jinja.run import JinjaRun, Runner, Texts
+from promptpress._jinja.sandbox.bounded import undeclared_names
+from promptpress._jinja.sandbox.bounds import BUDGET
+from promptpress._jinja.undefined_names import guarded_names, undefined_names
 from promptpress.typing import StringLayout
 
-_PROMPT = "prompt"
+FailedRows = dict[int, RenderError]
+"""The errors of rows that can't be rendered, keyed by their numbers among all rows."""
+
 _SUFFIXES = (".jinja", ".jinja2", ".j2", ".json")
-_OUTPUT_COLUMNS = (_PROMPT, "label", "turn", "hash", "spans", "error")
+
+_OUTPUT_COLUMNS = ("prompt", "label", "turn", "hash", "spans", "error")
 """Columns that `names` may rename: those of a `Renderer`, so that both take the same names."""
+
+_HASHED = ("source", "environment", "fallback", "strings", "now")
+_DEFAULTS = {"environment": "jinja2", "fallback": "jinja2", "strings": "string"}
+_MAX_SHOWN_REASONS = 5
 
 
 def checked_output(names: Mapping[str, str] | None, strings: object) -> dict[str, Any]:
-    """Check the arguments of a template that name and lay out its output.
-
-    Args:
-        names: Other names of output columns.
-        strings: The layout of the texts.
-
-    Returns:
-        Both.
-
-    Raises:
-        TemplateError: If an output column isn't known, a name is none, or a layout isn't known.
-
-    """
+    """Check the arguments of a template that name and lay out its output."""
     if names is not None and not isinstance(names, Mapping):
-        message = f'expected {{"{_PROMPT}": ...}}, found a {type(names).__name__}'
-        raise template_error("wrong_type", "names", message)
+        raise template_error("wrong_type", "names", f'expected {{"prompt": ...}}, found a {type(names).__name__}')
     for column, name in (names or {}).items():
         if column not in _OUTPUT_COLUMNS:
             message = f"{column!r} is not one of {', '.join(map(repr, _OUTPUT_COLUMNS))}"
@@ -51,32 +59,19 @@ def checked_output(names: Mapping[str, str] | None, strings: object) -> dict[str
         if not isinstance(name, str) or not name or "\0" in name:
             raise template_error("wrong_type", f"names.{column}", f"{name!r} is no name for a column")
     if strings not in LAYOUTS:
-        message = f"{strings!r} is not one of {', '.join(map(repr, LAYOUTS))}"
-        raise template_error("unknown_name", "strings", message)
+        raise template_error("unknown_name", "strings", f"{strings!r} is not one of {', '.join(map(repr, LAYOUTS))}")
     return {"names": None if names is None else dict(names), "strings": strings}
 
 
 def warn_of_file_name(source: str, remedy: str) -> None:
-    """Warn if a template is probably the name of a file.
-
-    Args:
-        source: The template.
-        remedy: The way to give the file's text.
-
-    """
+    """Warn if a template is probably the name of a file."""
     if source.endswith(_SUFFIXES) and len(source.split()) == 1 and "{" not in source:
         message = f"source: {source!r} is the name of a file, and would be the text of every prompt; {remedy}"
         warnings.warn(message, PromptWarning, stacklevel=callers_level())
 
 
 class TemplateEngine(TableEngine):
-    """Renders one text for each row.
-
-    Args:
-        strings: The layout of the texts.
-        names: Other names of output columns.
-
-    """
+    """Renders one text for each row."""
 
     column: str | None = None
     """The only column that is read; None: the template decides."""
@@ -99,43 +94,29 @@ class TemplateEngine(TableEngine):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Other names of output columns, as `TableEngine.names`."""
         return self._names
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:  # noqa: ARG002 - they have no other
         """Return the field of the texts."""
-        return [pa.field(self._names.get(_PROMPT, _PROMPT), LAYOUTS[self.strings])]
+        return [pa.field(self._names.get("prompt", "prompt"), LAYOUTS[self.strings])]
 
     def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
-        """Return the type of a text's spans, as `TableEngine.spans_type`."""
         if detail is None:
             return None
         return spans_type(self.strings, is_chat=self.column is not None, is_detailed=detail)
 
-    def begin(
-        self,
-        options: RenderOptions,
-        labels: list[Any] | None,  # noqa: ARG002 - there are none
-        first: int = 0,
-    ) -> Run:
-        """Begin a run, as `TableEngine.begin`."""
+    def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
         origins = None if options.span_detail is None else Origins(self.spans_type(pa.schema([]), options.span_detail))
         return _TemplateRun(self, origins, first, errors=options.collects_errors)
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
-        """Keep the errors of rows next to the counts of the run; and as `TableEngine.ended`."""
         super().ended(run, is_batch=is_batch)
         if self.last_run is not None:
             self.last_run.errors = run.errors.renumbered(self._row_number_in(run))
 
     @abstractmethod
     def texts(
-        self,
-        table: pa.Table,
-        first: int,
-        counts: JinjaRun,
-        failed: dict[int, RenderError] | None,
-        origins: Origins | None,
+        self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
         """Render the next rows.
 
@@ -143,8 +124,7 @@ class TemplateEngine(TableEngine):
             table: The rows.
             first: How many rows came before.
             counts: Counts the rows of the whole run.
-            failed: Takes the error of each row that can't be rendered, keyed by its number among all rows. None: the
-                first error is raised.
+            failed: Takes the errors of rows that can't be rendered. None: the first error is raised.
             origins: Numbers the origins of spans; None: no spans are asked for.
 
         Yields:
@@ -165,7 +145,6 @@ class _TemplateRun(Run):
         self._counts = JinjaRun()
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
-        """Render the next rows, as `Run.parts`."""
         if self._errors:
             yield from self._parts_or_errors(table, first)
             return
@@ -182,7 +161,7 @@ class _TemplateRun(Run):
     def _parts_or_errors(self, table: pa.Table, first: int) -> Iterator[Part]:
         """Render rows; where a row can't even be read, the rows before and after it are rendered without it."""
         while True:
-            failed: dict[int, RenderError] = {}
+            failed: FailedRows = {}
             counts = JinjaRun()
             try:
                 arrays = list(self._engine.texts(table, first, counts, failed, self._origins))
@@ -193,12 +172,9 @@ class _TemplateRun(Run):
                 if row:
                     yield from self._parts_or_errors(table.slice(0, row), first)
                 if table.num_rows == 1:
-                    texts = pa.array([""], LAYOUTS[self._engine.strings])
                     self._counts.add(JinjaRun(1, 0, 1, 0, {"a row that can't be read": 1}))
-                    spans = None
-                    if self._origins is not None:
-                        spans = pa.nulls(1, self._origins.data_type)
-                    yield _part(texts, spans, first, {first: error})
+                    spans = None if self._origins is None else pa.nulls(1, self._origins.data_type)
+                    yield _part(pa.array([""], LAYOUTS[self._engine.strings]), spans, first, {first: error})
                     return
                 # The error's row is believed only if that row fails alone too.
                 yield from self._parts_or_errors(table.slice(row, 1), first + row)
@@ -214,7 +190,7 @@ class _TemplateRun(Run):
             return
 
 
-def _part(texts: pa.Array, spans: pa.Array | None, start: int, failed: dict[int, RenderError]) -> Part:
+def _part(texts: pa.Array, spans: pa.Array | None, start: int, failed: FailedRows) -> Part:
     errors: list[str | None] = [None] * len(texts)
     for row in list(failed):
         if start <= row < start + len(texts):
@@ -228,16 +204,122 @@ def _part(texts: pa.Array, spans: pa.Array | None, start: int, failed: dict[int,
 
 
 def with_nulls(texts: pa.Array, is_valid: list[bool]) -> pa.Array:
-    """Return texts with nulls where they aren't valid.
-
-    Args:
-        texts: Texts of any layout, without nulls or with some.
-        is_valid: For each text, whether it stays.
-
-    """
+    """Return texts with nulls where they aren't valid."""
     if pa.types.is_string_view(texts.type):
         pairs = zip(texts.to_pylist(), is_valid, strict=True)
         return pa.array([text if valid else None for text, valid in pairs], texts.type)
     buffers = texts.buffers()
     validity = pa.array([True] * texts.offset + is_valid).buffers()[1]
     return pa.Array.from_buffers(texts.type, len(texts), [validity, *buffers[1:]], offset=texts.offset)
+
+
+class JinjaEngine(TemplateEngine):
+    """Renders rows by a Jinja template."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__(arguments["strings"], arguments["names"])
+        self.reference = Reference(*(arguments[name] for name in ("source", "environment", "now", "options")))
+        self._variables = _variables(self.reference)
+        # A clock that isn't read makes no difference between two templates.
+        self.arguments = arguments if "strftime_now" in self._variables else {**arguments, "now": None}
+        self.runner = Runner(
+            self.reference,
+            # A column of this name is what Jinja2 can't be given, whether the template reads it or not.
+            self._variables | {"self"},
+            arguments["strings"],
+            refuse=arguments["fallback"] == "refuse",
+        )
+
+    @property
+    def source(self) -> str:
+        return str(self.arguments["source"])
+
+    @property
+    def required_columns(self) -> list[str]:
+        given = self._variables - set(self.reference.environment.globals)
+        names = (node.name for node in self.reference.ast().find_all(nodes.Name))
+        return list(dict.fromkeys(name for name in names if name in given))
+
+    def undefined_names(self, schema: pa.Schema) -> list[str]:
+        return [f"{name.location}: {name.message}" for name, _ in self._undefined_names(schema)]
+
+    def _undefined_names(self, schema: pa.Schema) -> Iterator[tuple[MisspeltColumn, bool]]:
+        """Yield the variables that nothing gives a value or guards, and whether a column's name is near to each."""
+        columns = column_names(schema)
+        tree, environment = self.reference.ast(), self.reference.environment
+        lines = undefined_names(tree, {*columns, *environment.globals})
+        # Jinja2 reads some names before a `set` as undefined although there is a column.
+        names = lines.keys() - guarded_names(tree) - set(columns)
+        for name in filter(names.__contains__, lines):
+            closest = closest_name(name, columns)
+            guard = "`is defined` or `default` says that it may be missing"
+            remedy = guard if closest is None else f"did you mean {closest!r}?"
+            message = f"{name!r} is no column, and the template doesn't set it, so it is undefined; {remedy}"
+            yield MisspeltColumn(f"line {lines[name]}", message), closest is not None
+
+    def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
+        shows_nothing = set(self.required_columns).isdisjoint(column_names(schema))
+        return [name for name, is_near in self._undefined_names(schema) if is_near or shows_nothing]
+
+    def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:  # noqa: ARG002
+        where = "JinjaTemplate.required_columns lists the variables"
+        self.warnings.warn(schema, lambda: listed_texts(self.undefined_names(schema), where))
+
+    def texts(
+        self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
+    ) -> Iterator[Texts]:
+        arrays, run = self.runner.run(table, first, failed, origins)
+        counts.add(run)
+        self.last_run = counts
+        self._warn(counts)
+        yield from arrays
+
+    def _warn(self, run: JinjaRun) -> None:
+        """Warn once that rows weren't compiled."""
+        if run.jinja2 and not self.runner.noted:
+            reasons = sorted(run.reasons.items(), key=lambda item: -item[1])
+            listed = "; ".join(f"{reason} ({rows:,})" for reason, rows in reasons[:_MAX_SHOWN_REASONS])
+            message = f"{run.jinja2:,} of {counted(run.rows, 'row')} were rendered by Jinja2 itself: {listed}"
+            warnings.warn(f"{message}\n(JinjaTemplate.last_run counts them)", PromptWarning, stacklevel=callers_level())
+            # Only now: a filter that makes the warning an error does so for every call.
+            self.runner.noted = True
+
+    def fingerprint(self) -> str:
+        from promptpress._config.fingerprint import of_jinja_template  # noqa: PLC0415 - seldom asked for
+
+        return of_jinja_template(self.arguments)
+
+    def state(self) -> dict[str, Any]:
+        return self.arguments
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> JinjaEngine:
+        return cls(state)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JinjaEngine):
+            return NotImplemented
+        return self.arguments == other.arguments
+
+    def __hash__(self) -> int:
+        names, options = self.arguments["names"], self.arguments["options"]
+        hashed = (self.arguments[name] for name in _HASHED)
+        return hash((*hashed, tuple(options.items()), None if names is None else tuple(names.items())))
+
+    def __repr__(self) -> str:
+        given = {name: value for name, value in self.arguments.items() if value != _DEFAULTS.get(name)}
+        source = given.pop("source", "")
+        given |= given.pop("options")
+        return ", ".join([repr(source), *(f"{name}={value!r}" for name, value in given.items())])
+
+
+def _variables(reference: Reference) -> frozenset[str]:
+    """Return what a template reads of its row."""
+    if reference.names_read is not None:
+        return reference.names_read
+    BUDGET.start()
+    # A tree of its own: looking for names folds constants in it.
+    undeclared = undeclared_names(reference.environment.parse(reference.source))
+    # A column hides what the environment has of its name.
+    names = {node.name for node in reference.ast().find_all(nodes.Name)}
+    return undeclared | (names & set(reference.environment.globals))

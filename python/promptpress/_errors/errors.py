@@ -8,8 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -154,16 +153,6 @@ class RowErrors:
         return RowErrors(self.rows, [RowError(row_number(error.row), error.message) for error in self.first])
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-_HARNESS_ARGUMENTS = {"template": "prompt_template", "reader_cfg": "reader"}
-_COMMAND_OPTIONS = {
-    "model": "meta_template=; Renderer.from_config takes a model's configuration",
-    "data": "an argument of render, stream and preview",
-}
-"""Python equivalents of the command's options."""
-
 _SAMPLES = re.compile(r"\bsamples\b")
 _ITEM_REMEDIES = (
     (Mapping, "dicts", "put them into a list: {}; stream takes them as they are"),
@@ -173,27 +162,6 @@ _ITEM_REMEDIES = (
     (str, "strings", 'name the column: pyarrow.table({{"question": {}}})'),
 )
 _ENGINES = ("pyspark", "dask", "ray", "daft")
-
-
-def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function's `TypeError` for an unknown keyword argument suggest the right one."""
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
-    @wraps(function)
-    def call_checked(*arguments: P.args, **options: P.kwargs) -> R:
-        for name in options:
-            if name not in names:
-                message = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
-                valid = names[1:] if names[0] == "self" else names
-                if "prompt_template" in valid and name in _COMMAND_OPTIONS:
-                    raise TypeError(f"{message}; it is {_COMMAND_OPTIONS[name]}")
-                # The harnesses' name for an argument counts, even if another name resembles it more.
-                renamed = _HARNESS_ARGUMENTS.get(name)
-                raise TypeError(message + did_you_mean(renamed if renamed in valid else name, valid))
-        return function(*arguments, **options)
-
-    return call_checked
 
 
 def of_examples(error: TypeError) -> TypeError:

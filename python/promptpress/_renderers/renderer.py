@@ -13,13 +13,10 @@ import pyarrow as pa
 from promptpress._arrow.as_table import as_table
 from promptpress._arrow.core_tables import warm_up
 from promptpress._config.from_harness import renderer_arguments
-from promptpress._engine.configured_engine import ConfiguredEngine
-from promptpress._engine.conversation import Conversation
-from promptpress._engine.filled_values import LastRun
-from promptpress._engine.notes import find_notes, table_of
+from promptpress._engine.configured_engine import ConfiguredEngine, Conversation
+from promptpress._engine.notes import LastRun, find_notes, table_of
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
-from promptpress._errors.errors import known_arguments
 from promptpress._renderers.prompt_renderer import PromptRenderer
 from promptpress._renderers.renderer_arguments import engine_of_arguments
 from promptpress.typing import (
@@ -141,7 +138,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
 
     _engine_class = ConfiguredEngine
 
-    @known_arguments
     def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
         self,
         prompt_template: Template | None = None,
@@ -174,30 +170,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         reserve: int = 0,
         fit_labels: FitLabels = "each",
     ) -> None:
-        settings: dict[str, Any] = {
-            "prompt_template": prompt_template,
-            "ice_template": ice_template,
-            "retriever": retriever,
-            "reader": reader,
-            "inferencer": inferencer,
-            "meta_template": meta_template,
-            "mode": mode,
-            "output": output,
-            "labels": labels,
-            "dialect": dialect,
-            "substitution": substitution,
-            "strings": strings,
-            "names": names,
-            "refuse": refuse,
-            "roles": roles,
-            "limits": limits,
-        }
-        words = {"system": system, "shots": shots or None, "output_column": output_column, "seed": seed}
-        budget = {"max_seq_len": max_seq_len, "fit": fit, "reserve": reserve, "fit_labels": fit_labels}
-        engine = engine_of_arguments(
-            settings, words, examples, chat_template, tokens, tokenizer=tokenizer, budget=budget
-        )
-        self._set(engine)
+        arguments = {name: value for name, value in locals().items() if name != "self"}
+        self._set(engine_of_arguments(arguments))
 
     @classmethod
     def from_config(
@@ -246,8 +220,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
 
         """
         if model is not None and model_cfg is not None:
-            message = "from_config() got the model twice: model= is another name of model_cfg="
-            raise TypeError(message)
+            raise TypeError("from_config() got the model twice: model= is another name of model_cfg=")
         model = model_cfg if model is None else model
         files = (str, PathLike, ConfigFile)
         if not (isinstance(dataset_cfg, files) or isinstance(model, files) or dataset or model_abbr):
@@ -426,7 +399,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             show_spans(spans, self, table, row, label=label, turn=turn)
         return spans
 
-    @known_arguments
     def preview(
         self,
         samples: TableLike,

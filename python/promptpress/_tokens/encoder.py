@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import dropwhile
+from itertools import dropwhile, groupby
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
@@ -12,35 +14,36 @@ import pyarrow as pa
 from promptpress._config.tokenizer import PANIC, LoadedTokenizer, load_tokenizer
 from promptpress._core import RenderError, TextEncoder, TokenRows
 from promptpress._errors.errors import render_error
-from promptpress._tokens.fast import Fast
-from promptpress._tokens.pieces import Cutter, Pieces
-from promptpress._tokens.plain_data import PlainData
-from promptpress._tokens.tokens import Tokens, encoded
-
-_Encode = Callable[..., "list[Tokens | RenderError]"]
-"""Encodes some texts, with or without offsets."""
-
-_AS_TEXT = "control tokens of data are encoded as text"
+from promptpress._tokens.core_encoder import Fast
+from promptpress._tokens.origins import UnknownOriginError, check_origin, is_usual_role
+from promptpress._tokens.pieces import Cutter, Pieces, Tokens, encoded
 
 _MAX_MADE = 4
+
 # The library takes some hundred bytes for each token, and this many characters are enough for all threads.
 _MAX_BATCH_CHARACTERS = 1 << 20
 _MAX_BATCH_TEXTS = 4096
+
 _WORTH_LOADING = 1 << 18
 """The bytes of texts for which the core's engine is loaded: that takes as long as the library takes for some more."""
 
 _CHECKED_ONE_IN = 16384
 """One text in so many is encoded as a whole too."""
 
+_CONTEXT = "\ufdd0\ufdd1"
+"""An added token of the tokenizer without others, after which pieces are encoded: noncharacters."""
+
+_MAX_CONSTANTS = 4096
+"""The texts of templates whose pieces are kept; with more, all are dropped."""
+
+_DATA = ("field", "filled_field", "argument", "computed")
+"""The sources of what data brings; all others are the configuration's."""
+
 
 class Encoder:
     """Encodes texts as the library `tokenizers` does with one tokenizer; truncation and padding of its file are off.
 
     Threads may share it. Pieces of texts that it has encoded are kept; a pickle leaves them out.
-
-    Args:
-        counter: The tokenizer.
-
     """
 
     _made: ClassVar[dict[str, Encoder]] = {}
@@ -60,18 +63,7 @@ class Encoder:
 
     @classmethod
     def of(cls, source: Any) -> Encoder:
-        """Return the encoder of a tokenizer: the same one, where it was made before.
-
-        Args:
-            source: The argument of `load_tokenizer`.
-
-        Raises:
-            ImportError: As `load_tokenizer`.
-            OSError: As `load_tokenizer`.
-            ValueError: As `load_tokenizer`.
-            TypeError: As `load_tokenizer`.
-
-        """
+        """Return the encoder of a tokenizer: the same one, where it was made before."""
         counter = load_tokenizer(source)
         made = cls._made.get(counter.digest)
         if made is None:
@@ -94,9 +86,6 @@ class Encoder:
                 the first of them.
             offsets: Whether the bytes of each token are asked for.
 
-        Raises:
-            RenderError: If the tokens aren't those of the library: a bug, for which some texts are encoded both ways.
-
         """
         if special is not False and self._around is None:
             whole = TokenRows.open(texts, offsets=offsets)
@@ -108,25 +97,13 @@ class Encoder:
         return self._with_specials(out, special)
 
     def ids(self, texts: Sequence[str], special: bool | None) -> list[list[int] | RenderError]:
-        """Return the ids of each text, or the error for one that the library fails on.
-
-        Args:
-            texts: The texts.
-            special: As for `encode`.
-
-        """
+        """Return the ids of each text, or the error for one that the library fails on."""
         rows, errors, *_ = self.encode(pa.array(texts, pa.string()), special, offsets=False)
         ids = rows.columns(None, False, None, "refuse", sorted(errors)).input_ids.to_pylist()
         return [errors.get(row, of_row) for row, of_row in enumerate(ids)]
 
     def counts(self, texts: Sequence[str], special: bool | None) -> list[int | None]:
-        """Return the number of tokens of each text; None for a text that the library fails on.
-
-        Args:
-            texts: The texts.
-            special: As for `encode`.
-
-        """
+        """Return the number of tokens of each text; None for a text that the library fails on."""
         counts: list[int | None] = []
         for batch in _batches(texts):
             rows = self.encode(pa.array(batch, pa.string()), special, offsets=False).rows
@@ -152,7 +129,9 @@ class Encoder:
             return "the core doesn't know the bytes of its tokens"
         return "a text has a character newer than Unicode 14, or an added token that takes in blanks or ends words"
 
-    def _filled(self, rows: TokenRows, texts: pa.Array, encode: _Encode, *, offsets: bool) -> Encoded:
+    def _filled(
+        self, rows: TokenRows, texts: pa.Array, encode: Callable[..., list[Tokens | RenderError]], *, offsets: bool
+    ) -> Encoded:
         """Return rows with the tokens of those that are open."""
         numbers = rows.open_rows
         if not numbers:
@@ -166,19 +145,10 @@ class Encoder:
         pieces = self._cutter.pieces(texts)
         if pieces is None:
             return self._whole(texts, special=False, offsets=offsets)
-
-        def of_part(part: slice) -> list[Tokens | RenderError]:
-            return list(self._pieces.tokens(pieces[part], offsets=offsets))
-
-        return _without_panic(of_part, texts)
+        return _without_panic(lambda part: self._pieces.tokens(pieces[part], offsets=offsets), texts)
 
     def _check(self, encoded: Encoded, texts: pa.Array, *, offsets: bool) -> None:
-        """Compare some rows with those of the library.
-
-        Raises:
-            RenderError: If they differ.
-
-        """
+        """Compare some rows with those of the library."""
         first = -self._rows % _CHECKED_ONE_IN
         self._rows += len(texts)
         for row in range(first, len(texts), _CHECKED_ONE_IN):
@@ -197,26 +167,17 @@ class Encoder:
 
     def _whole(self, texts: Sequence[str], *, special: bool = False, offsets: bool) -> list[Tokens | RenderError]:
         """Encode texts as wholes by the library."""
-
-        def whole(part: slice) -> list[Tokens | RenderError]:
-            return list(encoded(self.tokenizer, texts[part], special=special, offsets=offsets))
-
-        return _without_panic(whole, texts)
+        return _without_panic(
+            lambda part: encoded(self.tokenizer, texts[part], special=special, offsets=offsets), texts
+        )
 
     def encode_data_as_text(
         self, texts: pa.Array, spans: Sequence[Any], special: bool | None, *, offsets: bool
     ) -> Encoded:
         """Encode texts in which data bring no added token: whatever looks like one is text.
 
-        Args:
-            texts: The texts; a null has no tokens.
-            spans: The origins of each text's bytes.
-            special: As for `encode`.
-            offsets: As for `encode`.
-
-        Returns:
-            The tokens, with an error for each text that can't be encoded so with certainty.
-
+        The arguments are those of `encode`, and the origins of each text's bytes. A text that can't be encoded so with
+        certainty has an error.
         """
         rows = TokenRows.open(texts, offsets=offsets)
         numbers = rows.open_rows
@@ -228,12 +189,9 @@ class Encoder:
         plain = self._plain
         present = [text for text in texts.to_pylist() if text is not None]
         of_texts = [spans[row] for row in numbers]
-
-        def without_control_tokens(part: slice) -> list[Tokens | RenderError]:
-            return plain.encode(present[part], of_texts[part], offsets=offsets)
-
+        tokens = _without_panic(lambda part: plain.encode(present[part], of_texts[part], offsets=offsets), present)
         return self._with_specials(
-            _filled(rows, numbers, _without_panic(without_control_tokens, present), _AS_TEXT), special
+            _filled(rows, numbers, tokens, "control tokens of data are encoded as text"), special
         )
 
     def _with_specials(self, encoded: Encoded, special: bool | None) -> Encoded:
@@ -285,19 +243,12 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _without_panic(
-    encode: Callable[[slice], list[Tokens | RenderError]], texts: Sequence[str], part: slice | None = None
+    encode: Callable[[slice], Sequence[Tokens | RenderError]], texts: Sequence[str], part: slice | None = None
 ) -> list[Tokens | RenderError]:
-    """Return the tokens of texts; where the library panics, the error of the text that it panics on.
-
-    Args:
-        encode: Encodes some of the texts.
-        texts: All texts.
-        part: Which of them; None: all.
-
-    """
+    """Return the tokens of texts; where the library panics, the error of the text that it panics on."""
     part = slice(0, len(texts)) if part is None else part
     try:
-        return encode(part)
+        return list(encode(part))
     except BaseException as error:
         if type(error).__name__ != PANIC:
             raise
@@ -318,3 +269,97 @@ def _special_ids(tokenizer: Any) -> tuple[list[int], list[int]] | None:
     if ids[before : before + len(plain)] != plain:
         return None
     return ids[:before], ids[before + len(plain) :]
+
+
+class PlainData:
+    """Encodes texts in pieces that are cut at the control tokens of the template, by a tokenizer that knows none."""
+
+    def __init__(self, tokenizer: Any, anchors: Mapping[str, int]) -> None:
+        import tokenizers  # noqa: PLC0415 - an extra, which has loaded the tokenizer
+
+        tokens = tokenizer.get_added_tokens_decoder()
+        self._numbers = frozenset(
+            number for number, token in tokens.items() if not _stands_for_text(tokenizer, token.content)
+        )
+        self._others = [token.content for token in tokens.values() if token.content and token.content not in anchors]
+        self._anchors = anchors
+        # The longest first: no other begins there, but one may be the beginning of another.
+        longest = sorted(anchors, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest)) or r"(?!)")
+        plain = tokenizers.Tokenizer.from_str(json.dumps({**json.loads(tokenizer.to_str()), "added_tokens": []}))
+        plain.no_truncation()
+        plain.no_padding()
+        plain.add_special_tokens([tokenizers.AddedToken(_CONTEXT, normalized=False)])
+        self._pieces = Pieces(plain, anchors, (_CONTEXT, int(plain.token_to_id(_CONTEXT) or 0)))
+        self._cut_constants: dict[str, list[str]] = {}
+
+    def encode(self, texts: Sequence[str], spans: Sequence[Any], *, offsets: bool) -> list[Tokens | RenderError]:
+        """Encode texts, as `Encoder.encode_data_as_text` without special tokens around them."""
+        out: list[Any] = [None] * len(texts)
+        rows: dict[int, list[str]] = {}
+        for number, (text, of_text) in enumerate(zip(texts, spans, strict=True)):
+            try:
+                rows[number] = self._cut(text, of_text)
+            except UnknownOriginError as error:
+                out[number] = render_error("unknown_origin", f'{error}; control_tokens="text" can\'t be done')
+        for number, tokens in zip(rows, self._pieces.tokens(list(rows.values()), offsets=offsets), strict=True):
+            out[number] = self._checked(tokens, rows[number])
+        return out
+
+    def _checked(self, tokens: Tokens, row: Sequence[str]) -> Tokens | RenderError:
+        """Refuse tokens of which more are added ones than the template writes: some vocabularies hold them as words."""
+        if sum(number in self._numbers for number in tokens.ids) == len(row) // 2:
+            return tokens
+        message = (
+            'the vocabulary itself spells a control token; control_tokens="text" can\'t be done with this tokenizer'
+        )
+        return render_error("unknown_origin", message)
+
+    def _cut(self, text: str, spans: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Cut a text at the control tokens that stand in what isn't data."""
+        if _CONTEXT in text:
+            raise UnknownOriginError("the text holds U+FDD0 and U+FDD1, which mark pieces")
+        row = [""]
+        for is_constant, stretch in _stretches(text, spans):
+            if not is_constant:
+                row[-1] += stretch
+                continue
+            first, *others = self._constant(stretch)
+            row[-1] += first
+            row += others
+        return row
+
+    def _constant(self, text: str) -> list[str]:
+        """Return the pieces of a text of the template: a piece, a control token, a piece, and so on."""
+        pieces = self._cut_constants.get(text)
+        if pieces is None:
+            pieces, index = [], 0
+            for match in self._pattern.finditer(text):
+                pieces += [text[index : match.start()], match[0]]
+                index = match.end()
+            pieces.append(text[index:])
+            for token in self._others:
+                if any(token in piece for piece in pieces[::2]):
+                    raise UnknownOriginError(f"the template writes {token!r}, a token at which no text can be cut")
+            if len(self._cut_constants) >= _MAX_CONSTANTS:
+                self._cut_constants.clear()
+            self._cut_constants[text] = pieces
+        return pieces
+
+
+def _stands_for_text(tokenizer: Any, token: str) -> bool:
+    """Return true for tokens that any text may give: that of unknown characters, and those of single bytes."""
+    model = tokenizer.model
+    is_byte = getattr(model, "byte_fallback", False) and re.fullmatch(r"<0x[0-9A-F]{2}>", token)
+    return bool(is_byte) or token == getattr(model, "unk_token", None)
+
+
+def _stretches(text: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[bool, str]]:
+    """Yield the stretches of a text that are constant, and those that data brought, in turns."""
+    data = text.encode()
+    for span in spans:
+        check_origin(span, takes_computed=True)
+    # Usual roles are the template's, too.
+    for is_constant, group in groupby(spans, lambda span: span["source"] not in _DATA or is_usual_role(span, data)):
+        members = list(group)
+        yield is_constant, data[members[0]["start"] : members[-1]["end"]].decode()

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from promptpress._config.tokenizer import MARKS
 from promptpress._jinja.chat.messages import REASONING
-from promptpress._tokens.hidden_turns import ASSISTANTS
-from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin, is_usual_role
+from promptpress._tokens.origins import ASSISTANTS, FRAMES, UnknownOriginError, check_origin, is_usual_role
 from promptpress._tokens.settings import TokenSettings
 
 Span = tuple[int, int]
@@ -20,26 +19,13 @@ Span = tuple[int, int]
 _OPEN, _CLOSE = MARKS
 _EITHER_MARK = re.compile(f"[{_OPEN}{_CLOSE}]")
 _CONTENT = "content"
-_BEGIN = "role.begin"
 _KEYS = re.compile(r"[^.\[\]]+")
 _TAG_BEFORE = re.compile(r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*$")
 _TAG_AFTER = re.compile(r"\s*(?:</[^<>\s]+>|\[/[^\[\]\s]+\])")
 
 
 def generation_spans(marked: str, text: str) -> list[Span]:
-    r"""Return the stretches of a text that stand in `{% generation %}` blocks.
-
-    Args:
-        marked: The text with marks.
-        text: The text without.
-
-    Raises:
-        UnknownOriginError: If the marks have changed the text, or the text holds such marks itself.
-
-    >>> generation_spans(f"<a>{_OPEN}é!{_CLOSE}\n", "<a>é!\n")
-    [(3, 6)]
-
-    """
+    """Return the stretches of a text that stand in `{% generation %}` blocks."""
     if _EITHER_MARK.search(text):
         raise UnknownOriginError("the text holds U+FDD0 or U+FDD1, which marks generation blocks")
     spans: list[Span] = []
@@ -115,14 +101,11 @@ def assistant_spans(
     Args:
         text: The prompt.
         spans: The origins of its bytes, in detail.
-        settings: What is trained.
+        settings: The settings that say what is trained.
         added: The tokenizer's added tokens, as texts.
         messages: The conversation as the template sees it; None if a configuration made the prompt.
         hidden: The stretches of messages that the origins don't show, keyed by the messages' numbers.
         is_closed: True if all that stands after the last turn is its end, and not the beginning of a further one.
-
-    Raises:
-        UnknownOriginError: If the origin of a stretch isn't known.
 
     """
     pieces = [_piece(text, span, messages) for span in spans]
@@ -134,9 +117,7 @@ def assistant_spans(
     for number, piece in enumerate(pieces):
         if not piece.is_said or (piece.is_reasoning and not settings.reasoning):
             continue
-        start, end = (
-            _with_tags(text, pieces, number) if piece.is_reasoning else _with_rewritten_tags(text, pieces, number)
-        )
+        start, end = _with_tags(text, pieces, number)
         turn = turns[-1] if turns else None
         if turn is None or turn.message != piece.message or _begins_turn(pieces, turn, number):
             turns.append(_Turn(piece.message, [(start, end)], [number]))
@@ -175,9 +156,8 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
         value = _value(messages[message], keys)
         written = text[start:end].decode()
         if not _is_written(written, value, keys):
-            raise UnknownOriginError(
-                f"the template changes {path} of message {message}, or joins text of its own to it"
-            )
+            where = f"{path} of message {message}"
+            raise UnknownOriginError(f"the template changes {where}, or joins text of its own to it")
     return _Piece(
         int(start or 0),
         int(end or 0),
@@ -187,7 +167,7 @@ def _piece(text: bytes, span: Mapping[str, Any], messages: Sequence[Mapping[str,
         is_said,
         is_said and is_reasoning,
         is_frame,
-        source == _BEGIN,
+        source == "role.begin",
         span.get("role") in ASSISTANTS,
     )
 
@@ -227,12 +207,7 @@ def _with_empty_turns(pieces: Sequence[_Piece]) -> list[_Piece]:
 
 
 def _with_spoken(pieces: Sequence[_Piece], start: int, end: int, message: int, *, reasoning: bool) -> list[_Piece]:
-    """Return the pieces with one for what an assistant says, in the place of what the origins know of it.
-
-    Raises:
-        UnknownOriginError: If it holds something of another message, or reasoning that isn't trained.
-
-    """
+    """Return the pieces with one for what an assistant says, in the place of what the origins know of it."""
     before: list[_Piece] = []
     after: list[_Piece] = []
     for piece in pieces:
@@ -281,33 +256,27 @@ def _belongs(text: bytes, pieces: Sequence[_Piece], turn: _Turn, number: int) ->
     return text[last.start : piece.end].decode() in piece.value
 
 
-def _with_rewritten_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
-    """Return the stretch of a text with what the template writes anew of it, such as a tag that it has cut off."""
+def _with_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
+    """Return the stretch of a text with the tags that the template writes around it.
+
+    Reasoning has tags of its own. Of another text, the template may write anew what it has cut off, such as a tag.
+    """
     piece = pieces[number]
     start, end = piece.start, piece.end
-    if piece.value is None:
-        return start, end
-    before, after = piece.value.split(text[start:end].decode(), 1)
-    if before.strip() and number and pieces[number - 1].is_frame:
-        frame = text[pieces[number - 1].start : start].decode()
-        start -= next((len(cut.encode()) for cut in (before, before.lstrip()) if frame.endswith(cut)), 0)
-    if after.strip() and number + 1 < len(pieces) and pieces[number + 1].is_frame:
-        frame = text[end : pieces[number + 1].end].decode()
-        end += next((len(cut.encode()) for cut in (after, after.rstrip()) if frame.startswith(cut)), 0)
-    return start, end
-
-
-def _with_tags(text: bytes, pieces: Sequence[_Piece], number: int) -> Span:
-    """Return the stretch of a message's reasoning with the tags around it."""
-    start, end = pieces[number].start, pieces[number].end
-    if number and pieces[number - 1].is_frame:
-        before = text[pieces[number - 1].start : start].decode()
-        tag = _TAG_BEFORE.search(before)
-        start -= 0 if tag is None else len(before[tag.start() :].encode())
-    if number + 1 < len(pieces) and pieces[number + 1].is_frame:
-        after = text[end : pieces[number + 1].end].decode()
-        tag = _TAG_AFTER.match(after)
-        end += 0 if tag is None else len(tag[0].encode())
+    before = text[pieces[number - 1].start : start].decode() if number and pieces[number - 1].is_frame else ""
+    is_followed = number + 1 < len(pieces) and pieces[number + 1].is_frame
+    after = text[end : pieces[number + 1].end].decode() if is_followed else ""
+    if piece.is_reasoning:
+        tags = _TAG_BEFORE.search(before), _TAG_AFTER.match(after)
+        length_before, length_after = (0 if tag is None else len(tag[0].encode()) for tag in tags)
+        return start - length_before, end + length_after
+    if piece.value is not None:
+        cut_before, cut_after = piece.value.split(text[start:end].decode(), 1)
+        if cut_before.strip():
+            cuts = (cut_before, cut_before.lstrip())
+            start -= next((len(cut.encode()) for cut in cuts if before.endswith(cut)), 0)
+        if cut_after.strip():
+            end += next((len(cut.encode()) for cut in (cut_after, cut_after.rstrip()) if after.startswith(cut)), 0)
     return start, end
 
 

@@ -1,34 +1,136 @@
 """Texts that are encoded in pieces, of which each is encoded once: the turns of chats, system prompts, examples.
 
-`anchors` says at which added tokens texts can be cut. Texts are cut only at those that stand in the first texts: any of
-them will do, and looking for a thousand tokens takes longer than it saves.
+The library looks for added tokens first: from the left, and of those that begin at one place it takes the longest.
+What stands between two of them is normalised, split and encoded alone. So an added token is a safe place to cut if it
+is found wherever it stands, whatever stands around it. That is so for a token S if
+
+- it is looked for in the text as it stands (it isn't `normalized`, or the tokenizer has no normalizer), takes in no
+  blanks (`lstrip`, `rstrip`) and asks for no end of a word (`single_word`);
+- no added token T that begins before S can reach into it: no end of T is a beginning of S, and S doesn't stand in T;
+- no longer T begins as S does;
+- it begins and ends with no blank, which a neighbour with `lstrip` or `rstrip` would take, and, if any token is
+  `single_word`, with no character of a word, so that a neighbour finds the end of its word there as it does at the end
+  of a text.
+
+Then no T that begins before S overlaps it, so the search arrives at S, and S is the longest that begins there.
+
+Without a normalizer, tokens that are `normalized` are looked for in a second search, in what the first one has left.
+The first one must not find anything in S or at its end: no other token stands in S, and no end of S is a beginning of
+one.
+
+Texts are cut only at those that stand in the first texts: any of them will do, and looking for a thousand tokens takes
+longer than it saves.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from promptpress._errors.errors import render_error
-from promptpress._tokens.anchors import anchors
-from promptpress._tokens.tokens import Tokens, encoded
 
 _LOOKED_AT = 16
 """The number of texts whose added tokens become places to cut."""
 
 _MAX_ANCHORS = 64
+
 _MAX_CHARACTERS = 1 << 25
 """The characters of all pieces that are kept; with more, all are dropped."""
 
 
-class Cutter:
-    """Cuts texts at added tokens.
+@dataclass
+class Tokens:
+    """The tokens of a text.
 
     Args:
-        tokenizer: A `tokenizers.Tokenizer`.
+        ids: Their ids.
+        starts: The byte of the text at which each token begins; None: they weren't asked for.
+        ends: The byte after each token.
 
     """
+
+    ids: Sequence[int]
+    starts: Sequence[int] | None = None
+    ends: Sequence[int] | None = None
+
+    def are(self, ids: Sequence[int] | None, spans: Sequence[tuple[int, int]] | None) -> bool:
+        """Return true if these are the tokens with some ids and, if they are given, the bytes of each."""
+        if ids is None or list(self.ids) != list(ids):
+            return False
+        return spans is None or list(spans) == list(zip(self.starts or (), self.ends or (), strict=True))
+
+
+def encoded(tokenizer: Any, texts: Sequence[str], *, special: bool, offsets: bool) -> list[Tokens]:
+    """Encode texts, each as a whole."""
+    if not offsets:
+        return [Tokens(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=special)]
+    encodings = tokenizer.encode_batch(texts, add_special_tokens=special)
+    return [
+        Tokens(encoding.ids, *_byte_offsets(text, encoding.offsets))
+        for text, encoding in zip(texts, encodings, strict=True)
+    ]
+
+
+def _byte_offsets(text: str, offsets: Iterable[tuple[int, int]]) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the bytes at which tokens begin and end, for their characters."""
+    pairs = list(offsets)
+    if text.isascii():
+        return [start for start, _ in pairs], [end for _, end in pairs]
+    index = array("q", accumulate((len(character.encode()) for character in text), initial=0))
+    return [index[start] for start, _ in pairs], [index[end] for _, end in pairs]
+
+
+def anchors(tokenizer: Any) -> dict[str, int]:
+    """Return the added tokens at which texts can be cut, and their ids; none if encoding is random (BPE dropout)."""
+    if getattr(tokenizer.model, "dropout", None) or tokenizer.encode_special_tokens:
+        return {}
+    tokens = tokenizer.get_added_tokens_decoder()
+    is_plain = has_empty_normalizer(tokenizer)
+    first = [token.content for token in tokens.values() if token.content and not token.normalized]
+    begins = {text[:stop] for text in first for stop in range(1, len(text) + 1)}
+    texts = [token.content for token in tokens.values() if token.content]
+    ends = {text[start:] for text in texts for start in range(1, len(text))}
+    starts = {text[:stop] for text in texts for stop in range(1, len(text))}
+    has_single_word = any(token.single_word for token in tokens.values())
+    out = {}
+    for number, token in tokens.items():
+        text = token.content
+        if not text or token.lstrip or token.rstrip or token.single_word:
+            continue
+        if text[0].isspace() or text[-1].isspace() or text in starts:
+            continue
+        if has_single_word and (_is_of_words(text[0]) or _is_of_words(text[-1])):
+            continue
+        if any(text[:stop] in ends for stop in range(1, len(text) + 1)):
+            continue
+        if any(text in other[1:] for other in texts if len(other) > len(text)):
+            continue
+        if token.normalized:
+            if not is_plain or any(text[start:] in begins for start in range(1, len(text))):
+                continue
+            if any(other in text for other in first):
+                continue
+        out[text] = number
+    return out
+
+
+def has_empty_normalizer(tokenizer: Any) -> bool:
+    """Return true if a tokenizer leaves texts as they are before it looks for `normalized` tokens."""
+    normalizer = tokenizer.normalizer
+    return normalizer is None or json.loads(normalizer.__getstate__()) == {"type": "Sequence", "normalizers": []}
+
+
+def _is_of_words(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+class Cutter:
+    """Cuts texts at added tokens."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.anchors = anchors(tokenizer)
@@ -36,15 +138,7 @@ class Cutter:
         self._is_cut = bool(self.anchors)
 
     def pieces(self, texts: Sequence[str]) -> list[list[str]] | None:
-        """Return the pieces of texts, for `Pieces.tokens`.
-
-        Args:
-            texts: The texts.
-
-        Returns:
-            The pieces of each text; None if the first texts that this has seen have nothing to cut at.
-
-        """
+        """Return the pieces of texts, for `Pieces.tokens`."""
         if not self._is_cut:
             return None
         pattern = self._pattern
@@ -72,12 +166,8 @@ class _Piece(NamedTuple):
 class Pieces:
     """Encodes texts that are cut into pieces, of which each is encoded once; threads may share it.
 
-    Args:
-        tokenizer: A `tokenizers.Tokenizer`.
-        anchors: The ids of the added tokens at which texts are cut, keyed by the tokens' texts.
-        context: An added token before which texts could be cut, too, and its id. Pieces that don't begin a text are
-            encoded after it, because some tokenizers encode a text's start in another way.
-
+    Pieces that don't begin a text are encoded after an added token, the context, because some tokenizers encode a
+    text's start in another way.
     """
 
     def __init__(self, tokenizer: Any, anchors: Mapping[str, int], context: tuple[str, int]) -> None:
@@ -89,13 +179,7 @@ class Pieces:
         self._characters = 0
 
     def tokens(self, rows: Sequence[Sequence[str]], *, offsets: bool) -> list[Tokens]:
-        """Encode texts, without special tokens around them.
-
-        Args:
-            rows: The pieces of each text: the first, an anchor, the next, an anchor, and so on. Pieces may be empty.
-            offsets: Whether the bytes of each token are asked for.
-
-        """
+        """Encode texts, each given as a piece, an anchor, a piece and so on, without special tokens around them."""
         kept = self._pieces_of(rows, offsets=offsets)
         join = self._with_offsets if offsets else self._ids
         return [join(row, kept) for row in rows]
@@ -110,10 +194,9 @@ class Pieces:
             anchor, number = self._context
             texts = [piece if is_first else anchor + piece for is_first, piece in new]
             tokens = encoded(self._tokenizer, texts, special=False, offsets=offsets)
+            context = number, len(anchor.encode())
             for (is_first, text), of_piece in zip(new, tokens, strict=True):
-                out[is_first, text] = _without_anchor(
-                    of_piece, text, None if is_first else (number, len(anchor.encode()))
-                )
+                out[is_first, text] = _without_anchor(of_piece, text, None if is_first else context)
             self._keep(kept, {key: out[key] for key in new})
         return out
 

@@ -59,25 +59,19 @@ class TokenSettings:
             if isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int):
                 raise _wrong_type("max_tokens", "a number or None", self.max_tokens)
             if self.max_tokens < 0:
-                message = f"max_tokens: expected a number from 0 on, found {self.max_tokens}"
-                raise ValueError(message)
+                raise ValueError(f"max_tokens: expected a number from 0 on, found {self.max_tokens}")
         for name, kind in (("truncation", Truncation), ("mask", Mask), ("control_tokens", ControlTokens)):
             value = getattr(self, name)
             if value not in get_args(kind) and not (name == "mask" and value is None):
-                message = f"{name}: {value!r} is not one of {', '.join(map(repr, get_args(kind)))}"
-                raise ValueError(message)
+                raise ValueError(f"{name}: {value!r} is not one of {', '.join(map(repr, get_args(kind)))}")
         if self.cuts and self.max_tokens is None:
-            message = f'truncation="{self.truncation}" needs max_tokens=, the number of tokens to cut to'
-            raise ValueError(message)
+            raise ValueError(f'truncation="{self.truncation}" needs max_tokens=, the number of tokens to cut to')
         if self.labels and self.mask is None:
-            message = 'labels=True needs mask=, which says what is trained: for example mask="assistant+end"'
-            raise ValueError(message)
+            raise ValueError('labels=True needs mask=, which says what is trained: for example mask="assistant+end"')
         for name in ("reasoning", "last_turn"):
             if getattr(self, name) and self.mask in (None, "generation"):
-                message = (
-                    f'{name}=True needs a mask of what assistants say: mask="assistant", or with what ends the turn'
-                )
-                raise ValueError(message)
+                needs = 'needs a mask of what assistants say: mask="assistant", or with what ends the turn'
+                raise ValueError(f"{name}=True {needs}")
         self._check_names()
 
     def _check_names(self) -> None:
@@ -86,11 +80,10 @@ class TokenSettings:
         columns = list(self.columns)
         for column, name in self.names.items():
             if column not in columns:
-                message = f"names: no column {column!r}{did_you_mean(str(column), columns)}; there are {columns}"
-                raise ValueError(message)
+                hint = did_you_mean(str(column), columns)
+                raise ValueError(f"names: no column {column!r}{hint}; there are {columns}")
             if not isinstance(name, str) or not name or "\0" in name:
-                message = f"names: {name!r} is no name for a column"
-                raise ValueError(message)
+                raise ValueError(f"names: {name!r} is no name for a column")
 
     @property
     def has_assistants(self) -> bool:

@@ -15,12 +15,10 @@ import pyarrow as pa
 from promptpress._arrow.columns import is_text
 from promptpress._config.tokenizer import EncodedRequests
 from promptpress._core import RenderedRows, RenderError
-from promptpress._engine.misspelt_columns import MisspeltColumn
-from promptpress._engine.options import RenderOptions
-from promptpress._engine.run import Part, Run
-from promptpress._engine.sample_numbers import sample_numbers
-from promptpress._engine.table_engine import TableEngine
-from promptpress._engine.table_renderer import TableRenderer
+from promptpress._engine.notes import MisspeltColumn
+from promptpress._engine.options import RenderOptions, with_distinct_names
+from promptpress._engine.rendering import Part, Run, sample_numbers
+from promptpress._engine.table_engine import StreamRenderer, TableEngine
 from promptpress._errors.errors import (
     PromptWarning,
     callers_level,
@@ -31,15 +29,15 @@ from promptpress._errors.errors import (
     template_error,
 )
 from promptpress._tokens.encoder import Encoder
-from promptpress._tokens.hidden_turns import (
+from promptpress._tokens.masks import assistant_spans, generation_spans
+from promptpress._tokens.origins import (
+    UnknownOriginError,
     calls_tools,
     hidden_turns,
     marked_conversation,
     place_in_beginning,
     place_of_turn,
 )
-from promptpress._tokens.masks import assistant_spans, generation_spans
-from promptpress._tokens.origins import UnknownOriginError
 from promptpress._tokens.settings import TokenSettings
 
 _Turns = tuple[list[dict[str, Any]] | None, dict[int, tuple[int, int]]]
@@ -50,14 +48,7 @@ _ROWS = 4096
 
 
 class TokenEngine(TableEngine):
-    """Encodes what another engine renders.
-
-    Args:
-        inner: The engine that renders the texts.
-        encoder: The tokenizer.
-        settings: The columns of tokens, and how long a request may be.
-
-    """
+    """Encodes what another engine renders."""
 
     def __init__(self, inner: TableEngine, encoder: Encoder, settings: TokenSettings) -> None:
         super().__init__()
@@ -66,6 +57,7 @@ class TokenEngine(TableEngine):
         self.settings = settings
         self.warnings = inner.warnings
         self.reports_runs = inner.reports_runs
+        self.token_counts = settings.names.get("n_tokens", "n_tokens")
         self.added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
         self._marked = inner.marked() if settings.mask == "generation" else None
         if settings.has_assistants and not inner.has_roles:
@@ -76,32 +68,18 @@ class TokenEngine(TableEngine):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Other names of output columns, as `TableEngine.names`."""
         return {**self.inner.names, **self.settings.names}
 
     @property
     def required_columns(self) -> list[str]:
-        """The columns that a scan has to read, as `TableEngine.required_columns`."""
         return self.inner.required_columns
 
     @property
-    def token_counts(self) -> str:
-        """The column of the numbers of tokens, as `TableEngine.token_counts`."""
-        return self.settings.names.get("n_tokens", "n_tokens")
-
-    @property
     def text_engine(self) -> TableEngine:
-        """The other engine, as `TableEngine.text_engine`."""
         return self.inner
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the fields of label and turn, and those of tokens in the place of the prompt.
-
-        Raises:
-            TemplateError: If the requests are no texts.
-            RenderError: If two columns would have one name.
-
-        """
+        """Return the fields of label and turn, and those of tokens in the place of the prompt."""
         *others, prompt = self.inner.request_fields(schema)[: -len(self.inner.shot_fields) or None]
         if not is_text(prompt.type) or self.inner.writes_json:
             message = (
@@ -109,57 +87,39 @@ class TokenEngine(TableEngine):
                 "chat_template= as the text that a chat model gets"
             )
             raise template_error("unsupported_mode", "output", message)
-        fields = [*others, *self.settings.fields, *self._shot_fields]
-        for number, field in enumerate(fields):
-            if any(field.name == other.name for other in fields[:number]):
-                message = f"two output columns would be called {field.name!r}; rename one by names="
-                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
-        return fields
+        return with_distinct_names([*others, *self.settings.fields, *self._shot_fields])
 
     @property
     def _shot_fields(self) -> list[pa.Field]:
         """The fields of a budget; where tokens are cut, `truncated` says so, and not that a prompt doesn't fit."""
         return self.inner.shot_fields[: 1 if self.settings.cuts else None]
 
-    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:  # noqa: ARG002
-        """Return None: there are no prompts whose bytes spans would tell."""
-        return None
-
     @property
     def labels(self) -> list[Any] | None:
-        """The labels of ppl, as `TableEngine.labels`."""
         return self.inner.labels
 
     def labels_of_table(self, table: pa.Table) -> list[Any] | None:
-        """Return the labels of a table, as `TableEngine.labels_of_table`."""
         return self.inner.labels_of_table(table)
 
     def check_table(self) -> None:
-        """Check that a table can be rendered, as `TableEngine.check_table`."""
         self.inner.check_table()
 
     def check_stream(self) -> None:
-        """Check that a stream can be rendered, as `TableEngine.check_stream`."""
         self.inner.check_stream()
 
     def check_batch(self) -> None:
-        """Check that a batch can be rendered, as `TableEngine.check_batch`."""
         self.inner.check_batch()
 
     def undefined_names(self, schema: pa.Schema) -> list[str]:
-        """Say of each variable that it isn't given, as `TableEngine.undefined_names`."""
         return self.inner.undefined_names(schema)
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
-        """Return misspelt names of columns, as `TableEngine.misspelt_columns`."""
         return self.inner.misspelt_columns(schema)
 
     def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
-        """Warn about the schema, as `TableEngine.warn`."""
         self.inner.warn(output, schema, samples)
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
-        """Begin a run, as `TableEngine.begin`."""
         has_spans = self.settings.needs_origins
         texts = replace(options, keep=(), index=None, hashes=False, spans="detailed" if has_spans else False)
         marked = None
@@ -188,7 +148,6 @@ class TokenEngine(TableEngine):
         return list(part.more[: len(self._shot_fields)]) if isinstance(part, Part) else []
 
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same tokens."""
         parts = {
             "texts": self.inner.fingerprint(),
             "tokenizer": self.encoder.digest,
@@ -197,12 +156,10 @@ class TokenEngine(TableEngine):
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
-        """Return what a pickle holds."""
         return {"inner": self.inner, "encoder": self.encoder, "settings": self.settings}
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> TokenEngine:
-        """Make an engine from a pickle."""
         return cls(**state)
 
 
@@ -223,31 +180,28 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
     """
     for name, is_asked in (("hashes", options.hashes), ("spans", options.spans is not False)):
         if is_asked:
-            message = f"{name}: are of prompts, and tokenize gives tokens in their place; render gives both"
-            raise TypeError(message)
+            raise TypeError(f"{name}: are of prompts, and tokenize gives tokens in their place; render gives both")
     arguments = dict(tokens) if isinstance(tokens, Mapping) else {"tokenizer": tokens}
     names = ["tokenizer", *(field.name for field in fields(TokenSettings))]
     for name in arguments:
         if name not in names:
             hint = did_you_mean(str(name), names)
-            message = f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}"
-            raise TypeError(message)
+            raise TypeError(f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}")
     tokenizer = arguments.pop("tokenizer", None)
     tokenizer = inner.tokenizer if tokenizer is None else tokenizer
     if tokenizer is None:
-        message = (
+        raise TypeError(
             'tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer; Renderer(tokenizer=) has '
             "one for all calls"
         )
-        raise TypeError(message)
     return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
 
 
-class TokenRenderer(TableRenderer[TokenEngine]):
-    """A renderer of tokens, with the interface of the renderers as far as files need it.
+class TokenRenderer(StreamRenderer[TokenEngine]):
+    """A renderer of tokens, for files.
 
     >>> from promptpress import Renderer
-    >>> from promptpress._engine.table_renderer import engine_of
+    >>> from promptpress._engine.table_engine import engine_of
     >>> from tokenizers import Tokenizer, models, pre_tokenizers
     >>> words = Tokenizer(models.WordLevel({"Q:": 0, "1+1": 1, "?": 2}, "?"))
     >>> words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -263,30 +217,12 @@ class TokenRenderer(TableRenderer[TokenEngine]):
     def __init__(self, engine: TokenEngine) -> None:
         self._set(engine)
 
-    def output_schema(self, schema: pa.Schema, keep: Any = (), *, index: str | None = None) -> pa.Schema:
-        """Return the schema of `stream`."""
-        return self._engine.output_schema(schema, RenderOptions.of(keep, index))
-
-    def stream(self, batches: Any, keep: Any = (), *, index: str | None = None) -> pa.RecordBatchReader:
-        """Return the tokens with some columns, as `Renderer.stream`."""
-        return self._engine.stream(batches, RenderOptions.of(keep, index))
-
     def fingerprint(self) -> str:
-        """Return what is the same for all that writes the same tokens."""
         return self._engine.fingerprint()
 
 
 class _TokenRun(Run):
-    """Renders and encodes.
-
-    Args:
-        engine: The engine of tokens.
-        inner: Renders the texts.
-        marked: Renders them with marks around generation blocks; None: no marks are asked for.
-        options: The columns next to the tokens.
-        first: How many samples an earlier run has rendered.
-
-    """
+    """Renders and encodes."""
 
     def __init__(self, engine: TokenEngine, inner: Run, marked: Run | None, options: RenderOptions, first: int) -> None:
         super().__init__(first)
@@ -305,7 +241,6 @@ class _TokenRun(Run):
         """The reason why it has encoded the last of them."""
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
-        """Render and encode the next samples, as `Run.parts`."""
         step = max(table.num_rows if single else _ROWS, 1)
         for start in range(0, max(table.num_rows, 1), step):
             rows = table.slice(start, step)
@@ -321,12 +256,9 @@ class _TokenRun(Run):
                 yield self._encoded(part, marked.prompts.to_pylist(), None, rows)
 
     def _encoded(
-        self,
-        part: RenderedRows | Part,
-        marked: list[str | None] | None,
-        messages: list[Any] | None,
-        samples: pa.Table,
+        self, part: RenderedRows | Part, marked: list[str | None] | None, messages: list[Any] | None, samples: pa.Table
     ) -> Part:
+        """Return the tokens of a part, given its prompts with marks, or its conversations and samples."""
         settings, encoder = self._engine.settings, self._engine.encoder
         prompts: pa.Array = part.prompts
         special = settings.add_special_tokens
@@ -352,7 +284,8 @@ class _TokenRun(Run):
             trained, settings.labels, settings.max_tokens, settings.truncation, sorted(errors)
         )
         for row, count in columns.too_long:
-            errors[row] = _too_long(count, settings)
+            tokens = f"the prompt has {counted(count, 'token')}, and max_tokens= allows {settings.max_tokens:,}"
+            errors[row] = render_error("limit_exceeded", f"{tokens}; truncation= cuts them")
         if errors and not self._collects_errors:
             row, error = min(errors.items(), key=lambda item: item[0])
             number = sample_numbers(part, self.times)[row].as_py()
@@ -360,16 +293,9 @@ class _TokenRun(Run):
         self.requests += len(prompts) - columns.n_tokens.null_count
         self.untrained += columns.untrained
         error_texts = {row: row_error_text(error) for row, error in errors.items()}
-        return Part(
-            part.start,
-            part.rows,
-            None,
-            _with_errors(part.errors, len(prompts), error_texts) if self._collects_errors else None,
-            labels=part.labels,
-            turns=part.turns,
-            samples=part.samples,
-            more=[*(getattr(columns, name) for name in settings.columns), *self._engine.shot_columns(part)],
-        )
+        all_errors = _with_errors(part.errors, len(prompts), error_texts) if self._collects_errors else None
+        more = [*(getattr(columns, name) for name in settings.columns), *self._engine.shot_columns(part)]
+        return Part.of(part, None, all_errors, more=more)
 
     def _turns(
         self,
@@ -423,11 +349,11 @@ class _TokenRun(Run):
         self, samples: pa.Table, requests: list[tuple[int, int]], conversations: list[list[dict[str, Any]]]
     ) -> list[str | None]:
         """Return the texts of requests with other conversations."""
-        return self._engine.inner.texts_of(samples, [row for row, _ in requests], conversations) if requests else []
+        chats: Any = self._engine.inner  # others have no conversations
+        return chats.texts_of(samples, [row for row, _ in requests], conversations) if requests else []
 
     def _without_mask(self, error: UnknownOriginError) -> RenderError:
-        message = f'{error}; mask="{self._engine.settings.mask}" can\'t be made'
-        return render_error("unknown_origin", message)
+        return render_error("unknown_origin", f'{error}; mask="{self._engine.settings.mask}" can\'t be made')
 
     def _trained(
         self,
@@ -438,7 +364,7 @@ class _TokenRun(Run):
         errors: dict[int, RenderError],
     ) -> pa.Array:
         """Return the stretches of each prompt that are trained. Prompts of which that isn't known get an error."""
-        settings = self._engine.settings
+        settings, added, is_closed = self._engine.settings, self._engine.added, self._engine.inner.closes_conversations
         starts, stops, ends = array("q"), array("q"), array("i", [0])
         for row, text in enumerate(prompts):
             if text is not None and row not in errors:
@@ -446,33 +372,19 @@ class _TokenRun(Run):
                     if marked is not None:
                         trained = generation_spans(marked[row] or "", text)
                     else:
+                        origins = spans[row] if spans else ()
                         of_messages, hidden = (None, None) if turns is None else turns[row]
-                        of_row = spans[row] if spans else ()
                         trained = assistant_spans(
-                            text.encode(),
-                            of_row,
-                            settings,
-                            self._engine.added,
-                            of_messages,
-                            hidden=hidden,
-                            is_closed=self._engine.inner.closes_conversations,
+                            text.encode(), origins, settings, added, of_messages, hidden=hidden, is_closed=is_closed
                         )
                     starts.extend(start for start, _ in trained)
                     stops.extend(stop for _, stop in trained)
                 except UnknownOriginError as error:
                     errors[row] = self._without_mask(error)
             ends.append(len(starts))
-        numbers = [
-            pa.Array.from_buffers(pa.int64(), len(of_row), [None, pa.py_buffer(of_row)]) for of_row in (starts, stops)
-        ]
+        numbers = [pa.Array.from_buffers(pa.int64(), len(of), [None, pa.py_buffer(of)]) for of in (starts, stops)]
         lists = pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)])
         return pa.ListArray.from_arrays(lists, pa.StructArray.from_arrays(numbers, ["start", "end"]))
-
-
-def _too_long(count: int, settings: TokenSettings) -> RenderError:
-    tokens = counted(count, "token")
-    message = f"the prompt has {tokens}, and max_tokens= allows {settings.max_tokens:,}; truncation= cuts them"
-    return render_error("limit_exceeded", message)
 
 
 def _with_errors(errors: Any, count: int, more: Mapping[int, str]) -> pa.Array:

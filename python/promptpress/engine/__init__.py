@@ -7,8 +7,8 @@ Files, audits, comparisons, exports and the drop-in parts for harnesses are made
 >>> import promptpress as pp
 >>> from promptpress.engine import RenderOptions, engine_of
 >>> engine = engine_of(pp.Renderer("Q: {question}"))
->>> run = engine.run(RenderOptions())
->>> [part.prompts.to_pylist() for part in run.parts(pa.table({"question": ["1+1?"]}))]
+>>> run = engine.begin(RenderOptions(), None)
+>>> [part.prompts.to_pylist() for part in run.parts(pa.table({"question": ["1+1?"]}), 0)]
 [['Q: 1+1?']]
 """
 
@@ -16,18 +16,13 @@ from promptpress._arrow.as_table import as_reader, as_table
 from promptpress._config.request_hash import FINGERPRINT, HASH, PREFIX_ORDER, RULES, VERSION, RequestsHash
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.configured_engine import ConfiguredEngine, ConfiguredRenderer, silent
-from promptpress._engine.fitted_run import ExampleChoices
-from promptpress._engine.fitted_sample import fitted_sample
-from promptpress._engine.misspelt_columns import misspelt_columns
-from promptpress._engine.no_rows import warn_of_no_rows
-from promptpress._engine.notes import find_notes
+from promptpress._engine.configured_run import ExampleChoices
+from promptpress._engine.notes import find_notes, misspelt_columns, warn_of_no_rows
 from promptpress._engine.options import INDEX, SHARED, RenderOptions
 from promptpress._engine.ordered_rendering import ordered_batches
-from promptpress._engine.rendered_lines import RenderedLines
-from promptpress._engine.run import Part, Run
-from promptpress._engine.sample_numbers import sample_numbers
-from promptpress._engine.table_engine import TableEngine
-from promptpress._engine.table_renderer import TableRenderer, engine_of
+from promptpress._engine.rendering import Part, RenderedLines, Run, sample_numbers
+from promptpress._engine.spans import fitted_sample
+from promptpress._engine.table_engine import TableEngine, TableRenderer, engine_of
 from promptpress._jinja.chat.messages import REASONING
 
 __all__ = [

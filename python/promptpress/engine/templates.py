@@ -7,7 +7,7 @@ from promptpress._jinja.chat.conversation_texts import ConversationTexts, Templa
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner
-from promptpress._renderers.template_renderer import TemplateRenderer
+from promptpress._renderers.prompt_renderer import TemplateRenderer
 
 __all__ = [
     "ChatEngine",

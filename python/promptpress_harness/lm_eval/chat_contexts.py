@@ -68,7 +68,7 @@ class ManyChats:
 
 def chat_function(template: ChatFunction | None) -> Callable[..., str] | None:
     """Return the function that is called with a conversation; None if there is no template."""
-    module = sys.modules.get("promptpress._renderers.chat_template")
+    module = sys.modules.get("promptpress._renderers.templates")
     return ManyChats(template) if module is not None and isinstance(template, module.ChatTemplate) else template
 
 

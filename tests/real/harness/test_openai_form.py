@@ -12,7 +12,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from promptpress._engine.table_renderer import engine_of
+from promptpress._engine.table_engine import engine_of
 from promptpress._errors.file_errors import ConfigError, DataError
 from promptpress_workbench.cli.verify_harness import HARNESSES, Harness, reply
 from real.harness.openai_models import aisbench_model, openai_package, opencompass_model

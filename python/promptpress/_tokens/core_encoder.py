@@ -7,25 +7,21 @@ the library's ids for texts that are easy to get wrong: see `probes`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress._core import TextEncoder
-from promptpress._tokens.anchors import has_empty_normalizer
-from promptpress._tokens.probes import probes
-from promptpress._tokens.tokens import encoded
+from promptpress._tokens.pieces import encoded, has_empty_normalizer
 
 _MODELS = ("BPE", "Unigram")
 _NORMALIZERS = ("NFC", "NFKC", "Precompiled", "Prepend", "Replace", "Strip")
 _PRE_TOKENIZERS = ("ByteLevel", "Metaspace", "Split")
 
-_PLAIN = "The quick brown fox."
-"""A text that every engine can encode."""
-
-_GPT2 = "gpt2"
 _SUFFIXES = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _MARKS = r" ?[^\s\p{L}\p{N}]+"
 _BLANKS = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -35,6 +31,29 @@ _DEEPSEEK_WORDS = (
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
     " ?[\\p{P}\\p{S}]+[\r\n]*|" + _BLANKS.replace(r"\r\n", "\r\n")
 )
+
+# fmt: off
+_PROBED_WORDS = ("a", "Word", "ÉTÉ", "don't", "I'LL", "we'Ve", "x's", "naïve", "日本語", "한국", "हिन्दी", "שלום", "ß")
+_PROBED_NUMBERS = ("1", "12", "1234567", "3.14", "٣٤", "½", "Ⅷ", "1,000")
+_PROBED_MARKS = (
+    "!", "...", "//", "/\n", "'", "''", "---", "$5", "€", "{}", '"', "#", "_a_", "<|", "<a>", "→",
+    "🙂", "👩\u200d👩\u200d👧", "🇫🇷",
+)
+_PROBED_BLANKS = (
+    " ", "  ", "   ", "\n", "\n\n", "\r\n", "\r", "\t", " \n", "\n ", " \n \n ",
+    "\u00a0", "\u2028", "\u3000", "\u200b", "\x85",
+)
+_ODD = (
+    "\0", "e\u0301", "\u0301", "\u1100\u1161", "ﬁ", "Å", "①", "\u2581", "\u2581\u2581", "Ġ",
+    "\ufeff", "\ufffd", "İ", "ǅ", "\u0e33",
+)
+# fmt: on
+
+_STEP = 89
+"""One code point in so many is tried; a prime, so that all kinds of places come up."""
+
+_LAST = 0x3FFFF
+_TOKENS_OF_A_TEXT = 64
 
 
 def _cut_expressions() -> Iterator[tuple[tuple[str, ...], str]]:
@@ -51,13 +70,7 @@ _CUTS = dict(_cut_expressions())
 
 
 class Fast:
-    """The core's engine for a tokenizer, or why there is none.
-
-    Args:
-        tokenizer: A `tokenizers.Tokenizer`.
-        anchors: The added tokens at which texts can be cut, and their ids.
-
-    """
+    """The core's engine for a tokenizer, or why there is none."""
 
     def __init__(self, tokenizer: Any, anchors: Mapping[str, int]) -> None:
         self._tokenizer = tokenizer
@@ -70,15 +83,10 @@ class Fast:
             self._load(anchors)
 
     def _load(self, anchors: Mapping[str, int]) -> None:
-        added = [
-            (
-                token.content,
-                anchors.get(token.content),
-                token.normalized or token.lstrip or token.rstrip or token.single_word,
-            )
-            for token in self._added.values()
-            if token.content
-        ]
+        added = []
+        for token in filter(lambda token: token.content, self._added.values()):
+            looks_around = token.normalized or token.lstrip or token.rstrip or token.single_word
+            added.append((token.content, anchors.get(token.content), looks_around))
         kinds, normalizers = _kinds(self._tokenizer.pre_tokenizer), _kinds(self._tokenizer.normalizer)
         self._normalizers = {kind["type"] for kind in normalizers}
         is_byte_level = any(kind["type"] == "ByteLevel" for kind in kinds)
@@ -92,7 +100,8 @@ class Fast:
         except ValueError as error:
             self.reason = str(error)
             return
-        if engine.encode(pa.array([_PLAIN]), offsets=False).open_rows:
+        # Every engine can encode this text.
+        if engine.encode(pa.array(["The quick brown fox."]), offsets=False).open_rows:
             self.reason = "the core can't encode with it"
             return
         self.reason = self._difference(engine, offsets=False)
@@ -160,7 +169,7 @@ def _cuts(kinds: list[dict[str, Any]]) -> str | None:
     """Return the family of places to cut of a pre-tokenizer; None if its expressions aren't known."""
     *splits, last = kinds
     if not splits:
-        return _GPT2 if last.get("use_regex") else None
+        return "gpt2" if last.get("use_regex") else None
     if last["type"] != "ByteLevel" or last.get("use_regex"):
         return None
     for split in splits:
@@ -179,3 +188,41 @@ def _lengths(tokenizer: Any, added: Mapping[int, Any]) -> list[int]:
     for number, token in added.items():
         lengths[number] = len(token.content.encode())
     return lengths
+
+
+def probes(added: Sequence[str]) -> list[str]:
+    """Return texts: what stands at the borders of classes of characters, each added token, code points of all kinds."""
+    return [*_pairs(), *_code_points(), *_with_added(added)]
+
+
+def _pairs() -> Iterator[str]:
+    """Yield each kind of text next to each other kind, and long runs of one."""
+    kinds = (*_PROBED_WORDS, *_PROBED_NUMBERS, *_PROBED_MARKS, *_PROBED_BLANKS, *_ODD)
+    for first in kinds:
+        yield "".join(first + second for second in kinds)
+        yield first * 40
+        yield first
+        yield f" {first} "
+    for first, second, third in product(_PROBED_BLANKS[:8], (*_PROBED_MARKS[:4], "a", "7"), _PROBED_BLANKS[:8]):
+        yield f"{first}{second}{third}b"
+    yield ""
+
+
+def _code_points() -> Iterator[str]:
+    """Yield code points between letters, digits and blanks."""
+    points = [*range(0x250), *range(0x250, _LAST, _STEP)]
+    characters = [chr(point) for point in points if unicodedata.category(chr(point)) not in ("Cs", "Cn", "Co")]
+    for start in range(0, len(characters), 64):
+        part = characters[start : start + 64]
+        yield "".join(f"{character}a{character}" for character in part)
+        yield " ".join(f"1{character}{character}" for character in part)
+
+
+def _with_added(added: Sequence[str]) -> Iterator[str]:
+    """Yield texts with added tokens: next to each other, and among words and blanks."""
+    texts = [text for text in added if text]
+    for start in range(0, len(texts), _TOKENS_OF_A_TEXT):
+        part = texts[start : start + _TOKENS_OF_A_TEXT]
+        yield "".join(part)
+        yield "".join(f"{text} a\n{text}\n" for text in part)
+        yield " ".join(f"x{text}  é{text[:-1]}" for text in part)
