@@ -1,7 +1,7 @@
 """The table of harnesses that have a bulk backend: one more harness is one more entry of `HARNESSES`.
 
-`promptpress.run`, the harnesses' switches and `promptpress_startup` read the table. The latter loads this file alone,
-before anything of promptpress is imported, so only the standard library is imported here.
+`promptpress.run`, the harnesses' switches and `startup/sitecustomize.py` read the table. The latter loads this file
+alone, before anything of promptpress is imported, so only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 VARIABLE = "PROMPTPRESS_BACKEND"
 """The environment variable that lists backends, separated by commas."""
-STARTUP = "promptpress_startup"
-"""The module of the wheel that reads the variable when a process starts."""
 
 
 class Harness(NamedTuple):
@@ -29,23 +27,13 @@ class Harness(NamedTuple):
     """The versions of the harness that the tests run."""
     has_screen: bool = False
     """True if the harness's console is redrawn, so that lines of other processes don't fit in."""
-    has_tasks: bool = False
-    """True if the harness runs its tasks in processes of their own."""
 
 
 HARNESSES = {
     harness.backend: harness
     for harness in (
-        Harness("OpenCompass", "opencompass", "opencompass", "promptpress.opencompass", ("0.5.4",), has_tasks=True),
-        Harness(
-            "AISBench",
-            "ais_bench",
-            "aisbench",
-            "promptpress.aisbench",
-            ("3.1.20260630",),
-            has_screen=True,
-            has_tasks=True,
-        ),
+        Harness("OpenCompass", "opencompass", "opencompass", "promptpress.opencompass", ("0.5.4",)),
+        Harness("AISBench", "ais_bench", "aisbench", "promptpress.aisbench", ("3.1.20260630",), has_screen=True),
         Harness("lm-evaluation-harness", "lm_eval", "lm_eval", "promptpress.lm_eval", ("0.4.13",)),
     )
 }

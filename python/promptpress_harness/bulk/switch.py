@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
 import importlib.util
 import os
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from promptpress_harness.bulk import report
 from promptpress_harness.bulk.patches import Patches, within
-from promptpress_harness.registry import STARTUP, VARIABLE, Harness
+from promptpress_harness.registry import VARIABLE, Harness
+from promptpress_harness.run import add_startup, remove_startup
 
 _enabled: set[Switch] = set()
+_is_startup_added = False
+"""True if a switch has put the folder that switches backends on in other processes into PYTHONPATH."""
 
 
 class Switch:
@@ -43,7 +44,7 @@ class Switch:
         """Have the harness's inferencers render their prompts in bulk from now on.
 
         That is so in this process and in the processes that it starts, in which a harness runs its tasks: they inherit
-        the environment variable `PROMPTPRESS_BACKEND`. They need the file that a wheel puts next to the package.
+        `PROMPTPRESS_BACKEND` and `PYTHONPATH`, which begins with a folder of promptpress then.
 
         What the model receives, what is written and what is raised stay as they are. What isn't covered is done by the
         harness's own code. The log of `promptpress.backend` says for each call of an inferencer which way its prompts
@@ -62,12 +63,12 @@ class Switch:
                 self._patches.revert()
                 self._is_on = False
                 _enabled.discard(self)
-                self._tell_if_unreached()
                 if self._is_added:
                     names = [name for name in _listed() if name != self._harness.backend]
                     os.environ[VARIABLE] = ",".join(names)
                     self._is_added = False
                 if not _enabled:
+                    _leave_children()
                     report.end()
                     report.forget()
 
@@ -95,9 +96,7 @@ class Switch:
             if was_off:
                 report.listen()
                 self._reach_children()
-                # If the environment switches the backend on, it is on in all processes of the run.
-                has_children = self._harness.backend in _listed()
-                report.start(has_children=has_children, follows=not self._harness.has_screen)
+                report.start(follows=not self._harness.has_screen)
                 self._patches = self._given if isinstance(self._given, Patches) else self._given()
                 self._patches.apply()
                 self._is_on = True
@@ -105,25 +104,20 @@ class Switch:
             return was_off
 
     def _reach_children(self) -> None:
-        """Have the backend on in the processes that this one starts, if they would look for it."""
-        if self._harness.backend in _listed():
-            return
-        if importlib.util.find_spec(STARTUP) is not None:
+        """Have the backend on in the processes that this one starts."""
+        global _is_startup_added  # noqa: PLW0603 - the state of this process
+        _is_startup_added = add_startup(os.environ) or _is_startup_added
+        if self._harness.backend not in _listed():
             os.environ[VARIABLE] = ",".join([*_listed(), self._harness.backend])
             self._is_added = True
-        elif self._harness.has_tasks:
-            atexit.register(self._tell_if_unreached)
 
-    def _tell_if_unreached(self) -> None:
-        """Say why no prompts were made in bulk, if tasks may have run in processes without the backend."""
-        atexit.unregister(self._tell_if_unreached)
-        is_reached = self._harness.backend in _listed() or not self._harness.has_tasks
-        if not is_reached and self._harness.package in sys.modules and not report.has_calls():
-            report.logger.info(
-                "promptpress saw no task in this process; those that %s runs in others aren't reached, because "
-                "promptpress isn't installed from a wheel, and its --debug runs them in this one",
-                self._harness.name,
-            )
+
+def _leave_children() -> None:
+    """Take the folder out of PYTHONPATH if a switch has put it there."""
+    global _is_startup_added  # noqa: PLW0603 - the state of this process
+    if _is_startup_added:
+        remove_startup(os.environ)
+        _is_startup_added = False
 
 
 def _listed() -> list[str]:
