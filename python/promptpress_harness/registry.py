@@ -1,12 +1,14 @@
-"""The table of harnesses that have a bulk backend: one more harness is one more entry of `HARNESSES`.
+"""The harnesses: the table of their bulk backends, their loaded modules, their registries and their exceptions.
 
-`promptpress.run`, the harnesses' switches and `startup/sitecustomize.py` read the table. The latter loads this file
-alone, before anything of promptpress is imported, so only the standard library is imported here.
+One more harness with a backend is one more entry of `HARNESSES`. `startup/sitecustomize.py` loads this file alone,
+before anything of promptpress is imported, so only the standard library is imported here, and no harness.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 VARIABLE = "PROMPTPRESS_BACKEND"
 """The environment variable that lists backends, separated by commas."""
@@ -38,3 +40,21 @@ HARNESSES = {
     )
 }
 """The harnesses by the name of their backend."""
+
+
+Fault = Callable[[str], Exception]
+"""Makes the exception that has a message."""
+
+Faults = Mapping[str, Fault]
+"""The exceptions that a harness raises, keyed by a word for the mistake."""
+
+
+def loaded(module: str, name: str) -> Any:
+    """Return a name of a harness's module, or None if the process hasn't imported the module."""
+    return getattr(sys.modules.get(module), name, None)
+
+
+def register(registry: Any, classes: Iterable[type]) -> None:
+    """Enter classes into a harness's registry under their dotted names, as configurations write them."""
+    for kind in classes:
+        registry.register_module(name=f"{kind.__module__}.{kind.__name__}", module=kind, force=True)

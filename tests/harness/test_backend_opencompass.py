@@ -14,8 +14,8 @@ from harness import scripted
 from harness.both import MODELS, answers, once
 from harness.scripted import plain
 from promptpress import opencompass as backend
-from promptpress_harness.bulk.expansions import ExpandingCallRenderer
-from promptpress_harness.bulk.prompts import Prompt, Prompts
+from promptpress_harness.bulk.bulk_call import ExpandingCallRenderer
+from promptpress_harness.bulk.rendering import Prompt, Prompts
 from promptpress_harness.opencompass.bulk_call import Counter
 
 pytestmark = pytest.mark.usefixtures("opencompass")

@@ -10,7 +10,7 @@ import promptpress as pp
 import pytest
 from harness.shipped import folder
 from promptpress.opencompass import get_prompt_hash
-from promptpress_harness.configs.as_read import datasets_as_read
+from promptpress_harness.configs.selection import datasets_as_read
 
 EACH = 40
 """In the usual run each of so many files is read."""

@@ -4,8 +4,7 @@ from threading import RLock
 from types import SimpleNamespace
 
 import pytest
-from promptpress_harness.bulk.prompts import Prompt
-from promptpress_harness.bulk.rendering import Rendering
+from promptpress_harness.bulk.rendering import Prompt, Rendering
 
 LARGEST = 1024
 

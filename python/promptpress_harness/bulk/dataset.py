@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from promptpress_harness.bulk.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
-from promptpress_harness.single.harness import loaded
+from promptpress_harness.registry import loaded
 
 _PLAIN_TYPES = (
     *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary),

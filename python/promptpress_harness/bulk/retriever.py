@@ -10,8 +10,7 @@ from promptpress.engine.tables import values_of
 
 from promptpress_harness.bulk.bulk_call import BulkCall
 from promptpress_harness.bulk.dataset import Rows
-from promptpress_harness.bulk.prompts import Prompt, Shots
-from promptpress_harness.bulk.rendering import PromptSource
+from promptpress_harness.bulk.rendering import Prompt, PromptSource, Shots
 
 _MAX_CACHED_TEXTS = 1024
 _BLOCK_ROWS = 1024

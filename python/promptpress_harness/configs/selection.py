@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 from promptpress import ConfigError
 from promptpress.engine.configs import HARNESS_WORDS, SHORT_WORDS
-from promptpress.engine.errors import Choice, close_names, did_you_mean
+from promptpress.engine.errors import Choice, close_names, did_you_mean, located
+from promptpress.typing import ConfigFile
 
-from promptpress_harness.configs.config_file import Config
-from promptpress_harness.format_prompts.evalscope import evalscope_prompt
-from promptpress_harness.format_prompts.nemo_skills import nemo_skills_prompt
-from promptpress_harness.format_prompts.prompt import FormatPrompt
+from promptpress_harness.configs.config_file import Config, content_of
+from promptpress_harness.format_prompts import FormatPrompt, evalscope_prompt, nemo_skills_prompt
 from promptpress_harness.python_subset import Opaque, RefusedError, Symbol
 
 RENDERER_ARGUMENTS = (
@@ -378,3 +377,53 @@ def _plain_or_absent(value: Any, path: tuple[str, ...], depth: int = 0) -> Any:
 
 def _located(refusal: RefusedError, path: tuple[str, ...]) -> ConfigError:
     return ConfigError(f"{'.'.join(path).replace('.[]', '[]')}: {refusal}")
+
+
+def datasets_as_read(file: ConfigFile) -> list[dict[str, Any]]:
+    """Return the `infer_cfg` and `reader_cfg` of each dataset of a loaded file.
+
+    Raises:
+        TemplateError: If there is no dataset, or one of the parts contains code.
+
+    """
+    config = content_of(file)
+    try:
+        datasets = [_parts_as_read(entry) for _, entry in entries_of(config)]
+        if not datasets:
+            raise ConfigError(f"{config.path}: holds no datasets (infer_cfg, datasets or ..._datasets)")
+    except ConfigError as error:
+        raise located(error, config.path) from None
+    return datasets
+
+
+def dataset_as_read(config: Config, name: str | None) -> dict[str, Any] | None:
+    """Return the `infer_cfg` and `reader_cfg` of one dataset; None if there is no such dataset.
+
+    Args:
+        config: The file.
+        name: The dataset's name, as in `choose_dataset`.
+
+    Raises:
+        ConfigError: If one of the parts contains code.
+
+    >>> dataset_as_read(Config("a.json", {"abbr": "a", "infer_cfg": {}, "path": "b"}, python=False), None)
+    {'infer_cfg': {}}
+
+    """
+    return next((_parts_as_read(entry) for names, entry in entries_of(config) if name is None or name in names), None)
+
+
+def _parts_as_read(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _plain_as_read(entry[key], key) for key in ("infer_cfg", "reader_cfg") if key in entry}
+
+
+def _plain_as_read(value: Any, path: str) -> Any:
+    if isinstance(value, Symbol):
+        return value.dotted
+    if isinstance(value, Opaque):
+        raise ConfigError(f"{path}: {value.refusal}")
+    if isinstance(value, Mapping):
+        return {key: _plain_as_read(item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain_as_read(item, f"{path}[{n}]") for n, item in enumerate(value)]
+    return list(value) if isinstance(value, range) else value

@@ -11,10 +11,17 @@ import pyarrow as pa
 from promptpress.engine.core import RenderError
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_harness.lm_eval.columns import Column, Constant, Numbers, Texts, values
-from promptpress_harness.lm_eval.documents import Documents, TableDocuments
+from promptpress_harness.lm_eval.documents import (
+    Column,
+    Constant,
+    Documents,
+    Numbers,
+    TableDocuments,
+    Texts,
+    as_sequence,
+    values,
+)
 from promptpress_harness.lm_eval.fields import Fields
-from promptpress_harness.lm_eval.row_numbers import as_sequence
 from promptpress_harness.lm_eval.task import Task
 
 Turn = tuple[str, str, Any]

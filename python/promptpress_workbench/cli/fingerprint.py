@@ -9,8 +9,8 @@ import promptpress
 from promptpress import ConfigError
 from promptpress.engine import RULES
 from promptpress.opencompass import get_prompt_hash
-from promptpress_harness.configs.as_read import dataset_as_read
 from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.configs.selection import dataset_as_read
 
 from promptpress_workbench.cli.shell.errors import print_error_line
 from promptpress_workbench.cli.sources.configured_renderer import make_renderer

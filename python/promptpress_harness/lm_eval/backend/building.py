@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import functools
-import gc
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-from promptpress_harness.bulk.monkeypatches import NotCoveredError
-from promptpress_harness.lm_eval.backend.comparison import difference
 from promptpress_harness.lm_eval.backend.contexts import ContextBuilder, Parts
-from promptpress_harness.lm_eval.backend.coverage import TASK, check_task
-from promptpress_harness.lm_eval.backend.documents import BLOCK, Documents, documents_of
-from promptpress_harness.lm_eval.backend.record import TaskRecord, record_task
-from promptpress_harness.lm_eval.backend.templates import (
+from promptpress_harness.lm_eval.backend.tasks import (
+    BLOCK,
+    TASK,
+    Documents,
+    TaskRecord,
+    check_task,
+    difference,
+    documents_of,
+    replaced_by,
+)
+from promptpress_harness.lm_eval.backend.texts import (
     MODULE,
     TextCache,
+    TextPrerenderer,
     TextRequest,
     is_default_environment,
     text_cache,
     text_requests,
 )
-from promptpress_harness.lm_eval.backend.texts import TextPrerenderer
 
 _CONTEXT_OPTIONS = {
     *("num_fewshot", "system_instruction", "apply_chat_template"),
     *("fewshot_as_multiturn", "chat_template", "gen_prefix"),
 }
 _REQUEST_OPTIONS = {"ctx", "metadata", "apply_chat_template", "chat_template"}
-_NEVER = 1 << 30
 
 
 class InstanceBuilder:
@@ -97,52 +99,6 @@ def _copied(value: Any) -> Any:
     if type(value) is dict:
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if type(value) is list else value
-
-
-def replaced_by(
-    check: Callable[[Any], None], methods_replaced: Callable[[Any, TaskRecord], AbstractContextManager[None]]
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a function that makes a replacement of the harness's `build_all_requests`.
-
-    Args:
-        check: Raises NotCoveredError for a task whose requests the harness's own code has to build.
-        methods_replaced: Replaces what the harness's loop calls, within a `with` block.
-    """
-
-    def replacement(harness: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(harness)
-        def build_all_requests(self: Any, *arguments: Any, **options: Any) -> Any:
-            with record_task(self) as record:
-                try:
-                    check(self)
-                except NotCoveredError as reason:
-                    record.left(str(reason))
-                except Exception as error:
-                    record.left(f"its objects are not as expected ({error!r})")
-                else:
-                    with methods_replaced(self, record), without_full_collections():
-                        return harness(self, *arguments, **options)
-                return harness(self, *arguments, **options)
-
-        return build_all_requests
-
-    return replacement
-
-
-@contextmanager
-def without_full_collections() -> Iterator[None]:
-    """Keep the garbage collector from full collections, which visit all objects.
-
-    A full collection starts whenever the objects have grown by a quarter. With documents and requests, none of which
-    can go, this takes half of the time. New objects are still collected.
-    """
-    young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, _NEVER)
-    try:
-        yield
-    finally:
-        if gc.get_threshold() == (young, middle, _NEVER):
-            gc.set_threshold(young, middle, old)
 
 
 class Building:

@@ -13,13 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from promptpress_harness.bulk.patches import Patches, Wrap
 from promptpress_harness.bulk.report import log_once
-from promptpress_harness.bulk.switch import Switch
+from promptpress_harness.bulk.switch import Patches, Switch, Wrap
 from promptpress_harness.lm_eval.backend.building import bulk_requests
 from promptpress_harness.lm_eval.backend.ids_ahead import IDS_AHEAD
-from promptpress_harness.lm_eval.backend.templates import cached_templates
-from promptpress_harness.lm_eval.backend.texts_ahead import texts_ahead, texts_ahead_of_requests
+from promptpress_harness.lm_eval.backend.texts import cached_templates, texts_ahead, texts_ahead_of_requests
 from promptpress_harness.registry import HARNESSES
 
 _PACKAGE = "lm_eval"

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from promptpress import ConfigError, DataError, TemplateError
 from promptpress.engine.errors import reason
-from promptpress_harness.lm_eval.task_config import TaskConfig
+from promptpress_harness.lm_eval.task import TaskConfig
 
 from promptpress_workbench.cli.sources.lm_eval_tasks import task_and_date
 from promptpress_workbench.cli.verify.lm_eval_requests import outcome_of, request_settings
