@@ -60,32 +60,14 @@ _LIST_CHECK = f"{{% if {_IS_NO_LIST} %}}{{{{ {CHOICES}.a_list_of_choices_is_need
 
 
 class Piece(NamedTuple):
-    """A part of a template: literal text, or the name of a field.
-
-    Args:
-        text: The literal text, or the field's name.
-        is_field: True for a field.
-
-    """
+    """A part of a template: literal text, or the name of a field."""
 
     text: str
     is_field: bool = False
 
 
 def pieces_of(template: str, location: str) -> tuple[Piece, ...]:
-    """Cut a template of `str.format` into its pieces.
-
-    Args:
-        template: The template.
-        location: The file and the key of the template, for errors.
-
-    Raises:
-        ConfigError: If `str.format` can't read the template, or a field asks for more than the text of a column.
-
-    >>> pieces_of("{{{q}}}", "a.json: template")
-    (Piece(text='{', is_field=False), Piece(text='q', is_field=True), Piece(text='}', is_field=False))
-
-    """
+    """Cut a template of `str.format` into its pieces."""
     pieces: list[Piece] = []
     try:
         parsed = list(string.Formatter().parse(template))
@@ -116,30 +98,14 @@ def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 @dataclass(frozen=True)
 class FewShot:
-    """The text of examples: each is the filled template, between a prefix and a suffix.
-
-    Args:
-        prefix: The text before the examples.
-        template: The pieces of an example.
-        suffix: The text after the examples.
-
-    """
+    """The text of examples: each is the filled template, between a prefix and a suffix."""
 
     prefix: str
     template: tuple[Piece, ...]
     suffix: str
 
     def text(self, examples: TableLike, path: str) -> str:
-        """Return the text of examples; it is empty if that of each example is.
-
-        Args:
-            examples: The rows of the examples, in their order.
-            path: The file, for errors.
-
-        Raises:
-            ConfigError: If the examples lack a column.
-
-        """
+        """Return the text of examples; it is empty if that of each example is."""
         table = as_table(examples, OF_HARNESS)
         for piece in self.template:
             if piece.is_field and piece.text not in table.column_names:
@@ -156,16 +122,7 @@ class FewShot:
 
 @dataclass(frozen=True)
 class FormatPrompt:
-    """A prompt of a user's message, with fields that the columns of a row fill, and maybe a system message.
-
-    Args:
-        path: The file, for errors.
-        pieces: The user's message.
-        system: The system message, which has no fields.
-        has_choices: True if `{choices}` and `{letters}` are made of a list of choices.
-        few_shot: The examples that stand in the place of the field `examples`.
-
-    """
+    """A prompt of a user's message, with fields that the columns of a row fill, and maybe a system message."""
 
     path: str
     pieces: tuple[Piece, ...]
@@ -208,16 +165,6 @@ class FormatPrompt:
         """Return the source of a Jinja template that writes the user's message.
 
         It is for an environment in which undefined variables are errors, as that of lm-eval.
-
-        Args:
-            examples: The rows of the examples, if there are any.
-
-        Raises:
-            ConfigError: If there is a system message, or no place for examples.
-
-        >>> print(FormatPrompt("a.json", (Piece("{"), Piece("q", is_field=True), Piece("}"))).jinja_source())
-        {{ '{' }}{{ q }}}
-
         """
         if self.system is not None:
             raise ConfigError(f"{self.path}: has a system message, so its prompts are messages; Renderer makes them")

@@ -56,12 +56,7 @@ Render = Callable[..., Rendered]
 
 
 class _DropIn:
-    """The state of the drop-in in this process.
-
-    Args:
-        is_enabled: True if it is on for all calls.
-        is_called: True if it is on for the current call.
-    """
+    """The state of the drop-in in this process."""
 
     def __init__(self) -> None:
         self.is_enabled = False

@@ -58,9 +58,6 @@ class MediaCallRenderer(CallRenderer):
 
     They are rendered as JSON: a part has the keys of its entry in the template, in that order and with its nulls, which
     one Arrow type for all parts would lose.
-
-    Raises:
-        NotCoveredError: For examples, for samples whose `content` is no string, and for entries that JSON can't hold.
     """
 
     def __init__(self, template: Any, *parts: Any) -> None:
@@ -175,11 +172,7 @@ def _encoded(template: Any) -> Any:
 
 
 class Dialogues(CachedRetriever):
-    """A retriever whose dialogues come from blocks of samples: each turn is rendered as a row, and turns are joined.
-
-    Raises:
-        NotCoveredError: For other templates, for examples, and for columns that aren't lists.
-    """
+    """A retriever whose dialogues come from blocks of samples: each turn is rendered as a row, and turns are joined."""
 
     def __init__(self, retriever: Any, shots: Any) -> None:
         super().__init__(retriever, shots)

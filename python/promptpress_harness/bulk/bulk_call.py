@@ -44,14 +44,6 @@ class ExpandingCallRenderer(CallRenderer):
 
     A message has the class and the keys of the configuration's message, or those of the column's value, and no Arrow
     type holds both. So texts are rendered in bulk, a column for each message, and a prompt is put together from them.
-
-    Args:
-        prompt_template: The harness's template of prompts; without one `ice_template` is.
-        ice_template: The harness's template of examples, or None.
-        parts: The arguments of `CallRenderer`.
-
-    Raises:
-        NotCoveredError: If a template has no raw messages, or a column doesn't hold lists of messages.
     """
 
     def __init__(self, prompt_template: Any, ice_template: Any, *parts: Any) -> None:
@@ -179,17 +171,7 @@ class Classes:
 
 
 class BulkCall:
-    """One call of an inferencer that bulk rendering covers.
-
-    Args:
-        retriever: The harness's retriever.
-        shots: The rows that it retrieved.
-        ice_template: The harness's template of examples, or None.
-        prompt_template: The harness's template of prompts, or None.
-
-    Raises:
-        NotCoveredError: If one of them needs the harness's own code.
-    """
+    """One call of an inferencer that bulk rendering covers; NotCoveredError if a part needs the harness's code."""
 
     classes: Classes
 
@@ -302,11 +284,7 @@ class BulkCall:
 
     @classmethod
     def template(cls, template: Any) -> dict[str, Any] | None:
-        """Return a template as its configuration.
-
-        Raises:
-            NotCoveredError: If its class isn't covered, or the template has been changed.
-        """
+        """Return a template as its configuration; raise NotCoveredError for another class, or a changed template."""
         if template is None:
             return None
         openicl = cls.classes.openicl
@@ -359,15 +337,8 @@ def bulk_call_of(  # noqa: PLR0917 - a call, as the harness makes it
 ) -> BulkCall | None:
     """Return the call in bulk; None, with the reason in the log, if it isn't covered, and None if it has no samples.
 
-    Args:
-        kind: The harness's class of calls.
-        model: The harness's model.
-        model_methods: The model's methods that get prompts, besides `parse_template`. They must be the harness's own.
-        retriever: The harness's retriever.
-        shots: The rows that it retrieved.
-        ice_template: The harness's template of examples, or None.
-        prompt_template: The harness's template of prompts, or None.
-        is_written: True if the harness's loop puts shorter lists into `shots`.
+    `model_methods` are the model's methods that get prompts, besides `parse_template`; they must be the harness's own.
+    `is_written` is true if the harness's loop puts shorter lists into `shots`.
     """
     try:
         rows = row_lists(shots, is_written=is_written)

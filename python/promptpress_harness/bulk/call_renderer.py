@@ -37,12 +37,7 @@ _CHANCE = frozenset({"random", "time", "datetime", "uuid", "os", "open", "global
 
 
 def filled_base(kind: type, templates: Collection[Any]) -> type | None:
-    """Return the base of a harness's class that has nothing of its own but how it makes rows; None for other classes.
-
-    Args:
-        kind: The class.
-        templates: The harness's classes that a row can be filled into.
-    """
+    """Return the base of a harness's class that only makes rows in its own way; None for other classes."""
     base = kind.__base__
     if base is None or kind in templates or base not in templates:
         return None
@@ -55,13 +50,8 @@ def filled_base(kind: type, templates: Collection[Any]) -> type | None:
 class RowFilling:
     """The rows that a template's class makes of samples.
 
-    Args:
-        template: The template.
-        base: The harness's class that it is derived from.
-        output_column: The column that the harness puts a token into.
-
-    Raises:
-        NotCoveredError: If the template isn't as its class makes it, or its rows may depend on more than the sample.
+    NotCoveredError is raised if the template isn't as its class makes it, or its rows may depend on more than the
+    sample.
     """
 
     def __init__(self, template: Any, base: type, output_column: str) -> None:
@@ -95,11 +85,7 @@ class RowFilling:
         self._template.__dict__.update(vars(template))
 
     def table(self, samples: pa.Table) -> pa.Table:
-        """Return the rows that are made of samples, with a column for the token.
-
-        Raises:
-            NotCoveredError: If a row isn't made as the others are, or has values that aren't texts.
-        """
+        """Return the rows that are made of samples, with a column for the token; they all have the same columns."""
         rows = [self._row(sample) for sample in samples.to_pylist()]
         self.columns = tuple(rows[0]) if rows else ()
         if any(tuple(row) != self.columns for row in rows) or self._output_column in self.columns:
@@ -123,12 +109,6 @@ def requests_of(prompts: pa.ChunkedArray, kind: Callable[[list[Any]], Any]) -> C
     """Return a function that builds a request of a rendered block from its index.
 
     It makes a list of messages, of the class `kind`, anew each time, because the harness may change the list.
-
-    Example:
-        >>> requests_of(pa.chunked_array([["a", "b"]]), list)(1)
-        'b'
-        >>> requests_of(pa.chunked_array([[[{"role": "HUMAN", "prompt": "Hi"}]]]), list)(0)
-        [{'role': 'HUMAN', 'prompt': 'Hi'}]
     """
     if not types.is_nested(prompts.type):
         texts: list[Any] = prompts.to_pylist()
@@ -187,11 +167,6 @@ def kind_of(request: Any) -> Callable[[list[Any]], Any]:
     """Return a function that makes a list of messages a request of the same classes as the harness's `request`.
 
     A harness copies messages of its configuration, so they keep their class.
-
-    Example:
-        >>> class Message(dict): ...
-        >>> type(kind_of([Message(role="user")])([{"role": "assistant"}])[0]).__name__
-        'Message'
     """
     kind: Callable[[list[Any]], Any] = type(request)
     messages = {type(item) for item in request if isinstance(item, dict)} if isinstance(request, list) else set()
@@ -222,15 +197,8 @@ _SHOTS_COLUMN = "promptpress shots"
 class CallRenderer:
     """The samples of one call, the examples of each, and what their prompts have in common.
 
-    Args:
-        samples: The dataset whose rows are samples.
-        examples: The dataset whose rows are examples.
-        shots: The rows of each sample's examples. The list is read again later, because the harness shortens its items.
-        settings: Arguments of `Renderer`, without a retriever; those of a prompt go first.
-        joints: `ice_separator` and `ice_eos_token` of the retriever.
-
-    Raises:
-        NotCoveredError: If the datasets or the examples' rows aren't covered.
+    The list `shots` is read again later, because the harness shortens its items. NotCoveredError is raised if the
+    datasets or the examples' rows aren't covered.
     """
 
     largest_block = 1024
@@ -274,13 +242,10 @@ class CallRenderer:
         self._held_rows = 0
 
     def render(self, arguments: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> Any:
-        """Render consecutive samples and return their prompts.
+        """Render consecutive samples with the rows of their examples, and return their prompts.
 
-        Args:
-            arguments: Further arguments of `Renderer`; and `finish`, the harness's parser, for classes that need it.
-            key: Identifies these arguments in the cache.
-            start: The first sample.
-            shots: The rows of each sample's examples.
+        `arguments` are further ones of `Renderer`, and `finish`, the harness's parser, for classes that need it; `key`
+        identifies them in the cache.
         """
         table = self.samples.slice(start, start + len(shots))
         if self.filling is not None:
@@ -343,10 +308,7 @@ class CallRenderer:
     def add_block(self, owner: Any, length: int, rows: int) -> None:
         """Count a stored block, and have the oldest blocks dropped if too many samples are held.
 
-        Args:
-            owner: The rendering that holds the block; its `drop` is called with `length`.
-            length: The number of examples, by which the owner keeps its blocks.
-            rows: The number of samples.
+        The owner's `drop` is called with `length`, the number of examples, by which it keeps its blocks.
         """
         key = (id(owner), length)
         self._held_rows += rows - self._blocks.get(key, (None, 0))[1]

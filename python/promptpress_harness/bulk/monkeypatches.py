@@ -141,7 +141,7 @@ def _check_names(code: CodeType, module: ModuleType, seen: set[Any]) -> None:
         elif name in file.functions:
             _check_function(value, module, name, seen)
             continue
-        elif name in vars(builtins) and value is not vars(builtins)[name]:
+        elif hasattr(builtins, name) and callable(value) and not name.startswith("__"):
             raise NotCoveredError(f"{module.__name__} has a {name} of its own")
         owner = sys.modules.get(getattr(value, "__module__", None) or "")
         if owner is None or _package(owner.__name__) != _package(module.__name__):
@@ -223,12 +223,7 @@ originals: dict[Any, Any] = {}
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return true if two requests can't be told apart: types, values, and the order of keys.
-
-    Example:
-        >>> same([{"a": 1, "b": 2}], [{"b": 2, "a": 1}])
-        False
-    """
+    """Return true if two requests can't be told apart: types, values, and the order of keys."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):

@@ -61,13 +61,7 @@ class Shots:
 
 
 class Prompts(Sequence[Any]):
-    """A sequence that makes the item of a row when the item is read.
-
-    Example:
-        >>> tens = Prompts(lambda row: row * 10, range(5))
-        >>> tens[3], list(tens[1:3])
-        (30, [10, 20])
-    """
+    """A sequence that makes the item of a row when the item is read."""
 
     __slots__ = ("_make", "_rows")
 
@@ -138,12 +132,6 @@ class Rendering:
 
     Each number of examples is tried on the first sample that has it: the harness makes the request too, and only if
     both are the same do others come from blocks. So the harness's errors for a configuration are raised here.
-
-    Args:
-        renderer: The renderer of the call's samples.
-        settings: Arguments of `Renderer` besides the call's; None leaves every prompt to the harness.
-        harness: Makes the harness's own request for a prompt.
-        marks: The marks of the samples, from `CallRecord.marks`.
     """
 
     __slots__ = ("_block", "_blocks", "_harness", "_key", "_kinds", "_marks", "_older", "_renderer", "_settings")
@@ -281,13 +269,8 @@ class Rendering:
 class PromptSource:
     """The source of one call's prompts of one template.
 
-    Args:
-        renderer: The renderer of the call's samples.
-        settings: Arguments of `Renderer` for the template; `mode` among them.
-        build: Builds the harness's own object for a sample and its examples.
-        parser_settings: Returns arguments of `Renderer` for a parser and a class of prompts; None if not covered.
-        row: A sample, whose prompt the harness builds at once, and raises its errors.
-        shots: The examples of that sample.
+    `build` builds the harness's own object; that of one row is built at once, and raises the harness's errors.
+    `parser_settings` returns arguments of `Renderer` for a parser and a class of prompts; None if they aren't covered.
     """
 
     __slots__ = ("_last", "_marks", "_parser_settings", "_renderings", "_settings", "build", "renderer", "shape")

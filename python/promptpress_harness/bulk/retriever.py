@@ -89,12 +89,7 @@ class _Number(int):
 
 
 class LazySamples:
-    """A dataset whose values are read when they are used, from many samples at a time.
-
-    Args:
-        rows: The dataset's rows.
-        dataset: The dataset, for everything but reading one value.
-    """
+    """A dataset whose values are read when they are used, from many samples at a time."""
 
     def __init__(self, rows: Rows, dataset: Any) -> None:
         self._rows = rows
@@ -160,12 +155,7 @@ class CachedRetriever:
 
 
 class BulkRetriever(CachedRetriever):
-    """A retriever that returns placeholders; all that the loops of the inferencers don't use is the harness's.
-
-    Args:
-        bulk_call: The call.
-        generation: The prompts of a generation task, if the call is one.
-    """
+    """A retriever that returns placeholders; all that the loops of the inferencers don't use is the harness's."""
 
     def __init__(self, bulk_call: BulkCall, generation: PromptSource | None = None) -> None:
         super().__init__(bulk_call.retriever, bulk_call.renderer.shots)

@@ -25,18 +25,7 @@ Wrap = Callable[[Any], Any]
 class Patches:
     """Replacements for methods in modules that are loaded now or later.
 
-    Args:
-        methods: `{module: {"Class.method": wrap}}`, or `"function"` for a function of the module.
-
-    Example:
-        >>> import json
-        >>> shout = Patches({"json": {"JSONEncoder.encode": lambda encode: lambda self, o: encode(self, o).upper()}})
-        >>> shout.apply()
-        >>> json.JSONEncoder().encode("a")
-        '"A"'
-        >>> shout.revert()
-        >>> json.JSONEncoder().encode("a")
-        '"a"'
+    They are given as `{module: {"Class.method": wrap}}`, or `"function"` for a function of the module.
     """
 
     def __init__(self, methods: dict[str, dict[str, Wrap]]) -> None:
@@ -132,16 +121,7 @@ _is_startup_added = False
 class Switch:
     """The bulk backend of a harness, which can be on or off. Its methods are what users call.
 
-    Args:
-        harness: The harness.
-        patches: The methods to replace, or a function that returns them when the backend is switched on.
-
-    Example:
-        >>> import json
-        >>> shout = {"JSONEncoder.encode": lambda encode: lambda self, o: encode(self, o).upper()}
-        >>> with Switch(Harness("JSON", "json", "json", "json"), Patches({"json": shout})).backend():
-        ...     json.JSONEncoder().encode("a")
-        '"A"'
+    `patches` may be a function that returns them when the backend is switched on.
     """
 
     def __init__(self, harness: Harness, patches: Patches | Callable[[], Patches]) -> None:

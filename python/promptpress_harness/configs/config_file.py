@@ -49,10 +49,6 @@ def read_config(path: str) -> Config:
     """Read a configuration file in the format of its suffix: `.json`, `.yaml`, `.yml`, `.toml` or `.py`.
 
     The value of a Python file is a dict of the names that the file defines.
-
-    Raises:
-        ConfigError: If the file can't be read or has another suffix.
-
     """
     if is_remote(path):
         raise ConfigError(f"{path}: a configuration is a local file; samples may be at an address", is_choice=True)
@@ -178,17 +174,7 @@ class UnknownFilesError(Exception):
 
 @dataclass(frozen=True)
 class DatasetFiles:
-    """The file with the rows of a dataset.
-
-    Args:
-        path: The file.
-        format: The file's format.
-        train_range: The reader's range of the rows that are examples.
-        test_range: The reader's range of the rows that are samples.
-        test_is_train: True if the samples are rows of the train split.
-        is_hugging_face: True if the harness reads the file by Hugging Face's `load_dataset`.
-
-    """
+    """The file with the rows of a dataset."""
 
     path: str
     format: str

@@ -64,16 +64,7 @@ class Selection:
 def choose_dataset(config: Config, name: str | None) -> Selection:
     """Choose the prompt configuration of a file.
 
-    Args:
-        config: The file.
-        name: A dataset's `abbr`, or the variable of a dataset's list; needed if the datasets differ in their prompts.
-
-    Raises:
-        ConfigError: If there is no such dataset, code stands in a part that prompts need, or the name is missing.
-
-    >>> choose_dataset(Config("a.json", {"prompt_template": "{q}"}, python=False), None).arguments
-    {'prompt_template': '{q}'}
-
+    The name is a dataset's `abbr`, or the variable of a list; it is needed if the datasets differ in their prompts.
     """
     value = _mapping_of(config, "datasets")
     if not isinstance(value, Mapping):
@@ -96,12 +87,7 @@ def choose_dataset(config: Config, name: str | None) -> Selection:
 
 
 def format_prompt_of(config: Config) -> FormatPrompt | None:
-    """Return the prompt of a file of EvalScope or NeMo-Skills; None for another file.
-
-    Raises:
-        ConfigError: If the file doesn't say with certainty what a prompt is.
-
-    """
+    """Return the prompt of a file of EvalScope or NeMo-Skills; None for another file."""
     value = config.value
     if config.python or not isinstance(value, Mapping):
         return None
@@ -109,19 +95,7 @@ def format_prompt_of(config: Config) -> FormatPrompt | None:
 
 
 def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
-    """Choose the model of a file; None if it has no models.
-
-    Args:
-        config: The file.
-        name: A model's `abbr`; needed if the models differ in their prompts.
-
-    Raises:
-        ConfigError: If there is no such model, code stands in a part that prompts need, or the name is missing.
-
-    >>> choose_model(Config("m.json", {"models": [{"abbr": "a", "type": "VLLM"}]}, python=False), None)
-    {'abbr': 'a', 'type': 'VLLM'}
-
-    """
+    """Choose the model of a file by its `abbr`, needed if models differ in their prompts; None if it has none."""
     value = _mapping_of(config, "models")
     if not isinstance(value, Mapping):
         raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of models")
@@ -144,12 +118,7 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
 
 
 def all_datasets(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the name (`abbr`, or variable and index) and the dict of each dataset in a file's lists, in order.
-
-    Raises:
-        ConfigError: If code stands in a part that prompts need.
-
-    """
+    """Return the name (`abbr`, or variable and index) and the dict of each dataset in a file's lists, in order."""
     value = _mapping_of(config, "datasets")
     if isinstance(value, Mapping) and _is_dataset(config, value):
         return []
@@ -173,12 +142,7 @@ def each_of(config: Config, kind: Literal["datasets", "models"]) -> list[tuple[s
 
 
 def entries_of(config: Config) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
-    """Yield the `abbr` and the variable of each dataset, and its dict, in which code is still `Opaque`.
-
-    Raises:
-        ConfigError: If a dataset, or a list of them, is code.
-
-    """
+    """Yield the `abbr` and the variable of each dataset, and its dict, in which code is still `Opaque`."""
     value = _mapping_of(config, "datasets")
     if isinstance(value, Mapping) and _is_dataset(config, value):
         yield (_label(value, "", 0), ""), value
@@ -380,12 +344,7 @@ def _located(refusal: RefusedError, path: tuple[str, ...]) -> ConfigError:
 
 
 def datasets_as_read(file: ConfigFile) -> list[dict[str, Any]]:
-    """Return the `infer_cfg` and `reader_cfg` of each dataset of a loaded file.
-
-    Raises:
-        TemplateError: If there is no dataset, or one of the parts contains code.
-
-    """
+    """Return the `infer_cfg` and `reader_cfg` of each dataset of a loaded file."""
     config = content_of(file)
     try:
         datasets = [_parts_as_read(entry) for _, entry in entries_of(config)]
@@ -397,19 +356,7 @@ def datasets_as_read(file: ConfigFile) -> list[dict[str, Any]]:
 
 
 def dataset_as_read(config: Config, name: str | None) -> dict[str, Any] | None:
-    """Return the `infer_cfg` and `reader_cfg` of one dataset; None if there is no such dataset.
-
-    Args:
-        config: The file.
-        name: The dataset's name, as in `choose_dataset`.
-
-    Raises:
-        ConfigError: If one of the parts contains code.
-
-    >>> dataset_as_read(Config("a.json", {"abbr": "a", "infer_cfg": {}, "path": "b"}, python=False), None)
-    {'infer_cfg': {}}
-
-    """
+    """Return the `infer_cfg` and `reader_cfg` of one dataset; None if there is no such dataset."""
     return next((_parts_as_read(entry) for names, entry in entries_of(config) if name is None or name in names), None)
 
 

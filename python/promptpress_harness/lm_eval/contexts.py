@@ -43,14 +43,7 @@ _SHOTS = f"{_MARK}shots{_MARK}"
 
 @dataclass(frozen=True)
 class ContextColumns:
-    """The parts of documents' contexts.
-
-    Args:
-        system: The texts before everything else.
-        shots: The shots drawn for the documents; None if there are none.
-        text: The documents' questions.
-        prefix: The beginnings of their answers.
-    """
+    """The parts of documents' contexts."""
 
     system: Column
     shots: DrawnShots | None
@@ -59,11 +52,7 @@ class ContextColumns:
 
 
 def plain_contexts(task: Task, columns: ContextColumns, count: int) -> pa.ChunkedArray | None:
-    """Return the plain contexts of documents, if all their pieces are texts.
-
-    Returns:
-        The contexts; None if they have to be made one by one, to see what they are or which error the harness raises.
-    """
+    """Return the plain contexts of documents; None if they have to be made one by one, to see what is raised."""
     question = _question_pieces(columns.text, columns.prefix, task.config.target_delimiter, count)
     before = _piece(columns.system)
     if question is None or before is None:
@@ -126,10 +115,7 @@ def _rendered(
 ) -> pa.ChunkedArray | None:
     """Return the contexts made of literals, columns and the shots of each document, or None if a text holds the mark.
 
-    Args:
-        pieces: The pieces in order; `_SHOTS` stands for a document's shots.
-        examples: The text of each shot, and the shots' rows for one document after the other.
-        count: Number of documents.
+    `_SHOTS` stands for a document's shots; `examples` are the text of each shot, and the shots' rows for all documents.
     """
     columns: dict[str, Any] = {}
     template = ""
@@ -174,9 +160,6 @@ class ManyChats:
 
     Without a generation prompt, the last message is left open. If the template refuses a conversation, it is applied
     once more without the system message.
-
-    Args:
-        template: The template. Its settings `add_generation_prompt` and `continue_final_message` are ignored.
     """
 
     def __init__(self, template: ChatTemplate) -> None:
@@ -216,18 +199,7 @@ def chat_function(template: ChatFunction | None) -> Callable[..., str] | None:
 def chat_contexts(
     task: Task, columns: ContextColumns, count: int, template: ManyChats, as_turns: bool
 ) -> pa.ChunkedArray | None:
-    """Return the chats of documents, if all contents of messages are texts.
-
-    Args:
-        task: The task.
-        columns: The parts of the contexts.
-        count: Number of documents.
-        template: The chat template.
-        as_turns: Whether shots are messages of their own.
-
-    Returns:
-        The texts; None if they have to be made one by one, to see what they are or which error the harness raises.
-    """
+    """Return the chats of documents; None if they have to be made one by one, to see what the harness raises."""
     systems, prefixes = _single_or_all(columns.system), _single_or_all(columns.prefix)
     if systems is None or prefixes is None or not count:
         return None
@@ -297,12 +269,7 @@ def _rendered_chats(template: ManyChats, conversations: pa.Array, prefixes: list
 
 @dataclass(frozen=True)
 class Contexts:
-    """The contexts of the first document, then those of the second, and so on.
-
-    Args:
-        texts: The contexts.
-        counts: Number of contexts of each document; None if each has one.
-    """
+    """The contexts of the first document, then of the second, and so on; `counts` is None if each document has one."""
 
     texts: pa.ChunkedArray
     counts: list[int] | None = None
@@ -320,9 +287,6 @@ def build_contexts(
     """Return a context for each document, or one for each choice if the task has several inputs.
 
     The options are those of `requests`; with `as_turns`, shots are messages of their own in a chat.
-
-    Raises:
-        TemplateError: If there are too few shots to draw from.
     """
     config = task.config
     chat = chat_function(chat_template)

@@ -259,11 +259,9 @@ def _interleaved(columns: list[pa.Array], rows: int) -> Lists | None:
 
 
 class Documents:
-    """Some documents, in order.
+    """Some documents, in order, with their numbers among all that the user passed.
 
-    Args:
-        numbers: The number of each document among all that the user passed.
-        kind: The noun for a document in messages: `row` or `few-shot document`.
+    `kind` is the noun for a document in messages: `row` or `few-shot document`.
     """
 
     def __init__(self, numbers: Sequence[int], kind: str) -> None:

@@ -33,26 +33,11 @@ class Groups:
 
 
 def draw(random: Random, pool: int, shots: int, groups: Groups | None, count: int) -> pa.Array:
-    """Draw shots for each document, in order, as the harness's default sampler does.
+    """Draw shots for each document, in order, as the harness's default sampler does; return their rows (int32).
 
     The core draws what `random.sample` would. The draws of the first documents are compared. If they differ, or if the
-    generator is of another class, `random.sample` draws for each document.
-
-    Args:
-        random: The task's generator. It is left in the state in which the sampler would leave it.
-        pool: Number of documents to draw from.
-        shots: Number of documents drawn for each document; at least one.
-        groups: Keeps documents of the pool from evaluated documents that equal them. None if all may be drawn.
-        count: Number of evaluated documents.
-
-    Returns:
-        The rows (int32) drawn for the first document, then those for the second, and so on.
-
-    Raises:
-        ValueError: If the pool is too small.
-
-    >>> draw(Random(1234), 5, 2, None, 2).to_pylist()
-    [3, 0, 0, 4]
+    generator is of another class, `random.sample` draws for each document. The generator is left in the state in which
+    the sampler would leave it. `groups` keeps documents of the pool from evaluated documents that equal them.
     """
     if type(random) is Random and pool <= _MAX_POOL:
         initial_state = random.getstate()
@@ -87,10 +72,6 @@ def draw_once(random: Random, pool: int, shots: int, groups: Groups, count: int)
     """Draw shots for each document as the sampler of the harness's version 0.5 does, which never draws again.
 
     The arguments are those of `draw`.
-
-    Raises:
-        ValueError: If the pool is too small.
-        AssertionError: If a document of which the pool has several copies was drawn so often that shots are lacking.
     """
     drawn = as_sequence(draw(random, pool, shots + 1, None, count))
     pool_groups = as_sequence(groups.pool)
@@ -106,11 +87,7 @@ def draw_once(random: Random, pool: int, shots: int, groups: Groups, count: int)
 
 
 def first_n(pool: int, shots: int, groups: Groups | None, count: int) -> pa.Array:
-    """Return the first shots of the pool for each document, as the sampler `first_n` does; see `draw`.
-
-    Raises:
-        AssertionError: If the pool is too small.
-    """
+    """Return the first shots of the pool for each document, as the sampler `first_n` does; see `draw`."""
     try:
         if groups is not None:
             return _core.first_rows(shots, groups.pool, groups.documents)

@@ -25,11 +25,7 @@ def literal(source: str) -> Any:
 
 
 def number(digits: str) -> Any:
-    """Read digits, for which `str.isdigit` is true, as Python source.
-
-    Raises:
-        SyntaxError: For digits of other scripts, and for leading zeros.
-    """
+    """Read digits, for which `str.isdigit` is true, as Python source."""
     plain = len(digits) < 19 and digits.isascii() and (digits[0] != "0" or len(digits) == 1)
     return int(digits) if plain else ast.literal_eval(digits)
 
@@ -109,11 +105,8 @@ class FormatRules(NamedTuple):
 class Fields:
     """Reads the fields of a task's configuration.
 
-    Args:
-        columns: Names of the evaluated table's columns. A field with such a name stands for the column's value, for
-            few-shot documents too.
-        has_choices: Whether the task has `doc_to_choice`. If so, texts and targets of digits are numbers.
-        rules: The rules of a task with a format; None for other tasks.
+    A field with the name of a column stands for the column's value, for few-shot documents too. If the task has
+    `doc_to_choice`, texts and targets of digits are numbers.
     """
 
     def __init__(self, columns: Collection[str], has_choices: bool, rules: FormatRules | None = None) -> None:
@@ -187,15 +180,10 @@ class Fields:
         parse: Callable[[str], Any] | None,
         pattern: str,
     ) -> Column:
-        """Return the values of a field.
+        """Return the values of a field, which are the same for all documents if it is of one of the types `constants`.
 
-        Args:
-            name: The field's name, for messages.
-            field: The field as configured.
-            documents: The documents.
-            constants: Types of values that are the same for all documents.
-            parse: Reads a rendered text, if some texts stand for other values.
-            pattern: Matches the first character of all texts that `parse` may change.
+        `parse` reads a rendered text, if some texts stand for other values; `pattern` matches the first character of
+        all texts that `parse` may change.
         """
         if isinstance(field, constants):
             return Constant(field, len(documents))

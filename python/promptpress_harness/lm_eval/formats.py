@@ -75,16 +75,7 @@ def _selection(task: Mapping[str, Any]) -> str | None:
 
 
 def with_formats(task: Mapping[str, Any]) -> dict[str, Any]:
-    r"""Return a task with the settings that its format makes; the fields' names and templates become parts of these.
-
-    Raises:
-        TemplateError: If there is no such format, or it has no such setting.
-
-    >>> task = {"task": "t@cloze", "doc_to_text": "q", "doc_to_choice": "options", "doc_to_target": 0}
-    >>> made = with_formats(task)
-    >>> made["doc_to_text"], made["doc_to_choice"]
-    ('Question: {{q}}\nAnswer:', '{{ options }}')
-    """
+    r"""Return a task with the settings that its format makes; the fields' names and templates become parts of these."""
     selection, spec = _selection(task), task.get("formats")
     settings = _settings(selection if spec is None else spec, selection)
     if settings["output_type"] not in ("multiple_choice", "generate_until"):
@@ -107,12 +98,7 @@ def with_formats(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settings(spec: Any, selection: str | None) -> dict[str, Any]:
-    """Return the settings of a format.
-
-    Args:
-        spec: The format's name; its settings, with the name under `type`; or settings by the names of several formats.
-        selection: The name of the one to take among several; None for the first.
-    """
+    """Return the settings of a format."""
     if isinstance(spec, str):
         if spec not in _FORMATS:
             raise _unknown("formats", spec, _FORMATS, "ValueError: there is no format of this name")
@@ -211,14 +197,7 @@ def _variables(settings: Mapping[str, Any], choices: str) -> str:
 
 
 def _target(settings: Mapping[str, Any], answer: str, number: str, choices: str | None) -> str:
-    """Return the template of a target: the number of a choice, or the label or text that is generated.
-
-    Args:
-        settings: The format's settings.
-        answer: The template of the answer.
-        number: The answer as an expression, which may be the number of a choice.
-        choices: The choices as an expression; None if there are none.
-    """
+    """Return the template of a target: the number of a choice, or the label or text that is generated."""
     if settings["output_type"] == "multiple_choice":
         if choices is None:
             message = "ValueError: a format whose requests are choices needs them; there is no doc_to_choice"

@@ -101,13 +101,9 @@ _READERS = {"$items": dict, **{f"${kind.__name__.lower()}": read for kind, (_, r
 
 @dataclass(frozen=True)
 class Arguments:
-    """The requests of some documents.
+    """The requests of some documents, with the row of each request's document and its number among that one's requests.
 
-    Args:
-        fields: The arguments by name, in order: dictionary arrays, so that a value that requests share is stored once.
-        json_fields: Names of the fields that hold Python values as JSON texts.
-        rows: The row of each request's document.
-        numbers: The number of each request among the requests of its document.
+    The fields are dictionary arrays, so that a value that requests share is stored once.
     """
 
     fields: dict[str, pa.Array]
@@ -274,12 +270,7 @@ class _Tuple(pa.ExtensionScalar):  # type: ignore[misc]
 
 
 class _TupleType(pa.ExtensionType):  # type: ignore[misc]
-    """A struct whose values are tuples in Python, with the fields in order.
-
-    Args:
-        storage: The struct.
-        json_fields: Names of fields that hold JSON texts, because their values have no Arrow type for all tasks.
-    """
+    """A struct whose values are tuples in Python; some fields hold JSON, as their values have no one Arrow type."""
 
     type_name = ""
 
@@ -314,14 +305,7 @@ class MetadataType(_TupleType):
 
 
 def request_table(config: TaskConfig, numbers: pa.Array, arguments: Arguments, stop: int) -> pa.Table:
-    """Return the requests of the first documents as a table.
-
-    Args:
-        config: The task's configuration.
-        numbers: The documents' numbers (int64).
-        arguments: The arguments of the requests of all documents.
-        stop: Number of documents whose requests are returned; the others only take part in the random draws.
-    """
+    """Return the requests of the first documents, up to `stop`; others only take part in the random draws."""
     rows = arguments.rows
     count = len(rows) if stop >= len(numbers) else pc.sum(pc.less(rows, stop)).as_py() or 0
     if not count:

@@ -36,14 +36,8 @@ PlainColumns: TypeAlias = tuple[pa.ChunkedArray, pa.ChunkedArray, bool]
 def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delimiters: tuple[Any, Any]) -> list[Turn]:
     """Return a document's question, and its answer if there is one, as messages.
 
-    A question without answer has no delimiter after it, unless the prefix needs one.
-
-    Args:
-        text: The value of `doc_to_text`.
-        choices: The choices, if the answer is the number of a choice.
-        answer: A text, the number of a choice, or a list whose first item is the answer; None and "" for no answer.
-        prefix: The beginning of the answer.
-        delimiters: The delimiters between question and answer, and after the answer.
+    A question without answer has no delimiter after it, unless the prefix needs one. The answer is a text, the number
+    of a choice, or a list whose first item is the answer; None and "" are no answer.
 
     >>> question_and_answer("1+1?", ["2", "3"], 0, None, (" ", "#"))
     [('user', '1+1?', ' '), ('assistant', '2', '#')]
@@ -120,12 +114,7 @@ class ShotColumns:
 
 @dataclass(frozen=True)
 class DrawnShots:
-    """Shots that are drawn for documents.
-
-    Args:
-        columns: The fields of few-shot documents.
-        drawn: The row (int32) in `columns` of each shot of the first document, then of the second, and so on.
-    """
+    """Shots that are drawn for documents: the row (int32) in `columns` of each shot, document after document."""
 
     columns: ShotColumns
     drawn: pa.Array

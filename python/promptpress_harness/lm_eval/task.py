@@ -111,14 +111,7 @@ class TaskConfig:
 
     @classmethod
     def of(cls, written: Mapping[str, Any], num_fewshot: int | None = None) -> TaskConfig:
-        r"""Read a task's configuration.
-
-        Raises:
-            TemplateError: If the harness would refuse it, or if it holds functions or keys that need the harness.
-
-        >>> TaskConfig.of({"test_split": "test", "doc_to_text": "{{q}}", "doc_to_target": "a"}).generation_kwargs
-        {'temperature': 0.0, 'do_sample': False, 'max_gen_toks': 256, 'until': ['\n\n']}
-        """
+        r"""Read a task's configuration."""
         if not isinstance(written, Mapping):
             raise template_error("wrong_type", "task_config", f"expected a task's dict; found {_excerpt(written)}")
         by_format = has_formats(written)
@@ -299,13 +292,7 @@ def _excerpt(value: Any) -> str:
 
 
 class Task:
-    """A task with its documents.
-
-    Args:
-        config: The task's configuration.
-        documents: All documents of the evaluated split.
-        pool: The documents that shots are drawn from; None if there are no shots.
-    """
+    """A task with its documents."""
 
     def __init__(self, config: TaskConfig, documents: TableDocuments, pool: Documents | None) -> None:
         self.config = config
@@ -343,11 +330,7 @@ class Task:
         return isinstance(text, int) and bool(choices)
 
     def draw_shots(self, random: Random, documents: Documents) -> pa.Array:
-        """Return the rows (int32) of the pool that are the first document's shots, then those of the second, and so on.
-
-        Raises:
-            TemplateError: If the pool has too few documents.
-        """
+        """Return the rows (int32) of the pool that are the first document's shots, then the second's, and so on."""
         shots, pool = self.config.num_fewshot, self.pool
         assert pool is not None
         groups = None

@@ -316,11 +316,7 @@ _BLOCK_ROWS = 512
 
 
 class Chats:
-    """The chats of columns of strings, of lists of strings, or of messages; each is built when it is used.
-
-    Raises:
-        NotCoveredError: For other columns, and for nulls in them.
-    """
+    """The chats of columns of strings, of lists of strings, or of messages; each is built when it is used."""
 
     def __init__(self, retriever: Any, prompt_template: Any) -> None:
         reader = retriever.dataset_reader

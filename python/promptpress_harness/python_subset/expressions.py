@@ -112,21 +112,10 @@ class Calls(Iteration):
     def apply(
         self, node: ast.expr, function: Any, args: list[Any], kwargs: dict[str, Any], hidden: Opaque | None = None
     ) -> Any:
-        """Call a function.
+        """Call a function; the result is opaque for one that isn't computed here.
 
-        Args:
-            node: The call, or the decorator.
-            function: The function.
-            args: The arguments.
-            kwargs: The named arguments.
-            hidden: An opaque value that the code spreads into the arguments.
-
-        Returns:
-            The result, or an opaque value for a function that isn't computed here.
-
-        Raises:
-            RefusedError: If the function is defined in this file, or could change the file's data.
-
+        `hidden` is an opaque value that the code spreads into the arguments. A function of this file, and one that
+        could change the file's data, are refused.
         """
         called = node.func if isinstance(node, ast.Call) else node
         arguments = [*args, *kwargs.values(), *([] if hidden is None else [hidden])]
@@ -300,12 +289,7 @@ class Expressions(Calls):
     """
 
     def eval(self, node: ast.expr) -> Any:
-        """Evaluate an expression to plain data, an iterator over data, or an opaque value.
-
-        Raises:
-            RefusedError: If the expression fails, or could change other values but can't be evaluated.
-
-        """
+        """Evaluate an expression to plain data, an iterator over data, or an opaque value."""
         self.budget.step()
         handler = self._handlers.get(type(node))
         if handler is None:

@@ -289,7 +289,6 @@ def is_lazy(tree: ast.Module) -> bool:
 
     >>> is_lazy(ast.parse("import json")), is_lazy(ast.parse("import torch"))
     (False, True)
-
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.With) and is_read_base(node):

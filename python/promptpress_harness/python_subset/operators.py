@@ -53,7 +53,6 @@ def format_field(budget: Budget, value: object, conversion: int, spec: str) -> s
 
     >>> format_field(Budget(), "a", ord("r"), ">5")
     "  'a'"
-
     """
     budget.deep(value)
     text = format_value(_CONVERSIONS[conversion](value), spec)
@@ -66,7 +65,6 @@ def format_percent(budget: Budget, template: str, value: object) -> str:
 
     >>> format_percent(Budget(), "%s-%02d", ("a", 3))
     'a-03'
-
     """
     if any("*" in spec or _WIDTH.search(spec) for spec in re.findall(r"%(?:\([^)]*\))?([-#0 +*\d.]*)", template)):
         raise TooMuchError("a width of that size in a % format")
@@ -93,7 +91,6 @@ def format_method(budget: Budget, template: str, /, *args: object, **kwargs: obj
 
     >>> format_method(Budget(), "{a}-{b[0]}", a=1, b=["x"])
     '1-x'
-
     """
     budget.deep(args, kwargs)
     bound = max(map(longest, (*args, *kwargs.values())), default=0)

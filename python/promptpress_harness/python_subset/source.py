@@ -41,7 +41,6 @@ def is_harmless(node: ast.AST) -> bool:
     True
     >>> is_harmless(ast.parse("a.pop()", mode="eval").body)
     False
-
     """
     return all(isinstance(part, _SYNTAX) and _is_harmless_part(part) for part in ast.walk(node))
 
@@ -62,7 +61,6 @@ def is_harmless_text(arguments: list[object]) -> bool:
 
     >>> is_harmless_text(["A"]), is_harmless_text(["a.pop()"])
     (True, False)
-
     """
     if len(arguments) != 1 or not isinstance(arguments[0], str) or len(arguments[0]) > 1000:
         return False
@@ -77,7 +75,6 @@ def names_read_by(node: ast.AST) -> set[str] | None:
 
     >>> names_read_by(ast.parse("def f(x): return y")) == {"y"}
     True
-
     """
     parts = list(ast.walk(node))
     if any(isinstance(part, ast.Global) for part in parts):
@@ -93,16 +90,7 @@ UNBOUND = object()
 class Scope:
     """The names of a module, a class body or a comprehension.
 
-    Args:
-        names: The values so far.
-        outer: The enclosing scope; None for a module.
-        declared: Loop variables of a comprehension, which hide outer names even before they have a value.
-        kind: `"module"`, `"class"` or `"comprehension"`.
-
-    >>> inner = Scope({}, Scope({"a": 1, "b": 2}), {"b"}, "comprehension")
-    >>> inner.find("a"), inner.find("b") is UNBOUND
-    (1, True)
-
+    The loop variables that a comprehension declares hide outer names even before they have a value.
     """
 
     def __init__(
@@ -146,15 +134,7 @@ class Source:
         self.without_effects: WeakSet[Any] = WeakSet()
 
     def refuse(self, node: ast.AST, problem: str, *, final: bool = False, broken: bool = False) -> RefusedError:
-        """Make the refusal of the code at a node, to be raised or kept.
-
-        Args:
-            node: The code.
-            problem: The code in words.
-            final: True if the whole file is refused.
-            broken: True if executing the code would fail too.
-
-        """
+        """Make the refusal of the code at a node, of the whole file if `final`; `broken` code would fail anyway."""
         return RefusedError(self.path, getattr(node, "lineno", 1), problem, final=final or broken, broken=broken)
 
     def symbol(self, node: ast.AST, dotted: str, *, local: ast.stmt | None = None) -> Symbol:
@@ -183,22 +163,10 @@ class Source:
         *,
         changes: bool = False,
     ) -> Any:
-        """Call one of Python's own functions on data.
+        """Call one of Python's own functions on data; the result is opaque if it needs an opaque argument.
 
-        Args:
-            node: The code of the call.
-            function: The function.
-            args: Its arguments.
-            kwargs: Its named arguments.
-            changes: True if it changes its arguments.
-
-        Returns:
-            The result, or an opaque value if the function needs an opaque argument.
-
-        Raises:
-            RefusedError: If the function fails, exceeds a limit, or needs an opaque argument after it may have changed
-                data.
-
+        `changes` is true if the function changes its arguments. The file is refused if the function fails, exceeds a
+        limit, or needs an opaque argument after it may have changed data.
         """
         kwargs = kwargs or {}
         try:
@@ -237,7 +205,6 @@ def source_text(node: ast.AST) -> str:
 
     >>> source_text(ast.parse("f( x )", mode="eval"))
     'f(x)'
-
     """
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -43,10 +43,6 @@ def read_python(path: str) -> dict[str, object]:
     """Return the names that a Python configuration defines, without executing it.
 
     Values that can't be computed without executing the file are `Opaque`; classes and functions are `Symbol`s.
-
-    Raises:
-        ConfigError: If the file can't be read, isn't Python, or would have to be executed as a whole.
-
     """
     return _Files(Budget()).read(path)
 

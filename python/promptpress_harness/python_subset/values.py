@@ -33,18 +33,8 @@ class Opaque:
     """A value that can be passed on but not read.
 
     Every operation that reads it, at any depth (`==`, `str`, `sorted`, an f-string), raises its refusal, so that a
-    configuration is never read differently from its harness.
-
-    Args:
-        refusal: The error for code that needs the value.
-        shared: True if the value may refer to data of the file, so that code that gets it may change the data.
-        inert: True if computing the value changes no other value.
-
-    >>> str([Opaque(RefusedError("my.py", 3, "call of make()"))])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    promptpress_harness.python_subset.values.RefusedError: my.py:3: call of make(): ...
-
+    configuration is never read differently from its harness. If it is `shared`, it may refer to data of the file, so
+    that code that gets it may change the data. If it is `inert`, computing it changes no other value.
     """
 
     def __init__(self, refusal: RefusedError, *, shared: bool = True, inert: bool = False) -> None:
@@ -71,11 +61,7 @@ class Opaque:
 class Symbol(Opaque):
     """An object that is known only by its dotted name: an imported class, module or function, or a builtin.
 
-    Args:
-        dotted: The dotted name.
-        refusal: The error for code that needs more than the name.
-        local: The definition, for a function or class of the file itself.
-
+    `local` is the definition of a function or class of the file itself.
     """
 
     def __init__(self, dotted: str, refusal: RefusedError, *, local: ast.stmt | None = None) -> None:
@@ -89,7 +75,6 @@ def is_stream(value: object) -> bool:
 
     >>> is_stream(iter([])), is_stream([])
     (True, False)
-
     """
     return hasattr(type(value), "__next__") and not isinstance(value, Opaque)
 
@@ -137,7 +122,6 @@ class Budget:
     Traceback (most recent call last):
     ...
     promptpress_harness.python_subset.values.TooMuchError: a string of 1099511627776 characters
-
     """
 
     def __init__(self) -> None:
@@ -249,7 +233,6 @@ def settled_text(*values: object) -> None:
     The caller limits the walk with `Budget.deep`.
 
     >>> settled_text([1, {"a": None}])
-
     """
     todo: list[Any] = list(values)
     while todo:
@@ -285,7 +268,6 @@ class HarnessDict(dict[Any, Any]):
     >>> base.update(a={"c": 2})
     >>> base
     {'a': {'b': 1, 'c': 2}}
-
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -369,12 +351,6 @@ def as_base(budget: Budget, names: dict[str, object], refusal: RefusedError) -> 
 
     The harness reads the base again for each such file, so a change in one file has no effect in another, and two names
     of one list become two lists.
-
-    Args:
-        budget: The budget for the copy.
-        names: The names of the base file.
-        refusal: The refusal of iterators, which can't be copied.
-
     """
     budget.deep(names)
     sets: dict[int, object] = {}

@@ -148,14 +148,9 @@ BLOCK = 1024
 
 
 class Documents:
-    """The documents of one call of `build_all_requests`, in its order.
+    """The documents of one call of `build_all_requests`, in its order, of pairs of `(doc_id, row)`.
 
-    Args:
-        numbered: Pairs of `(doc_id, row)`, as the harness's iterator returns them.
-        dataset: The Hugging Face dataset of the rows.
-
-    Raises:
-        NotCoveredError: If Arrow doesn't return the rows as the dataset does.
+    NotCoveredError is raised if Arrow doesn't return the rows as the dataset does.
     """
 
     def __init__(self, numbered: list[tuple[int, int]], dataset: Any) -> None:
@@ -294,9 +289,8 @@ def replaced_by(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a function that makes a replacement of the harness's `build_all_requests`.
 
-    Args:
-        check: Raises NotCoveredError for a task whose requests the harness's own code has to build.
-        methods_replaced: Replaces what the harness's loop calls, within a `with` block.
+    `check` raises NotCoveredError for a task that the harness has to build; `methods_replaced` replaces what the
+    harness's loop calls, within a `with` block.
     """
 
     def replacement(harness: Callable[..., Any]) -> Callable[..., Any]:

@@ -151,10 +151,7 @@ def _is_covered() -> bool:
 def is_default_environment(environment: Any, module: str = MODULE, names: Sequence[str] = _HARNESS_FILTERS) -> bool:
     """Return true if a Jinja2 environment has the settings, filters, tests and names that the harness gives it.
 
-    Args:
-        environment: The environment.
-        module: The harness's module with the functions that are filters.
-        names: The names of these filters.
+    `names` are those of functions in the harness's module that are filters.
     """
     jinja2 = sys.modules["jinja2"]
     if type(environment) is not jinja2.Environment:
@@ -207,13 +204,9 @@ class TextPrerenderer:
     def render_pool(
         self, pool: Sequence[dict[str, Any]], shots: int, whole_examples: Callable[[pa.Table], bool] = lambda _: False
     ) -> None:
-        """Render the texts of the documents that examples are drawn from.
+        """Render the texts of the documents that examples are drawn from, `shots` for each evaluated document.
 
-        Args:
-            pool: The documents.
-            shots: Number of examples of each evaluated document.
-            whole_examples: A function that makes whole examples of the pool's table, and returns true if it did; then
-                no texts are needed.
+        `whole_examples` makes whole examples of the pool's table, and returns true if it did; then no texts are needed.
         """
         if not self._has_default_environment or len(pool) > len(self._documents.docs) * shots:
             return
