@@ -68,24 +68,6 @@ def _sample_each(random: Random, pool: int, shots: int, groups: Groups | None, c
         yield drawn[:shots]
 
 
-def draw_once(random: Random, pool: int, shots: int, groups: Groups, count: int) -> pa.Array:
-    """Draw shots for each document as the sampler of the harness's version 0.5 does, which never draws again.
-
-    The arguments are those of `draw`.
-    """
-    drawn = as_sequence(draw(random, pool, shots + 1, None, count))
-    pool_groups = as_sequence(groups.pool)
-    rows: list[int] = []
-    for number, group in enumerate(as_sequence(groups.documents)[:count]):
-        document_rows = drawn[number * (shots + 1) : (number + 1) * (shots + 1)]
-        kept = [row for row in document_rows if group < 0 or pool_groups[row] != group][:shots]
-        if len(kept) < shots:
-            message = f"{len(kept)} other few-shot documents than the document were drawn; {shots} are needed"
-            raise AssertionError(message)
-        rows += kept
-    return pa.array(rows, pa.int32())
-
-
 def first_n(pool: int, shots: int, groups: Groups | None, count: int) -> pa.Array:
     """Return the first shots of the pool for each document, as the sampler `first_n` does; see `draw`."""
     try:

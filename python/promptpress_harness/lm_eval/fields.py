@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from promptpress.engine.tables import lazy_compute as pc
 
@@ -50,56 +50,9 @@ def number_list_or_text(text: str) -> Any:
     return number(text) if text.isdigit() else list_or_text(text)
 
 
-def listed_or_text(value: Any) -> Any:
-    """Return the list that a text in brackets is, or else the value, as the harness's version 0.5 does.
-
-    >>> listed_or_text("['a', 'b']"), listed_or_text("[a]"), listed_or_text("['a'], ['b']"), listed_or_text(["a"])
-    (['a', 'b'], '[a]', "['a'], ['b']", ['a'])
-    """
-    read = list_or_text(value) if isinstance(value, str) else value
-    return value if isinstance(read, tuple) else read
-
-
-def target_of(value: Any, parse_lists: bool) -> Any:
-    """Return a target as the harness's version 0.5 reads it: a number for digits, and if asked for, a list.
-
-    >>> target_of("007", False), target_of("[1, 2]", True), target_of("[1, 2]", False)
-    (7, [1, 2], '[1, 2]')
-    """
-    if isinstance(value, str) and value.isdigit():
-        return int(value)
-    return listed_or_text(value) if parse_lists else value
-
-
-def choice_number(target: Any, choices: list[Any] | None) -> int | None:
-    """Return the number of the choice that a target is, or that the first is that is one of several; None for none.
-
-    >>> choice_number("b", ["a", "b"]), choice_number(["c", 1], ["a", "b"]), choice_number(2, ["a", "b"])
-    (1, 1, None)
-    """
-    if not choices:
-        return None
-    if isinstance(target, list):
-        numbers = (choice_number(item, choices) for item in target if not isinstance(item, list))
-        return next((number for number in numbers if number is not None), None)
-    if isinstance(target, (int, float)):
-        number = int(target)
-        return number if number < len(choices) else None
-    return choices.index(target) if isinstance(target, str) and target in choices else None
-
-
 # Beginnings of texts that may be numbers or lists. Python knows more digits than the ASCII ones.
 _DIGITS = r"^[0-9]|^[^\x00-\x7F]"
 _LIST = r"^\["
-
-
-class FormatRules(NamedTuple):
-    """Rules of the harness's version 0.5, which tasks with a format have."""
-
-    choices: Any
-    """The task's `doc_to_choice` if targets are numbers of choices; None if they aren't."""
-    several_targets: bool
-    """True if a target in brackets is a list."""
 
 
 class Fields:
@@ -109,10 +62,9 @@ class Fields:
     `doc_to_choice`, texts and targets of digits are numbers.
     """
 
-    def __init__(self, columns: Collection[str], has_choices: bool, rules: FormatRules | None = None) -> None:
+    def __init__(self, columns: Collection[str], has_choices: bool) -> None:
         self._columns = columns
-        self._has_choices = has_choices and rules is None
-        self._rules = rules
+        self._has_choices = has_choices
 
     def text(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_text`: texts, numbers of choices, or a column's values."""
@@ -121,16 +73,11 @@ class Fields:
 
     def target(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_target`: texts, numbers of choices, lists, or a column's values."""
-        if self._rules is not None:
-            return self._target_by_rules(self._rules, field, documents)
         parse, pattern = (number_list_or_text, f"{_DIGITS}|{_LIST}") if self._has_choices else (list_or_text, _LIST)
         return self._column("doc_to_target", field, documents, constants=(int, list), parse=parse, pattern=pattern)
 
     def choices(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_choice`, which usually are lists."""
-        if isinstance(field, str) and self._rules is not None:
-            listed = None if field in self._columns else documents.listed(field)
-            return self._choices_by_rules(self._rules, field, documents) if listed is None else listed
         if isinstance(field, str):
             if field in self._columns:
                 return documents.column(field)
@@ -147,28 +94,6 @@ class Fields:
         if field is None:
             return Constant(None, len(documents))
         return documents.column(field) if field in self._columns else documents.render(field)
-
-    def _target_by_rules(self, rules: FormatRules, field: Any, documents: Documents) -> Column:
-        column = self._column("doc_to_target", field, documents, constants=int, parse=None, pattern="")
-        targets = documents.each(lambda value: target_of(value, rules.several_targets), values(column))
-        if rules.choices is not None:
-            return documents.each(choice_number, targets, values(self.choices(rules.choices, documents)))
-        # Of several targets, examples show the first.
-        firsts = [target[0] if isinstance(target, list) and target else target for target in targets]
-        return column if isinstance(column, Texts) and set(map(type, firsts)) <= {str} else firsts
-
-    def _choices_by_rules(self, rules: FormatRules, field: str, documents: Documents) -> Column:
-        """Return the choices; None for a document that has no list, or whose choices aren't texts."""
-        column = documents.column(field) if field in self._columns else documents.render(field)
-
-        def listed(value: Any) -> list[Any] | None:
-            choices = listed_or_text(value)
-            if not isinstance(choices, list):
-                return None
-            are_refused = rules.choices is not None and choices and not isinstance(choices[0], str)
-            return None if are_refused else choices
-
-        return documents.each(listed, values(column))
 
     def _column(
         self,

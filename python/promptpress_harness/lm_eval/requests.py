@@ -24,7 +24,7 @@ from promptpress.engine.tables import OF_HARNESS, check_values, checked, with_ex
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.typing import TableLike
 
-from promptpress_harness.lm_eval.contexts import ChatFunction, Contexts, build_contexts, is_blank_at
+from promptpress_harness.lm_eval.contexts import ChatFunction, Contexts, build_contexts
 from promptpress_harness.lm_eval.documents import (
     Column,
     Constant,
@@ -152,8 +152,6 @@ def _choice_arguments(task: Task, documents: Documents, contexts: Contexts, chat
     if chat and not (prefix and not prefix[-1].isspace()):
         delimiter = ""
     choices = task.choices(documents)
-    if config.by_format:
-        return _choice_arguments_by_format(task, documents, contexts, choices, delimiter)
     if task.several_inputs or config.mutual_information or not isinstance(choices, (Constant, Lists)):
         return _choice_arguments_one_by_one(task, documents, contexts, choices, delimiter)
     count = len(documents)
@@ -200,34 +198,6 @@ def _choice_arguments_one_by_one(
         rows.extend([row] * len(texts))
         numbers.extend(range(len(texts)))
         context_indices.extend(indices)
-        continuations += texts
-    return _listed_arguments(contexts, rows, numbers, context_indices, continuations)
-
-
-def _choice_arguments_by_format(
-    task: Task, documents: Documents, contexts: Contexts, choices: Column, delimiter: str | None
-) -> Arguments:
-    """Return the arguments of a task with a format: none of a document without choices, or whose target isn't one.
-
-    A delimiter stands only between texts without white space, and not before a choice without a context.
-    """
-    rows, numbers, context_indices, continuations = array("q"), array("q"), array("i"), []
-    targets = values(task.target(documents))
-    blank = is_blank_at(contexts.texts, len(documents), -1).to_pylist()
-    for row, (listed, target, is_blank) in enumerate(zip(values(choices), targets, blank, strict=True)):
-        if not listed or target is None:
-            continue
-        try:
-            texts = [f"{'' if is_blank or choice[0].isspace() else delimiter}{choice}" for choice in listed]
-            if task.config.mutual_information:
-                texts += [f"{choice}" for choice in listed]
-            for text in texts:
-                text.encode()
-        except Exception as error:
-            raise documents.raised_at(error, row) from error
-        rows.extend([row] * len(texts))
-        numbers.extend(range(len(texts)))
-        context_indices.extend([row] * len(listed) + [len(documents)] * (len(texts) - len(listed)))
         continuations += texts
     return _listed_arguments(contexts, rows, numbers, context_indices, continuations)
 
@@ -367,8 +337,6 @@ def requests(
     Neither the harness nor a model is needed. `table.to_pylist()` has the same texts and numbers in the same order as
     the harness's `task.instances`. The harness's own random numbers draw the few-shot documents.
 
-    A task with a format, under `formats` or as `TASK@FORMAT`, is made by the rules of 0.5, which brings formats.
-
     Args:
         task_config: The task's YAML as a dict, with its includes merged. Functions (`!function`) are never called: put
             what they return into a column of the documents, and pass the documents that `process_docs` returns.
@@ -415,9 +383,7 @@ def requests(
     evaluated = TableDocuments(_table(docs), "row")
     task = Task(config, evaluated, _pool(config, evaluated, fewshot_docs) if config.num_fewshot else None)
     _warn_of_single_braces(config.doc_to_text, evaluated.names)
-    numbers, rows = choose_documents(
-        len(evaluated), limit, samples, rank, world_size, numbers_are_rows=config.by_format
-    )
+    numbers, rows = choose_documents(len(evaluated), limit, samples, rank, world_size)
     documents = evaluated.take(rows)
     try:
         random = Random(seed)

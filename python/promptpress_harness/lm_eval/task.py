@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -13,9 +13,8 @@ import pyarrow as pa
 from promptpress.engine.errors import close_names, template_error
 
 from promptpress_harness.lm_eval.documents import Column, Documents, TableDocuments, document_error, values
-from promptpress_harness.lm_eval.fewshot_sampling import draw, draw_once, equal_rows, first_n
-from promptpress_harness.lm_eval.fields import Fields, FormatRules
-from promptpress_harness.lm_eval.formats import SELECTION, has_formats, with_formats
+from promptpress_harness.lm_eval.fewshot_sampling import draw, equal_rows, first_n
+from promptpress_harness.lm_eval.fields import Fields
 
 _OUTPUT_TYPES = ("loglikelihood", "loglikelihood_rolling", "generate_until", "multiple_choice")
 
@@ -37,9 +36,6 @@ _TASK_KEYS = _KEYS_OF_REQUESTS | {
     *("task_alias", "tag", "custom_dataset", "dataset_path", "dataset_name", "dataset_kwargs", "unsafe_code"),
     *("process_results", "filter_list", "should_decontaminate", "doc_to_decontamination_query", "metadata"),
 }
-
-_FORMAT_KEYS = _TASK_KEYS | {"formats", SELECTION, "scorer", "multiple_inputs", "multiple_targets"}
-"""The keys of a task with a format, which the harness knows from 0.5 on."""
 
 _FEWSHOT_KEYS = frozenset(
     {*_FIELDS, "sampler", "split", "samples", "process_docs", "fewshot_indices"}
@@ -83,9 +79,6 @@ class TaskConfig:
     generation_kwargs: dict[Any, Any] | None
     mutual_information: bool
     fewshot: FewshotConfig
-    by_format: bool
-    """True if the task has a format, so that its requests are made by the rules of the harness's version 0.5."""
-    several_targets: bool
 
     @property
     def evaluated_split(self) -> str:
@@ -114,11 +107,8 @@ class TaskConfig:
         r"""Read a task's configuration."""
         if not isinstance(written, Mapping):
             raise template_error("wrong_type", "task_config", f"expected a task's dict; found {_excerpt(written)}")
-        by_format = has_formats(written)
-        _refuse_unknown(written, _FORMAT_KEYS if by_format else _TASK_KEYS, "")
+        _refuse_unknown(written, _TASK_KEYS, "")
         _refuse_functions({key: written[key] for key in _KEYS_OF_REQUESTS & written.keys()}, "")
-        if by_format:
-            written = _with_formats(written)
         for key in ("use_prompt", "doc_to_image", "doc_to_audio"):
             if written.get(key) is not None:
                 message = "only lm-evaluation-harness itself can make such requests"
@@ -145,37 +135,11 @@ class TaskConfig:
             target_delimiter=target_delimiter,
             fewshot_delimiter=fewshot_delimiter,
             num_fewshot=_shot_count(written, num_fewshot),
-            repeats=1 if by_format and output_type != "generate_until" else _repeats(written),
+            repeats=_repeats(written),
             generation_kwargs=_generation_kwargs(written, output_type, fewshot_delimiter),
             mutual_information=_needs_mutual_information(written),
             fewshot=_fewshot_config(written, fewshot_delimiter, target_delimiter),
-            by_format=by_format,
-            several_targets=bool(written.get("multiple_targets")),
         )
-
-
-def _with_formats(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task with what its format makes, and in the form in which the harness's version 0.5 reads it."""
-    if written.get("multiple_inputs"):
-        message = "a task with a format has one text for each document"
-        raise template_error("unsupported_class", "multiple_inputs", message)
-    out = with_formats(written)
-    shots = dict(out["fewshot_config"]) if isinstance(out.get("fewshot_config"), Mapping) else {}
-    for key in ("doc_to_text", "doc_to_target", "doc_to_choice"):
-        if not isinstance(shots.get(key), (str, int, type(None))):
-            message = f"a task with a format needs a name or a template here; found {_excerpt(shots[key])}"
-            raise template_error("unsupported_class", f"fewshot_config.{key}", message)
-    if isinstance(out.get("fewshot_config"), Mapping):
-        # This version reads the split of few-shot documents from the task alone.
-        out["fewshot_config"] = {**shots, "split": out.get("fewshot_split")}
-    out["generation_kwargs"] = out.get("generation_kwargs") or None
-    pipelines = out.get("filter_list")
-    if isinstance(pipelines, list) and all(isinstance(pipeline, Mapping) for pipeline in pipelines):
-        # A pipeline of filters may have metrics of its own, and the task's are for those that have none.
-        lists = [pipeline.get("metric_list", out.get("metric_list")) or [] for pipeline in pipelines]
-        if lists and all(isinstance(metrics, list) for metrics in lists):
-            out["metric_list"] = list(chain.from_iterable(lists))
-    return out
 
 
 def _fewshot_config(
@@ -298,16 +262,8 @@ class Task:
         self.config = config
         self.documents = documents
         self.pool = pool
-        rules = None
-        if config.by_format:
-            is_choice = config.output_type == "multiple_choice"
-            rules = FormatRules(config.doc_to_choice if is_choice else None, config.several_targets)
-        self.fields = Fields(documents.names, config.doc_to_choice is not None, rules)
-        self.several_inputs = not config.by_format and self._has_several_inputs()
-        prefix = config.fewshot.gen_prefix
-        if config.by_format and pool is not None and prefix and (prefix in documents.names or "{" in prefix):
-            message = "in a task with a format, examples begin with the same gen_prefix; found one of each document"
-            raise template_error("unsupported_class", "gen_prefix", message)
+        self.fields = Fields(documents.names, config.doc_to_choice is not None)
+        self.several_inputs = self._has_several_inputs()
 
     def _has_several_inputs(self) -> bool:
         """Look at the first document, which decides for all of them in the harness."""
@@ -339,11 +295,9 @@ class Task:
             groups = equal_rows(documents, pool, same)
         try:
             if self.config.fewshot.sampler == "first_n":
-                return first_n(len(pool), shots, None if self.config.by_format else groups, len(documents))
+                return first_n(len(pool), shots, groups, len(documents))
             if not len(pool):
                 raise AssertionError("there are no few-shot documents")
-            if self.config.by_format and groups is not None:
-                return draw_once(random, len(pool), shots, groups, len(documents))
             return draw(random, len(pool), shots, groups, len(documents))
         except (AssertionError, ValueError) as error:
             raise template_error("too_few_examples", "num_fewshot", f"{type(error).__name__}: {error}") from error
@@ -367,13 +321,10 @@ def choose_documents(
     samples: Sequence[int] | None = None,
     rank: int = 0,
     world_size: int = 1,
-    *,
-    numbers_are_rows: bool = False,
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the numbers of the evaluated documents, as the harness counts them, and their rows.
 
-    The options are those of `requests`. If one makes no sense, TemplateError is raised. With `numbers_are_rows`, as in
-    the harness from 0.5 on, samples have the numbers of their rows.
+    The options are those of `requests`. If one makes no sense, TemplateError is raised.
 
     >>> choose_documents(9, samples=[7, 2, 4], rank=1, world_size=2)
     ([1], [4])
@@ -386,8 +337,7 @@ def choose_documents(
             chosen = set(samples)
             rows = [row for row in range(count) if row in chosen]
             pairs = list(islice(enumerate(rows), int(rank), None, int(world_size)))
-            chosen_rows = [row for _, row in pairs]
-            return chosen_rows if numbers_are_rows else [number for number, _ in pairs], chosen_rows
+            return [number for number, _ in pairs], [row for _, row in pairs]
         if limit and int(limit) < 0:
             raise ValueError("limit is negative")
         if rank < 0 or world_size < 1:

@@ -75,8 +75,6 @@ def _requests(arguments: Namespace, config: dict[str, Any]) -> pa.Table:
     task = {
         key: value for key, value in config.items() if not (isinstance(value, Function) and key in _KEYS_WITHOUT_EFFECT)
     }
-    if arguments.task_format is not None:
-        task["_formats_selection"] = arguments.task_format
     samples = Samples(arguments.data, format_of(arguments), harness_types="all")
     options: dict[str, Any] = {} if arguments.seed is None else {"seed": arguments.seed}
     table = lm_eval.requests(

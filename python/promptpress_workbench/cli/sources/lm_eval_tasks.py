@@ -19,7 +19,7 @@ _KEYS = re.compile(
 _INCLUDE = re.compile(r"""^["']?include["']?\s*:""", re.MULTILINE)
 _TASK = re.compile(r"""^["']?task["']?\s*:""", re.MULTILINE)
 _HEAD_BYTES = 1 << 16
-_TASK_OPTIONS = ("task_format", "num_fewshot", "fewshot_as_multiturn", "processed_docs", "system_instruction")
+_TASK_OPTIONS = ("num_fewshot", "fewshot_as_multiturn", "processed_docs", "system_instruction")
 _OTHER_OPTIONS = (
     *("keep", "index", "order", "shared", "hashes", "jinja", "column", "add_generation_prompt", "where", "sample"),
     *configuration_options("examples"),
@@ -65,8 +65,6 @@ def is_lm_eval(path: str | None) -> bool:
 def add_lm_eval(parser: ArgumentParser) -> None:
     """Add the options of tasks."""
     add = parser.add_argument_group("if CONFIG is a YAML task of lm-evaluation-harness").add_argument
-    chosen = "the format of the prompts (mcqa, cloze, generate, cot), as TASK@NAME of lm_eval 0.5"
-    add("--task-format", metavar="NAME", help=chosen)
     add("--num-fewshot", type=natural, metavar="N", help="number of examples from --examples, instead of the task's")
     multiturn = "with --chat-template: write each example as messages of its own"
     add("--fewshot-as-multiturn", action="store_true", default=None, help=multiturn)
