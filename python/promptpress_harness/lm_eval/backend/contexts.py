@@ -16,9 +16,9 @@ from promptpress.engine.core import RenderError, TemplateError
 from promptpress_harness.lm_eval.backend.tasks import BLOCK, SAMPLERS, TASK, TaskRecord, difference
 from promptpress_harness.lm_eval.backend.texts import MODULE, is_default_environment
 from promptpress_harness.lm_eval.documents import TableDocuments, as_sequence, constant_text, renderer_of
-from promptpress_harness.lm_eval.fewshot_sampling import draw
 from promptpress_harness.lm_eval.fields import Fields, list_or_text, literal, number_list_or_text, number_or_text
 from promptpress_harness.lm_eval.shots import plain_texts, shot_columns
+from promptpress_harness.lm_eval.task import draw
 
 
 def example_texts(task: Any, table: pa.Table) -> list[str] | None:
