@@ -31,10 +31,6 @@ FUNCTION = "render_jinja_template"
 
 _logger = logging.getLogger("promptpress.transformers")
 
-_PARAMETERS = (
-    *("conversations", "tools", "documents", "chat_template", "return_assistant_tokens_mask"),
-    *("continue_final_message", "add_generation_prompt", "kwargs"),
-)
 _COMPILER = "_compile_jinja_template"
 """The function that compiles a template. If it is replaced, the templates' environment may be another."""
 _ENVIRONMENT = "_cached_compile_jinja_template"
@@ -170,7 +166,7 @@ def _is_covered(original: Any) -> bool:
     if not inspect.isfunction(original) or original.__module__ != MODULE:
         return False
     names = original.__globals__
-    if tuple(inspect.signature(original).parameters) != _PARAMETERS or _digest(names) not in KNOWN_CODE:
+    if _digest(names) not in KNOWN_CODE:
         return False
     try:
         for name in filter(names.__contains__, _FUNCTIONS):

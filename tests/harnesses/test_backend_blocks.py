@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from promptpress_harness.bulk.call_renderer import kind_of, requests_of
 from promptpress_harness.bulk.dataset import materialized, row_lists
-from promptpress_harness.bulk.monkeypatches import same
+from promptpress_harness.bulk.monkeypatches import class_with_code, same
 from promptpress_harness.bulk.rendering import Prompt, Prompts, Rendering
 from promptpress_harness.bulk.switch import Patches, Switch
 from promptpress_harness.registry import Harness
@@ -107,3 +107,10 @@ def test_methods_are_replaced_and_put_back() -> None:
     with Switch(Harness("JSON", "json", "json", "json"), Patches(shout)).backend():
         assert json.JSONEncoder().encode("a") == '"A"'
     assert json.JSONEncoder().encode("a") == '"a"'
+
+
+def test_a_class_that_adds_nothing_has_the_code_of_its_base() -> None:
+    assert class_with_code(type("Whole", (int,), {})) is int
+    half = type("Half", (int,), {"__add__": int.__sub__})
+    assert class_with_code(half) is half
+    assert class_with_code(int) is int

@@ -85,11 +85,7 @@ def values(column: Column) -> list[Any]:
 
 
 def column_of(array: pa.ChunkedArray) -> Column:
-    """Return a table's column; it stays in Arrow if requests can be built from its type in bulk.
-
-    >>> column_of(pa.chunked_array([["a", None]])), column_of(pa.chunked_array([["a"]])).array.type
-    (['a', None], DataType(large_string))
-    """
+    """Return a table's column; it stays in Arrow if requests can be built from its type in bulk."""
     if not array.null_count:
         if is_text(array.type):
             return Texts(array.cast(pa.large_string()))
@@ -153,12 +149,6 @@ def renderer_of(source: str) -> tuple[Callable[[pa.Table], list[str]] | None, st
 
     The function raises RenderError for a row that isn't compiled. Such a row isn't rendered here, because Jinja2 may
     draw random numbers for it, in the harness's order. If nothing is compiled, there is no function.
-
-    >>> render, reason = renderer_of("{{ a }}!")
-    >>> render(pa.table({"a": [1, 2]})), reason
-    (['1!', '2!'], '')
-    >>> renderer_of("{{ [1, 2]|random }}")
-    (None, 'line 1: `random` is chance')
     """
     from promptpress import JinjaTemplate  # noqa: PLC0415 - needs Jinja2
 
@@ -315,11 +305,7 @@ class Documents:
 
 
 def document_error(error: Exception, kind: str, number: int) -> RenderError:
-    """Return the error for an exception of Python or Jinja2 that the harness, too, raises at a document.
-
-    >>> print(document_error(IndexError("list index out of range"), "few-shot document", 3))
-    few-shot document 3: IndexError: list index out of range
-    """
+    """Return the error for an exception of Python or Jinja2 that the harness, too, raises at a document."""
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _numbered_error("template_raised", message, kind, number)
 

@@ -38,9 +38,6 @@ def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delim
 
     A question without answer has no delimiter after it, unless the prefix needs one. The answer is a text, the number
     of a choice, or a list whose first item is the answer; None and "" are no answer.
-
-    >>> question_and_answer("1+1?", ["2", "3"], 0, None, (" ", "#"))
-    [('user', '1+1?', ' '), ('assistant', '2', '#')]
     """
     if not isinstance(text, str):
         raise AssertionError(f"a document's text has to be a string; found {text!r}")
@@ -60,11 +57,7 @@ def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delim
 
 
 def join(before: Any, after: Any, delimiter: str | None) -> Any:
-    """Join two texts, with a delimiter if neither is empty and there is no white space between them.
-
-    >>> join("a", "b", "-"), join("a ", "b", "-"), join(None, "b", "-")
-    ('a-b', 'a b', 'b')
-    """
+    """Join two texts, with a delimiter if neither is empty and there is no white space between them."""
     if not before:
         return after or ""
     if not after:
@@ -81,9 +74,6 @@ def conversation(system: Any, shots: list[Turn], question: list[Turn], as_turns:
     """Return the list of messages for a chat template, without a system message if its content is empty.
 
     If shots aren't turns, they stand as plain text before the user's question.
-
-    >>> conversation("", [("user", "a", " "), ("assistant", "b", "#")], [("user", "c", " ")], False)
-    [{'role': 'user', 'content': 'a b#c'}]
     """
     messages = shots + question if as_turns else list(question)
     if not as_turns:

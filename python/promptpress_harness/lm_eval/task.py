@@ -502,9 +502,6 @@ def choose_documents(
     """Return the numbers of the evaluated documents, as the harness counts them, and their rows.
 
     The options are those of `requests`. If one makes no sense, TemplateError is raised.
-
-    >>> choose_documents(9, samples=[7, 2, 4], rank=1, world_size=2)
-    ([1], [4])
     """
     try:
         if samples:

@@ -49,11 +49,7 @@ _CONVERSIONS: dict[int, Callable[[object], object]] = {-1: lambda v: v, 115: str
 
 
 def format_field(budget: Budget, value: object, conversion: int, spec: str) -> str:
-    """Format one field of an f-string; `conversion` is the character code of `!s`, `!r` or `!a`, or -1.
-
-    >>> format_field(Budget(), "a", ord("r"), ">5")
-    "  'a'"
-    """
+    """Format one field of an f-string; `conversion` is the character code of `!s`, `!r` or `!a`, or -1."""
     budget.deep(value)
     text = format_value(_CONVERSIONS[conversion](value), spec)
     settled_text(value)  # after Python's own errors
@@ -61,11 +57,7 @@ def format_field(budget: Budget, value: object, conversion: int, spec: str) -> s
 
 
 def format_percent(budget: Budget, template: str, value: object) -> str:
-    """Return `template % value`, but raise a TooMuchError for a width of five digits or one that is a value.
-
-    >>> format_percent(Budget(), "%s-%02d", ("a", 3))
-    'a-03'
-    """
+    """Return `template % value`, but raise a TooMuchError for a width of five digits or one that is a value."""
     if any("*" in spec or _WIDTH.search(spec) for spec in re.findall(r"%(?:\([^)]*\))?([-#0 +*\d.]*)", template)):
         raise TooMuchError("a width of that size in a % format")
     budget.deep(value)
@@ -87,11 +79,7 @@ def longest(value: object) -> int:
 
 
 def format_method(budget: Budget, template: str, /, *args: object, **kwargs: object) -> object:
-    """Return `template.format(*args, **kwargs)`, but raise a TooMuchError for attribute access or a large width.
-
-    >>> format_method(Budget(), "{a}-{b[0]}", a=1, b=["x"])
-    '1-x'
-    """
+    """Return `template.format(*args, **kwargs)`, but raise a TooMuchError for attribute access or a large width."""
     budget.deep(args, kwargs)
     bound = max(map(longest, (*args, *kwargs.values())), default=0)
     budget.text(len(template) + template.count("{") * bound)

@@ -36,11 +36,6 @@ def is_harmless(node: ast.AST) -> bool:
     """Return true if evaluating an expression changes no value and no name.
 
     Most calls, `:=`, and everything that may read from an iterator could.
-
-    >>> is_harmless(ast.parse("a[0] + b.lower()", mode="eval").body)
-    True
-    >>> is_harmless(ast.parse("a.pop()", mode="eval").body)
-    False
     """
     return all(isinstance(part, _SYNTAX) and _is_harmless_part(part) for part in ast.walk(node))
 
@@ -57,11 +52,7 @@ def _is_harmless_part(node: ast.AST) -> bool:
 
 
 def is_harmless_text(arguments: list[object]) -> bool:
-    """Return true if `eval` with these arguments gets one text that is a harmless expression.
-
-    >>> is_harmless_text(["A"]), is_harmless_text(["a.pop()"])
-    (True, False)
-    """
+    """Return true if `eval` with these arguments gets one text that is a harmless expression."""
     if len(arguments) != 1 or not isinstance(arguments[0], str) or len(arguments[0]) > 1000:
         return False
     try:
@@ -71,11 +62,7 @@ def is_harmless_text(arguments: list[object]) -> bool:
 
 
 def names_read_by(node: ast.AST) -> set[str] | None:
-    """Return the names that a function or class reads when it runs; None if it may also bind names of the file.
-
-    >>> names_read_by(ast.parse("def f(x): return y")) == {"y"}
-    True
-    """
+    """Return the names that a function or class reads when it runs; None if it may also bind names of the file."""
     parts = list(ast.walk(node))
     if any(isinstance(part, ast.Global) for part in parts):
         return None
@@ -201,11 +188,7 @@ def _generators(node: ast.AST) -> int:
 
 
 def source_text(node: ast.AST) -> str:
-    """Return code in one line, shortened for an error message.
-
-    >>> source_text(ast.parse("f( x )", mode="eval"))
-    'f(x)'
-    """
+    """Return code in one line, shortened for an error message."""
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
