@@ -75,7 +75,7 @@ AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE=$$(ls $(abspath $(or
 
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
 # Files of ours and no one's environment, which lies in the same folder.
-CHECKED := python tests benches examples startup tools
+CHECKED := python tests benches examples tools
 # What is held to plain words (tools/words).
 PLAIN := src python tests benches tools docs README.md CONTRIBUTING.md
 
@@ -192,7 +192,7 @@ build: wheel sdist ## both of the next two
 # Its own compilation: another linker and, with WHEEL_ARGS="... --target aarch64-unknown-linux-gnu", another processor.
 wheel: export PYO3_PYTHON = $(abspath $(WHEEL)/bin/python)
 wheel: $(WHEEL)/.requirements ## a wheel in target/wheels/; on Linux for glibc 2.17 and newer, by zig
-	rm -rf $(WHEELS)/*.whl startup/purelib/__pycache__
+	rm -rf $(WHEELS)/*.whl
 	PATH="$(abspath $(WHEEL)/bin):$$PATH" maturin build --release --locked $(WHEEL_ARGS) --out $(WHEELS)
 
 sdist: $(WHEEL)/.requirements ## a source distribution in target/wheels/
@@ -205,7 +205,7 @@ test-wheel: build $(VENV)/.requirements ## installs both into every Python from 
 
 # The same compilation as `make test`, packed and tried on one interpreter: seconds.
 test-wheel-sample: $(VENV)/.built
-	rm -rf target/sample-wheel startup/purelib/__pycache__
+	rm -rf target/sample-wheel
 	$(BIN)/maturin build --profile dev --locked --out target/sample-wheel
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 

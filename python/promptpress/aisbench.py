@@ -15,15 +15,25 @@ Example:
 
 from typing import Any as _Any
 
+from promptpress_harness import registry as _registry
 from promptpress_harness.aisbench import exceptions as _exceptions
 from promptpress_harness.aisbench.bulk import backend, disable, enable
-from promptpress_harness.aisbench.mm_prompt_template import MMPromptTemplate
-from promptpress_harness.aisbench.parsers import APITemplateParser, LMTemplateParser, request_messages
-from promptpress_harness.aisbench.prompt_hash import get_prompt_hash
-from promptpress_harness.aisbench.prompt_list import PromptList, get_round_index, is_mm_prompt
-from promptpress_harness.aisbench.prompt_template import BasePromptTemplate, MultiTurnPromptTemplate, PromptTemplate
-from promptpress_harness.single import harness as _harness
-from promptpress_harness.single.text import safe_format
+from promptpress_harness.aisbench.prompt_list import (
+    APITemplateParser,
+    LMTemplateParser,
+    PromptList,
+    get_round_index,
+    is_mm_prompt,
+    request_messages,
+)
+from promptpress_harness.aisbench.prompt_template import (
+    BasePromptTemplate,
+    MMPromptTemplate,
+    MultiTurnPromptTemplate,
+    PromptTemplate,
+    get_prompt_hash,
+)
+from promptpress_harness.single.prompt_list import safe_format
 
 from promptpress._importing import name_publicly as _name_publicly
 
@@ -65,9 +75,9 @@ def register() -> None:
     from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES  # noqa: PLC0415 - imported when it is needed
 
     classes = (BasePromptTemplate, PromptTemplate, MultiTurnPromptTemplate, MMPromptTemplate)
-    _harness.register(ICL_PROMPT_TEMPLATES, classes)
+    _registry.register(ICL_PROMPT_TEMPLATES, classes)
 
 
 _name_publicly(__name__, {name: globals()[name] for name in __all__} | _exceptions.OWN_CLASSES)
-if _harness.loaded("ais_bench.benchmark.registry", "ICL_PROMPT_TEMPLATES") is not None:
+if _registry.loaded("ais_bench.benchmark.registry", "ICL_PROMPT_TEMPLATES") is not None:
     register()

@@ -1,6 +1,6 @@
 """lm-evaluation-harness: requests of a task without the harness or a model, and in bulk in a running harness."""
 
-from promptpress_harness.lm_eval.backend.versions import backend, disable, enable
+from promptpress_harness.lm_eval.backend.building import backend, disable, enable
 from promptpress_harness.lm_eval.requests import requests
 from promptpress_harness.lm_eval.tokens import tokenize
 

@@ -12,17 +12,20 @@ Example:
     'Q: 1+1?'
 """
 
-from promptpress_harness.opencompass.bulk import backend, disable, enable
+from promptpress_harness import registry as _registry
+from promptpress_harness.opencompass.bulk import Coverage, backend, coverage, disable, enable
 from promptpress_harness.opencompass.chat_parsers import APITemplateParser as ChatAPITemplateParser
 from promptpress_harness.opencompass.chat_parsers import LMTemplateParser as ChatLMTemplateParser
 from promptpress_harness.opencompass.chat_parsers import promptlist_to_openai
-from promptpress_harness.opencompass.coverage import Coverage, coverage
-from promptpress_harness.opencompass.parsers import APITemplateParser, LMTemplateParser
-from promptpress_harness.opencompass.prompt_template import PromptList, PromptTemplate
-from promptpress_harness.opencompass.raw_prompt_template import RawPromptTemplate
-from promptpress_harness.single import harness as _harness
-from promptpress_harness.single.prompt_hash import get_prompt_hash
-from promptpress_harness.single.text import safe_format
+from promptpress_harness.opencompass.prompt_template import (
+    APITemplateParser,
+    LMTemplateParser,
+    PromptList,
+    PromptTemplate,
+    RawPromptTemplate,
+)
+from promptpress_harness.single.prompt_list import safe_format
+from promptpress_harness.single.prompt_template import get_prompt_hash
 
 from promptpress._importing import name_publicly as _name_publicly
 
@@ -56,9 +59,9 @@ def register() -> None:
     """
     from opencompass.registry import ICL_PROMPT_TEMPLATES  # noqa: PLC0415 - imported when it is needed
 
-    _harness.register(ICL_PROMPT_TEMPLATES, (PromptTemplate, RawPromptTemplate))
+    _registry.register(ICL_PROMPT_TEMPLATES, (PromptTemplate, RawPromptTemplate))
 
 
 _name_publicly(__name__, {name: globals()[name] for name in __all__})
-if _harness.loaded("opencompass.registry", "ICL_PROMPT_TEMPLATES") is not None:
+if _registry.loaded("opencompass.registry", "ICL_PROMPT_TEMPLATES") is not None:
     register()

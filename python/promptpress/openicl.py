@@ -7,7 +7,7 @@ Example:
     'Q: 1+1?'
 """
 
-from promptpress_harness.openicl.prompt_template import PromptTemplate
+from promptpress_harness.openicl import PromptTemplate
 
 from promptpress._importing import name_publicly as _name_publicly
 

@@ -1,6 +1,6 @@
 """transformers: `apply_chat_template` of tokenizers and processors, with compiled templates."""
 
-from promptpress_harness.transformers.switch import apply_chat_template, backend, disable, enable
+from promptpress_harness.transformers import apply_chat_template, backend, disable, enable
 
 from promptpress._importing import name_publicly as _name_publicly
 

@@ -99,22 +99,6 @@ def test_requests_as_in_python() -> None:
     assert rows()[0]["arguments"]["context"].count("Answer:") == 3
 
 
-def test_formats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "task.yaml").write_text(TASK.replace("task: sums", "task: sums@cloze"))
-    assert render("task.yaml", "--quiet", "--limit", "1") == 0
-    context = "Question: 1+1=?\nAnswer:\nAnswer:"
-    assert [tuple(row["arguments"].values()) for row in rows()] == [(context, " 2"), (context, " 4")]
-    assert render("task.yaml", "--quiet", "--limit", "1", "--task-format", "mcqa") == 0
-    context = "Question: 1+1=?\nAnswer:\nA. 2\nB. 4\nAnswer:"
-    assert [tuple(row["arguments"].values()) for row in rows()] == [(context, " A"), (context, " B")]
-    (folder / "task.yaml").write_text("task: t\ntest_split: test\nformats: {cot: null, mcqa: {}}\n")
-    capsys.readouterr()
-    assert render("task.yaml", "--task-format", "cott") == 3
-    assert "formats: ValueError: the task has no format of this name: 'cott'; did you mean cot?" in (
-        capsys.readouterr().err
-    )
-
-
 @pytest.mark.parametrize("out", ["out.parquet", "out.arrow"])
 def test_columnar_files_have_plain_types(out: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert render("task.yaml", "--print-first", out=out) == 0

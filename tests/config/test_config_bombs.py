@@ -9,7 +9,7 @@ import pytest
 from generators.config_texts import write
 from promptpress._errors.file_errors import ConfigError
 from promptpress_harness.configs.config_file import read_config
-from promptpress_harness.python_subset import limits
+from promptpress_harness.python_subset import values
 
 HEAD = "import copy, itertools\nfrom collections import OrderedDict\n"
 WITHIN = {
@@ -70,7 +70,7 @@ def test_iterators_of_iterators_are_refused(tmp_path: Path, what: str) -> None:
 
 @pytest.mark.parametrize("what", SHARED)
 def test_keys_that_are_endless_to_hash_are_refused(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_ITEMS", 1 << 20)  # counted to in no time; the tests below count to the real one
+    monkeypatch.setattr(values, "MAX_ITEMS", 1 << 20)  # counted to in no time; the tests below count to the real one
     for hasher in HASHERS:
         with pytest.raises(ConfigError, match=r"a key of more than 4,096 values|too much data"):
             read(tmp_path, f"{SHARED[what]}\n{hasher}\nx = 1")

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from promptpress._errors.file_errors import ConfigError
 from promptpress_harness.configs.config_file import read_config
-from promptpress_harness.python_subset import Opaque, Symbol, limits
+from promptpress_harness.python_subset import Opaque, Symbol, values
 
 from . import stages
 from .draw import Draw
@@ -68,7 +68,7 @@ def outcome(case: Case) -> str:
     path.with_name("t.txt").write_bytes(case.text)
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # of Python's parser
-        patch.setattr(limits, "MAX_STEPS", 50_000)
+        patch.setattr(values, "MAX_STEPS", 50_000)
         stages.enter("reading")
         try:
             names = read_config(str(path)).value

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import promptpress.lm_eval
 import pytest
-from promptpress_harness.lm_eval.backend import versions
+from promptpress_harness.lm_eval.backend import building
 
 TASK = """
 class Task:
@@ -129,6 +129,6 @@ def test_the_backend_can_be_switched_on_and_off_again(tmp_path: Path, monkeypatc
 def test_code_is_known_whatever_its_line_feeds(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"a = 1\nb = 2\n")
     (tmp_path / "b.py").write_bytes(b"a = 1\r\nb = 2\r\n")
-    first, second = (versions.digest_of(tmp_path, (name,)) for name in ("a.py", "b.py"))
-    assert first == second != versions.digest_of(tmp_path, ("a.py", "b.py"))
-    assert versions.digest_of(tmp_path, ("a.py", "c.py")) == ""
+    first, second = (building.digest_of(tmp_path, (name,)) for name in ("a.py", "b.py"))
+    assert first == second != building.digest_of(tmp_path, ("a.py", "b.py"))
+    assert building.digest_of(tmp_path, ("a.py", "c.py")) == ""

@@ -1,4 +1,4 @@
-"""PROMPTPRESS_BACKEND: what a Python process does that starts with it."""
+"""PROMPTPRESS_BACKEND and the folder on PYTHONPATH: what a Python process does that starts with them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from promptpress_harness.run import STARTUP, add_startup, remove_startup
 
-STARTUP = Path(__file__).resolve().parents[2] / "startup" / "purelib"
 HARNESS = {
     "__init__.py": "",
     "models/__init__.py": "",
@@ -34,13 +34,12 @@ def harness(tmp_path):
     return tmp_path
 
 
-def python(code, path, **environment):
-    """Return what a process prints that has read the path file, as it does if the wheel is installed."""
+def python(code, path, *folders, line=("-c",), **environment):
+    """Return what a process prints whose PYTHONPATH begins with some folders."""
     inherited = {name: value for name, value in os.environ.items() if name != "PROMPTPRESS_BACKEND"}
-    paths = os.pathsep.join([str(path), *[folder for folder in sys.path if folder]])
-    begin = f"import site; site.addsitedir({str(STARTUP)!r})\n"
+    paths = os.pathsep.join(map(str, [*folders, path, *[folder for folder in sys.path if folder]]))
     return subprocess.run(
-        [sys.executable, "-c", begin + code],
+        [sys.executable, *line, code],
         env={**inherited, "PYTHONPATH": paths, **environment},
         capture_output=True,
         text=True,
@@ -50,50 +49,125 @@ def python(code, path, **environment):
 
 @pytest.mark.parametrize("value", ["opencompass", "aisbench, opencompass"])
 def test_the_backend_is_on_where_the_variable_names_it(harness, value):
-    assert python(LOOK, harness, PROMPTPRESS_BACKEND=value).stdout.split() == ["True", "gen"]
+    assert python(LOOK, harness, STARTUP, PROMPTPRESS_BACKEND=value).stdout.split() == ["True", "gen"]
 
 
 @pytest.mark.parametrize("environment", [{}, {"PROMPTPRESS_BACKEND": ""}, {"PROMPTPRESS_BACKEND": "aisbench"}])
 def test_and_off_otherwise(harness, environment):
-    assert python(LOOK, harness, **environment).stdout.split() == ["False", "gen"]
+    assert python(LOOK, harness, STARTUP, **environment).stdout.split() == ["False", "gen"]
 
 
 def test_processes_of_processes(harness):
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
-    begin = f"import site; site.addsitedir({str(STARTUP)!r})\n"
-    code = code.replace("sys.argv[1]", repr(begin + LOOK))
-    assert python(code, harness, PROMPTPRESS_BACKEND="opencompass").stdout.split() == ["True", "gen"]
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {LOOK!r}], check=True)"
+    assert python(code, harness, STARTUP, PROMPTPRESS_BACKEND="opencompass").stdout.split() == ["True", "gen"]
 
 
 def test_nothing_is_imported_before_a_harness_is(harness):
     code = "import sys; print('promptpress' in sys.modules, 'pyarrow' in sys.modules)"
-    assert python(code, harness, PROMPTPRESS_BACKEND="opencompass").stdout.split() == ["False", "False"]
+    assert python(code, harness, STARTUP, PROMPTPRESS_BACKEND="opencompass").stdout.split() == ["False", "False"]
 
 
 def test_an_unknown_backend_is_named_and_nothing_fails(harness):
-    done = python(LOOK, harness, PROMPTPRESS_BACKEND="helm")
+    done = python(LOOK, harness, STARTUP, PROMPTPRESS_BACKEND="helm")
     assert done.stdout.split() == ["False", "gen"]
     assert "no backend helm; there are opencompass, aisbench, lm_eval" in done.stderr
 
 
 def test_a_harness_whose_backend_cannot_be_had_runs(harness):
     code = "import sys; sys.modules['promptpress'] = None\n" + LOOK
-    done = python(code, harness, PROMPTPRESS_BACKEND="opencompass")
+    done = python(code, harness, STARTUP, PROMPTPRESS_BACKEND="opencompass")
     assert done.stdout.split() == ["False", "gen"]
     assert "opencompass is not switched on" in done.stderr
 
 
-def test_the_command_sets_the_variable():
+def test_the_command_sets_the_variable(harness):
     program = "import os; print(os.environ['PROMPTPRESS_BACKEND'])"
     code = f"import runpy, sys; sys.argv = ['run', sys.executable, '-c', {program!r}]\n"
     code += "runpy.run_module('promptpress.run', run_name='__main__')"
-    assert python(code, STARTUP).stdout.split() == ["opencompass,aisbench,lm_eval"]
+    assert python(code, harness).stdout.split() == ["opencompass,aisbench,lm_eval"]
 
 
-@pytest.mark.parametrize(("command", "code"), [("nosuchcommand", 127), (str(STARTUP), 126), ("/dev/null/x", 127)])
+def test_the_command_reaches_processes_of_processes(harness):
+    line = ("-m", "promptpress.run", sys.executable, "-c")
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {LOOK!r}], check=True)"
+    assert python(code, harness, line=line).stdout.split() == ["True", "gen"]
+
+
+OWN = "import sys\nprint('own', __name__, sys.modules[__name__].__file__ == __file__)"
+
+
+def test_the_next_sitecustomize_is_run(harness):
+    (harness / "sitecustomize.py").write_text(OWN)
+    line = ("-m", "promptpress.run", sys.executable, "-c")
+    code = LOOK + "import sitecustomize; print(sitecustomize.__file__)"
+    lines = python(code, harness, line=line).stdout.splitlines()
+    own = "own sitecustomize True"  # in the process of the command, and in its command's
+    assert lines == [own, own, "True gen", str(harness / "sitecustomize.py")]
+
+
+def test_an_error_of_the_next_sitecustomize_is_python_s_own(harness):
+    (harness / "sitecustomize.py").write_text("raise ValueError('own')")
+    assert "Error in sitecustomize" in python("pass", harness).stderr
+    done = python(LOOK, harness, STARTUP, PROMPTPRESS_BACKEND="opencompass")
+    assert done.stdout.split() == ["True", "gen"]
+    assert "Error in sitecustomize" in done.stderr
+
+
+def test_processes_without_the_package_are_left_alone(harness):
+    # As those of another environment, which inherit the variables.
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            LOOK.replace("from opencompass", "import sys; sys.path.append(sys.argv[1])\nfrom opencompass"),
+            harness,
+        ],
+        env={"PYTHONPATH": STARTUP, "PROMPTPRESS_BACKEND": "opencompass"},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=harness.parent,
+    )
+    assert done.stdout.split()[1] == "gen"
+
+
+SITE = "import sysconfig; sysconfig.get_path = lambda name: {folder!r}\nimport sys; sys.argv = ['run', {option!r}]\n"
+
+
+def test_the_file_is_written_and_deleted(harness, tmp_path):
+    def run(option):
+        return python(
+            SITE.format(folder=str(tmp_path), option=option) + "from promptpress.run import main; main()", harness
+        )
+
+    path = tmp_path / "promptpress_backend.pth"
+    assert run("--install").stdout.startswith(f"wrote {path}; ")
+    assert path.read_text().count("\n") == 1
+    code = f"import site; site.addsitedir({str(tmp_path)!r})\n" + LOOK
+    assert python(code, harness, PROMPTPRESS_BACKEND="opencompass").stdout.split() == ["True", "gen"]
+    assert python(code, harness).stdout.split() == ["False", "gen"]
+    # Both ways at once are one.
+    done = python(code, harness, STARTUP, PROMPTPRESS_BACKEND="opencompass,helm")
+    assert done.stdout.split() == ["True", "gen"]
+    assert done.stderr.count("no backend helm") == 1
+    assert run("--uninstall").stdout == f"deleted {path}\n"
+    assert not path.exists()
+    assert run("--uninstall").stdout == f"{path} isn't there\n"
+
+
+def test_a_file_that_cannot_be_written_is_named(harness):
+    code = SITE.format(folder="/dev/null", option="--install") + "from promptpress.run import main; main()"
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        python(code, harness)
+    assert raised.value.stderr == "/dev/null/promptpress_backend.pth: Not a directory\n"
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        python(code.replace("'--install'", "'--install', 'x'"), harness)
+    assert raised.value.stderr.startswith("--install stands alone\nusage: ")
+
+
+@pytest.mark.parametrize(("command", "code"), [("nosuchcommand", 127), (STARTUP, 126), ("/dev/null/x", 127)])
 def test_a_command_that_cannot_be_run_has_the_code_of_a_shell(command: str, code: int) -> None:
     program = f"import runpy, sys; sys.argv = ['run', {command!r}]\n"
-    program += f"import site; site.addsitedir({str(STARTUP)!r})\n"
     program += "runpy.run_module('promptpress.run', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == code
@@ -102,45 +176,54 @@ def test_a_command_that_cannot_be_run_has_the_code_of_a_shell(command: str, code
 
 
 ENABLED = """
-import os, subprocess, sys
-from promptpress import opencompass
-LOOK = sys.argv[1]
+import multiprocessing, os, subprocess, sys
+
 def child():
     return subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True).stdout.split()[0]
+
+def look():
+    from opencompass.models.base import LMTemplateParser
+    return hasattr(LMTemplateParser.parse_template, "__wrapped__"), "promptpress.opencompass" in sys.modules
+
+def spawned():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(look)
+
+def main():
+    from promptpress import opencompass
+    before = os.environ["PYTHONPATH"]
+    print(child(), *spawned())
+    with opencompass.backend():
+        print(child(), *spawned())
+    print(child(), *spawned(), os.environ["PYTHONPATH"] == before)
+    opencompass.enable(); print(child()); opencompass.disable(); print(child())
+    os.environ['PROMPTPRESS_BACKEND'] = 'lm_eval'
+    opencompass.enable(); print(os.environ['PROMPTPRESS_BACKEND'], child()); opencompass.disable()
+    print(os.environ['PROMPTPRESS_BACKEND'], os.environ["PYTHONPATH"] == before)
+    os.environ['PROMPTPRESS_BACKEND'] = 'opencompass'
+    print(child()); opencompass.enable(); print(child()); opencompass.disable()
+
+if __name__ == "__main__":
+    main()
 """
 
 
 def test_enabling_in_python_reaches_the_processes_that_are_started(harness) -> None:
-    begin = f"import site; site.addsitedir({str(STARTUP)!r})\n"
-    code = ENABLED.replace("sys.argv[1]", repr(begin + LOOK))
-    code += "print(child())\nwith opencompass.backend():\n    print(child())\nprint(child())\n"
-    code += "opencompass.enable(); print(child()); opencompass.disable(); print(child())\n"
-    code += "os.environ['PROMPTPRESS_BACKEND'] = 'lm_eval'\n"
-    code += "opencompass.enable(); print(os.environ['PROMPTPRESS_BACKEND'], child()); opencompass.disable()\n"
-    code += "print(os.environ['PROMPTPRESS_BACKEND'])"
-    words = ["False", "True", "False", "True", "False", "lm_eval,opencompass", "True", "lm_eval"]
-    assert python(code, harness).stdout.split() == words
+    program = harness / "program.py"
+    program.write_text(f"LOOK = {LOOK!r}\n{ENABLED}")
+    lines = python(str(program), harness, line=()).stdout.splitlines()
+    assert lines[:3] == ["False False False", "True True True", "False False False True"]
+    assert lines[3:] == ["True", "False", "lm_eval,opencompass True", "lm_eval True", "False", "True"]
 
 
-def test_a_checkout_says_that_it_does_not_reach_them(harness) -> None:
-    code = "import sys; sys.modules['promptpress_startup'] = None\n"
-    code += "import importlib.util\nfind = importlib.util.find_spec\n"
-    code += (
-        "importlib.util.find_spec = lambda name, *rest: None if name == 'promptpress_startup' else find(name, *rest)\n"
-    )
-    code += "from promptpress import opencompass\nopencompass.enable()\n"
-    reason = "promptpress saw no task in this process; those that OpenCompass runs in others aren't reached"
-    assert reason not in python(code, harness).stderr
-    log = python(code + "import opencompass.models.base", harness).stderr
-    assert log.count(reason) == 1
-
-
-def test_a_source_distribution_has_what_a_wheel_brings():
-    # Without the folder that pyproject.toml names, no wheel can be built of it.
-    cargo = (STARTUP.parents[1] / "Cargo.toml").read_text(encoding="utf-8")
-    project = (STARTUP.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
-    assert f'data = "{STARTUP.parent.name}"' in project
-    assert f'"{STARTUP.parent.name}/**"' in cargo
+@pytest.mark.parametrize("before", [None, "", "/a", os.pathsep.join(["/a", "/b"])])
+def test_the_folder_is_added_once_and_taken_away(before: str | None) -> None:
+    environment = {} if before is None else {"PYTHONPATH": before}
+    assert add_startup(environment)
+    assert environment["PYTHONPATH"].split(os.pathsep) == [STARTUP, *(before.split(os.pathsep) if before else [])]
+    assert not add_startup(environment)
+    remove_startup(environment)
+    assert environment.get("PYTHONPATH", "") == (before or "")
 
 
 def test_importing_waits_for_nothing_that_is_slow() -> None:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from promptpress.lm_eval import requests
-from promptpress_harness.lm_eval.python_values import from_json, to_json
+from promptpress_harness.lm_eval.requests import from_json, to_json
 
 CONFIG = {"task": None, "test_split": "test", "doc_to_text": "q", "doc_to_target": "q"}
 DOCS = pa.table({"q": ["a", "b"]})

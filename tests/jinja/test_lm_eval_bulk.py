@@ -13,12 +13,9 @@ pytest.importorskip("jinja2")
 import promptpress._core as _core
 from promptpress.lm_eval import requests
 from promptpress_harness.lm_eval import contexts as contexts_module
-from promptpress_harness.lm_eval.documents import TableDocuments
-from promptpress_harness.lm_eval.equal_rows import equal_rows
-from promptpress_harness.lm_eval.fewshot_sampling import Groups, draw, first_n
-from promptpress_harness.lm_eval.listed_choices import listed_choices
-from promptpress_harness.lm_eval.literals import literal, number
-from promptpress_harness.lm_eval.rendering import render_row, syntax_tree
+from promptpress_harness.lm_eval.documents import TableDocuments, listed_choices, render_row, syntax_tree
+from promptpress_harness.lm_eval.fields import literal, number
+from promptpress_harness.lm_eval.task import Groups, draw, equal_rows, first_n
 
 SIZES = [1, 2, 5, 20, 21, 22, 30, 64, 85, 86, 100, 285, 1000, 70_000, 2**17]
 

@@ -11,7 +11,7 @@ pytest.importorskip("jinja2")
 from promptpress._renderers.templates import ChatTemplate
 from promptpress.lm_eval import requests
 from promptpress_harness.lm_eval import contexts as contexts_module
-from promptpress_harness.lm_eval.chat_contexts import ManyChats
+from promptpress_harness.lm_eval.contexts import ManyChats
 
 PLAIN = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}</>{% endfor %}"

@@ -14,5 +14,5 @@ def first_unknown(installed: str) -> str | None:
         f"transformers {installed} is the first release that the tests weren't run with ({', '.join(TRANSFORMERS)} "
         "were): read what has changed in apply_chat_template, run the recorded cases and `make test-jinja`, then name "
         "it in tests/parts/run_with.py, in docs/fidelity.md, and in KNOWN_CODE of "
-        "promptpress_harness/transformers/rendering.py"
+        "promptpress_harness/transformers.py"
     )

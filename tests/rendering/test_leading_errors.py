@@ -314,7 +314,7 @@ def test_help_of_the_other_command() -> None:
         )
         assert has_words(
             done.stdout,
-            "usage: promptpress-run COMMAND PROMPTPRESS_BACKEND=opencompass,aisbench,lm_eval .pth enable()",
+            "usage: promptpress-run COMMAND PROMPTPRESS_BACKEND=opencompass,aisbench,lm_eval PYTHONPATH --install .pth",
         )
     done = subprocess.run([sys.executable, "-m", "promptpress.run", "-x"], capture_output=True, text=True, check=False)
     assert done.returncode == 1

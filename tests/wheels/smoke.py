@@ -36,7 +36,8 @@ def main() -> None:
     Path("data.jsonl").write_text('{"question": "1+1=?"}\n', encoding="utf-8")
     command = shutil.which("promptpress", path=SCRIPTS)
     assert command is not None
-    assert shutil.which("promptpress-run", path=SCRIPTS) is not None
+    backend_command = shutil.which("promptpress-run", path=SCRIPTS)
+    assert backend_command is not None
     printed = run([command, "render", "job.json", "--data", "data.jsonl", "--out", "-", "--quiet"]).stdout
     assert json.loads(printed) == {"prompt": "Q: 1+1=?"}, printed
     for _ in range(2):  # the second time over a file that is there
@@ -44,11 +45,19 @@ def main() -> None:
     assert pq.read_table("prompts.parquet").num_rows == 1
     assert run([command, "--version"]).stdout.split() == ["promptpress", pp.__version__]
 
-    # promptpress_backend.pth is read when Python starts; of a backend that there isn't it says so.
-    assert (SITE_PACKAGES / "promptpress_backend.pth").exists()
-    started = run([sys.executable, "-c", "pass"], PROMPTPRESS_BACKEND="no_such")
+    # Processes of `promptpress-run` look for backends when they start, and name one that there isn't. Without the
+    # command the variable does nothing, unless the file that `--install` writes is there.
+    program, path_file = [sys.executable, "-c", "pass"], SITE_PACKAGES / "promptpress_backend.pth"
+    variable = {"PROMPTPRESS_BACKEND": "no_such"}
+    started = run([backend_command, *program], **variable)
     assert "no backend no_such" in started.stderr, started.stderr
-    assert run([sys.executable, "-c", "pass"], PROMPTPRESS_BACKEND="").stderr == ""
+    assert run(program, **variable).stderr == ""
+    run([backend_command, "--install"])
+    assert path_file.exists()
+    assert "no backend no_such" in run(program, **variable).stderr
+    assert run(program, PROMPTPRESS_BACKEND="").stderr == ""
+    run([backend_command, "--uninstall"])
+    assert not path_file.exists()
     print(f"{sys.version_info.major}.{sys.version_info.minor}: promptpress {pp.__version__}, pyarrow {pa.__version__}")
 
 

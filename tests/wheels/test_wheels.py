@@ -79,16 +79,20 @@ def test_what_the_wheel_is_for(wheel: Path) -> None:
 
 def test_what_the_wheel_holds(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    package = PROJECT / "python" / "promptpress"
-    sources = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    sources = [path for path in sources if path.suffix not in (".so", ".pyd")]
+    packages = [
+        path for path in (PROJECT / "python").iterdir() if path.is_dir() and path.name.startswith("promptpress")
+    ]
+    sources = [path for package in packages for path in package.rglob("*") if path.is_file()]
+    sources = [path for path in sources if "__pycache__" not in path.parts and path.suffix not in (".so", ".pyd")]
     modules = {path.relative_to(PROJECT / "python").as_posix() for path in sources}
-    there = {name for name in names if name.startswith("promptpress/")}
+    there = {name for name in names if name.partition("/")[0] in {package.name for package in packages}}
     assert modules <= there
     assert [name for name in there - modules if not re.search(r"/_core\.[\w.-]*(so|pyd)$", name)] == []
     assert not [name for name in names if "__pycache__" in name]
-    around = {name.split("/", 1)[1] for name in names if not name.startswith("promptpress/")}
-    assert {"METADATA", "entry_points.txt", "licenses/LICENSE", "purelib/promptpress_backend.pth"} <= around
+    around = {name.split("/", 1)[1] for name in names if name not in there}
+    assert {"METADATA", "entry_points.txt", "licenses/LICENSE"} <= around
+    # A file that runs code whenever Python starts is what scanners of packages look for.
+    assert not [name for name in names if name.endswith(".pth")]
 
 
 def test_the_wheel_lists_what_it_is_made_of(wheel: Path) -> None:
@@ -122,7 +126,7 @@ def test_what_the_wheel_says_of_itself(wheel: Path) -> None:
 def test_the_source_distribution_needs_nothing_else(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
-    sources = [*(PROJECT / "src").rglob("*.rs"), *(PROJECT / "startup").rglob("*.p*")]
+    sources = [*(PROJECT / "src").rglob("*.rs"), *(PROJECT / "python").rglob("*.py")]
     wanted = {path.relative_to(PROJECT).as_posix() for path in sources if "__pycache__" not in path.parts}
     assert wanted <= names
     assert {"Cargo.lock", "Cargo.toml", "pyproject.toml", "LICENSE", "README.md", "PKG-INFO"} <= names

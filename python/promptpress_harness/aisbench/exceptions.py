@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from promptpress_harness.single.harness import Fault
+from promptpress_harness.registry import Fault
 
 NAMES = (
     "AISBenchImplementationError",

@@ -1,23 +1,193 @@
-"""The renderer of one call's samples, which renders a block of them at a time."""
+"""The renderer of one call's samples, which renders a block of them at a time; the rows and objects that it makes."""
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from threading import RLock
+from types import CodeType, FunctionType
 from typing import Any
 
 import pyarrow as pa
-from promptpress import Renderer
+import pyarrow.compute as pc
+from promptpress import Renderer, to_pylist
 from promptpress.engine import silent
 from promptpress.engine.tables import values_of
+from pyarrow import types
 
 from promptpress_harness.bulk.dataset import Rows
-from promptpress_harness.bulk.monkeypatches import NotCoveredError
-from promptpress_harness.bulk.objects import kind_of, requests_of
+from promptpress_harness.bulk.monkeypatches import (
+    NotCoveredError,
+    check_as_constructed,
+    check_no_shadows,
+    check_unpatched_class,
+    class_with_code,
+    code_names,
+)
 from promptpress_harness.bulk.report import current_record
-from promptpress_harness.bulk.row_filling import RowFilling
+from promptpress_harness.registry import loaded
+
+_METHOD = "generate_item"
+_METHODS = {"__init__", _METHOD}
+_CHANCE = frozenset({"random", "time", "datetime", "uuid", "os", "open", "global", "secrets"})
+"""Names by which code may give another row for the same sample."""
+
+
+def filled_base(kind: type, templates: Collection[Any]) -> type | None:
+    """Return the base of a harness's class that only makes rows in its own way; None for other classes."""
+    base = kind.__base__
+    if base is None or kind in templates or base not in templates:
+        return None
+    functions = {name: value for name, value in vars(kind).items() if isinstance(value, FunctionType)}
+    is_shipped = kind.__module__.partition(".")[0] == base.__module__.partition(".")[0]
+    is_filled = is_shipped and kind.__bases__ == (base,) and _METHOD in functions and functions.keys() <= _METHODS
+    return base if is_filled else None
+
+
+class RowFilling:
+    """The rows that a template's class makes of samples.
+
+    NotCoveredError is raised if the template isn't as its class makes it, or its rows may depend on more than the
+    sample.
+    """
+
+    def __init__(self, template: Any, base: type, output_column: str) -> None:
+        kind = class_with_code(type(template))
+        self._name = kind.__name__
+        self._output_column = output_column
+        self.columns: tuple[str, ...] = ()
+        """The columns of the rows that were made last."""
+        try:
+            check_as_constructed(template)
+        except TypeError:
+            raise NotCoveredError(f"the template {self._name} is made of arguments") from None
+        for part in vars(template).values():
+            if type(part).__module__.partition(".")[0] == base.__module__.partition(".")[0]:
+                check_unpatched_class(type(part))
+                check_no_shadows(part)
+        code: CodeType = vars(kind)[_METHOD].__code__
+        if not _CHANCE.isdisjoint(code_names(code)):
+            raise NotCoveredError(f"the rows of the template {self._name} may differ from run to run")
+        self._calls: list[tuple[Any, ...]] = []
+        calls, result = self._calls, object()
+        self._result = result
+
+        def noted(self: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ARG001 - a method
+            calls.append((arguments, options))
+            return result
+
+        # Next to the template's class stands one that notes the call which would go to the base.
+        noting = type("Noting", (base,), {_METHOD: noted})
+        self._template: Any = object.__new__(type("Filling", (kind, noting), {}))
+        self._template.__dict__.update(vars(template))
+
+    def table(self, samples: pa.Table) -> pa.Table:
+        """Return the rows that are made of samples, with a column for the token; they all have the same columns."""
+        rows = [self._row(sample) for sample in samples.to_pylist()]
+        self.columns = tuple(rows[0]) if rows else ()
+        if any(tuple(row) != self.columns for row in rows) or self._output_column in self.columns:
+            raise NotCoveredError(f"the rows of the template {self._name} differ in their columns")
+        columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in self.columns}
+        return pa.table(columns | {self._output_column: pa.array([""] * len(rows))})
+
+    def _row(self, sample: dict[str, Any]) -> dict[str, str]:
+        self._calls.clear()
+        marks: Sequence[Any] = (object(), object(), object())
+        is_returned = getattr(self._template, _METHOD)(sample, *marks) is self._result
+        if is_returned and len(self._calls) == 1:
+            (row, *others), options = self._calls[0]
+            is_passed = len(others) == len(marks) and all(map(lambda a, b: a is b, others, marks)) and not options
+            if is_passed and type(row) is dict and all(type(part) is str for pair in row.items() for part in pair):
+                return row
+        raise NotCoveredError(f"the template {self._name} does more than to make a row of texts")
+
+
+def requests_of(prompts: pa.ChunkedArray, kind: Callable[[list[Any]], Any]) -> Callable[[int], Any]:
+    """Return a function that builds a request of a rendered block from its index.
+
+    It makes a list of messages, of the class `kind`, anew each time, because the harness may change the list.
+    """
+    if not types.is_nested(prompts.type):
+        texts: list[Any] = prompts.to_pylist()
+        return texts.__getitem__
+    array = pa.concat_arrays(prompts.chunks)
+    structs = array.values
+    columns = [structs.field(n) for n in range(structs.type.num_fields)]
+    if any(column.null_count or types.is_nested(column.type) for column in columns):
+
+        def converted(index: int) -> Any:
+            requests: list[Any] = to_pylist(array.slice(index, 1))
+            return kind(requests[0])
+
+        return converted
+    names = [structs.type.field(n).name for n in range(len(columns))]
+    offsets = array.offsets.to_pylist()
+    length = offsets[1] - offsets[0]
+    if len(names) == 2 and length and offsets == list(range(offsets[0], offsets[-1] + 1, length)):
+        starts = array.offsets.slice(0, len(array)).cast(pa.int64())
+        first, second = names
+        first_values, second_values = (_by_request(column, starts, length) for column in columns)
+
+        def request_of_two(index: int) -> Any:
+            pairs = zip(first_values[index], second_values[index], strict=True)
+            return kind([{first: a, second: b} for a, b in pairs])
+
+        return request_of_two
+    values = [column.to_pylist() for column in columns]
+
+    def request(index: int) -> Any:
+        rows = zip(*(column[offsets[index] : offsets[index + 1]] for column in values), strict=True)
+        return kind([dict(zip(names, row, strict=True)) for row in rows])
+
+    return request
+
+
+def _by_request(column: pa.Array, starts: pa.Array, length: int) -> list[tuple[Any, ...]]:
+    """Return the values of a column, `length` of them a request.
+
+    A position that has the same value in all requests, as roles and fixed examples have, is converted once.
+    """
+    start, count = starts[0].as_py(), len(starts)
+    column = column.slice(start, count * length)
+    starts = pc.subtract(starts, start)
+    as_before = pc.equal(column.slice(length), column.slice(0, (count - 1) * length))
+    positions: list[Iterable[Any]] = []
+    for n in range(length):
+        if count == 1 or pc.all(as_before.take(pc.add(starts.slice(0, count - 1), n))).as_py():
+            positions.append(itertools.repeat(column[n].as_py(), count))
+        else:
+            positions.append(column.take(pc.add(starts, n)).to_pylist())
+    return list(zip(*positions, strict=True))
+
+
+def kind_of(request: Any) -> Callable[[list[Any]], Any]:
+    """Return a function that makes a list of messages a request of the same classes as the harness's `request`.
+
+    A harness copies messages of its configuration, so they keep their class.
+    """
+    kind: Callable[[list[Any]], Any] = type(request)
+    messages = {type(item) for item in request if isinstance(item, dict)} if isinstance(request, list) else set()
+    if len(messages) != 1 or messages == {dict}:
+        return kind
+    (message,) = messages
+    make = partial(_config_dict, message) if message is loaded("mmengine.config", "ConfigDict") else message
+    return lambda items: kind([make(item) if isinstance(item, dict) else item for item in items])
+
+
+def _config_dict(config_dict: Callable[..., Any], item: dict[str, Any]) -> Any:
+    """Return mmengine's dict of a message.
+
+    It searches each value for dicts to convert, four times as long as all else takes. In texts there are none.
+    """
+    if not all(type(value) is str for value in item.values()):
+        return config_dict(item)
+    message = config_dict()
+    dict.update(message, item)
+    return message
+
 
 _MAX_RENDERERS = 32
 _MAX_LARGEST_BLOCKS = 64  # the most rendered samples that are held, in blocks of the largest size
@@ -27,15 +197,8 @@ _SHOTS_COLUMN = "promptpress shots"
 class CallRenderer:
     """The samples of one call, the examples of each, and what their prompts have in common.
 
-    Args:
-        samples: The dataset whose rows are samples.
-        examples: The dataset whose rows are examples.
-        shots: The rows of each sample's examples. The list is read again later, because the harness shortens its items.
-        settings: Arguments of `Renderer`, without a retriever; those of a prompt go first.
-        joints: `ice_separator` and `ice_eos_token` of the retriever.
-
-    Raises:
-        NotCoveredError: If the datasets or the examples' rows aren't covered.
+    The list `shots` is read again later, because the harness shortens its items. NotCoveredError is raised if the
+    datasets or the examples' rows aren't covered.
     """
 
     largest_block = 1024
@@ -79,13 +242,10 @@ class CallRenderer:
         self._held_rows = 0
 
     def render(self, arguments: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> Any:
-        """Render consecutive samples and return their prompts.
+        """Render consecutive samples with the rows of their examples, and return their prompts.
 
-        Args:
-            arguments: Further arguments of `Renderer`; and `finish`, the harness's parser, for classes that need it.
-            key: Identifies these arguments in the cache.
-            start: The first sample.
-            shots: The rows of each sample's examples.
+        `arguments` are further ones of `Renderer`, and `finish`, the harness's parser, for classes that need it; `key`
+        identifies them in the cache.
         """
         table = self.samples.slice(start, start + len(shots))
         if self.filling is not None:
@@ -148,10 +308,7 @@ class CallRenderer:
     def add_block(self, owner: Any, length: int, rows: int) -> None:
         """Count a stored block, and have the oldest blocks dropped if too many samples are held.
 
-        Args:
-            owner: The rendering that holds the block; its `drop` is called with `length`.
-            length: The number of examples, by which the owner keeps its blocks.
-            rows: The number of samples.
+        The owner's `drop` is called with `length`, the number of examples, by which it keeps its blocks.
         """
         key = (id(owner), length)
         self._held_rows += rows - self._blocks.get(key, (None, 0))[1]

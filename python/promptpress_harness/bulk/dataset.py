@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from promptpress_harness.bulk.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
-from promptpress_harness.single.harness import loaded
+from promptpress_harness.registry import loaded
 
 _PLAIN_TYPES = (
     *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary),
@@ -152,10 +152,6 @@ def materialized(retrieved: Any, *, is_read_once: bool) -> Any:
     """Return retrieved rows as a list, if the harness's loop reads them once, from the first to the last.
 
     Other loops use their length and their items, which not every object has: then the loop must raise its own error.
-
-    Example:
-        >>> materialized(iter([[0], [1]]), is_read_once=True)
-        [[0], [1]]
     """
     return list(retrieved) if is_read_once and type(retrieved) is not list else retrieved
 
@@ -163,16 +159,7 @@ def materialized(retrieved: Any, *, is_read_once: bool) -> Any:
 def row_lists(retrieved: Any, *, is_written: bool) -> list[Sequence[int]]:
     """Return retrieved rows as a list for each sample; the same objects if they are lists of `int` already.
 
-    Args:
-        retrieved: The rows from `materialized`.
-        is_written: True if the harness's loop puts shorter lists into `retrieved`, which must be that very object then.
-
-    Raises:
-        NotCoveredError: If the rows are of other classes.
-
-    Example:
-        >>> row_lists([(0, 1), range(2)], is_written=False)
-        [[0, 1], [0, 1]]
+    If `is_written`, the harness's loop puts shorter lists into `retrieved`, which must be that very object then.
     """
     if type(retrieved) is list and all(type(rows) is list for rows in retrieved):
         lists = {id(rows): rows for rows in retrieved}.values()  # many samples share one

@@ -1,53 +1,47 @@
-"""Checks that a harness's methods and functions are those in its files.
+"""Checks that a harness's methods and functions are those that its files define.
 
 Bulk rendering does the work of some of them. If one was wrapped, replaced or added, on the class, on an object or in a
-module, nobody knows what it does to the next row. So each is compared with the code in its module's file when bulk
-rendering takes over its work.
+module, nobody knows what it does to the next row. The first row, which is made both ways, wouldn't show it. So each is
+looked at when bulk rendering takes over its work: it has to come from its module's file, under its own name.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib.util
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
-
-from promptpress_harness.bulk.objects import same
+from typing import Any, NamedTuple
 
 _NAMES_OF_EMPTY = frozenset(
     ["__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"]
 )
 """The names that Python gives a class whose body has only a docstring."""
 _GENERATED_NAMES = ("__annotate__", "__annotate_func__", "__conditional_annotations__")
+_CALLED_CLASSES = ("PromptList",)
+"""Classes that methods call; other classes are only compared with."""
 
 
 class NotCoveredError(Exception):
     """Raised for a part of a call that bulk rendering doesn't cover; the message names it."""
 
 
-@dataclass(frozen=True)
-class _GlobalNames:
-    """The global names of a module, as its file binds them."""
+class _Names(NamedTuple):
+    """Names that a module's file binds."""
 
     functions: frozenset[str]
-    """The qualified names of its functions and methods."""
+    """The functions, and the methods as `Class.method`."""
     imports: dict[str, tuple[str, str | None]]
     """The sources of imported names: a module, and a name in it or None for the module itself."""
-    bound: frozenset[str]
-    """All global names."""
 
 
 def check_unpatched(module: str, path: str, *, deeply: bool = True) -> None:
     """Raise NotCoveredError unless a loaded function or method is that of its file.
 
-    Args:
-        module: The module.
-        path: "function" or "Class.method".
-        deeply: Check the functions that it calls by global names too.
+    `path` is "function" or "Class.method". With `deeply`, the functions that it calls by global names are checked too.
     """
     if module not in sys.modules:
         return
@@ -56,7 +50,7 @@ def check_unpatched(module: str, path: str, *, deeply: bool = True) -> None:
     if class_name:
         owner = getattr(owner, class_name, None)
     function = vars(owner).get(name) if owner is not None else None
-    _check_value(function, sys.modules[module], path, set() if deeply else None)
+    _check_function(function, sys.modules[module], path, set() if deeply else None)
 
 
 def check_unpatched_class(kind: type) -> None:
@@ -65,13 +59,7 @@ def check_unpatched_class(kind: type) -> None:
 
 
 def class_with_code(kind: type) -> type:
-    """Return a class, or if it adds nothing to its only base, such as a method or a value, that one's class with code.
-
-    >>> Whole = type("Whole", (int,), {})
-    >>> Half = type("Half", (int,), {"__add__": int.__sub__})
-    >>> class_with_code(Whole).__name__, class_with_code(Half).__name__, class_with_code(int).__name__
-    ('int', 'Half', 'int')
-    """
+    """Return a class; if it adds nothing to its only base, such as a method or a value, its base's class with code."""
     while len(kind.__bases__) == 1 and type(kind) is type(kind.__base__) and vars(kind).keys() <= _NAMES_OF_EMPTY:
         kind = kind.__bases__[0]
     return kind
@@ -99,7 +87,7 @@ def check_as_constructed(thing: Any, *arguments: Any, **settings: Any) -> None:
             raise NotCoveredError(f"the {kind.__name__}'s {name} was changed by hand")
 
 
-def _check_value(function: Any, module: ModuleType, path: str, seen: set[Any] | None) -> None:
+def _check_function(function: Any, module: ModuleType, path: str, seen: set[Any] | None) -> None:
     if seen is not None:
         if (module.__name__, path) in seen:
             return
@@ -108,12 +96,16 @@ def _check_value(function: Any, module: ModuleType, path: str, seen: set[Any] | 
         function = function.__func__
     function = originals.get(function, function) if isinstance(function, FunctionType) else function
     function = _undecorated(function, module)
-    codes = _codes(module.__name__).get(path, ())
-    is_function = isinstance(function, FunctionType)
-    if not is_function or function.__code__ not in codes or function.__globals__ is not vars(module):
+    if not _is_of_file(function, module) or function.__qualname__ != path:
         raise NotCoveredError(f"{path} isn't that of {module.__name__}")
     if seen is not None:
         _check_names(function.__code__, module, seen)
+
+
+def _is_of_file(function: Any, module: ModuleType) -> bool:
+    """Return true if an object is a function that a module's file defines."""
+    is_of_module = isinstance(function, FunctionType) and function.__globals__ is vars(module)
+    return is_of_module and function.__code__.co_filename == getattr(module, "__file__", None)
 
 
 def _undecorated(function: Any, module: ModuleType) -> Any:
@@ -121,22 +113,19 @@ def _undecorated(function: Any, module: ModuleType) -> Any:
     wrapped = getattr(function, "__wrapped__", None)
     if not isinstance(function, FunctionType) or not isinstance(wrapped, FunctionType):
         return function
-    home = function.__globals__.get("__name__", "")
-    is_of_package = home in sys.modules and _package(home) == _package(module.__name__)
-    is_as_written = is_of_package and any(function.__code__ in codes for codes in _codes(home).values())
+    home = sys.modules.get(function.__globals__.get("__name__", ""), module)
+    is_of_package = _package(home.__name__) == _package(module.__name__) and _is_of_file(function, home)
     keeps = any(cell.cell_contents is wrapped for cell in function.__closure__ or ())
-    return _undecorated(wrapped, module) if is_as_written and keeps else function
+    return _undecorated(wrapped, module) if is_of_package and keeps else function
 
 
 def _check_names(code: CodeType, module: ModuleType, seen: set[Any]) -> None:
     """Check the functions and classes that code uses by global names."""
-    file = _bindings(module.__name__)
+    file = _names_of(module.__name__)
     for name in code_names(code):
         if name not in vars(module):
             continue
         value = vars(module)[name]
-        if name not in file.bound and "*" not in file.imports:
-            raise NotCoveredError(f"{module.__name__} has a {name} of its own")
         if name in file.imports:
             home, inner = file.imports[name]
             if home not in sys.modules:
@@ -144,19 +133,17 @@ def _check_names(code: CodeType, module: ModuleType, seen: set[Any]) -> None:
             if value is not (sys.modules[home] if inner is None else getattr(sys.modules[home], inner, value)):
                 raise NotCoveredError(f"{name} in {module.__name__} isn't that of {home}")
         elif name in file.functions:
-            _check_value(value, module, name, seen)
+            _check_function(value, module, name, seen)
             continue
+        elif hasattr(builtins, name) and callable(value) and not name.startswith("__"):
+            raise NotCoveredError(f"{module.__name__} has a {name} of its own")
         owner = sys.modules.get(getattr(value, "__module__", None) or "")
         if owner is None or _package(owner.__name__) != _package(module.__name__):
             continue
         if isinstance(value, FunctionType):
-            _check_value(value, owner, value.__qualname__, seen)
+            _check_function(value, owner, value.__qualname__, seen)
         elif isinstance(value, type) and value.__name__ in _CALLED_CLASSES:
             _check_class(value, seen)
-
-
-# Classes that methods call; other classes are only compared with.
-_CALLED_CLASSES = ("PromptList",)
 
 
 def _check_class(kind: type, seen: set[Any]) -> None:
@@ -165,12 +152,11 @@ def _check_class(kind: type, seen: set[Any]) -> None:
     seen.add(kind)
     module = sys.modules[kind.__module__]
     prefix = kind.__qualname__ + "."
-    paths = _bindings(module.__name__).functions
-    methods = {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}
-    methods = {name for name in methods if "." not in name and "<" not in name and name not in _GENERATED_NAMES}
+    functions = _names_of(module.__name__).functions
+    methods = {path.removeprefix(prefix) for path in functions if path.startswith(prefix)} - {*_GENERATED_NAMES}
     for name, value in vars(kind).items():
         if name in methods:
-            _check_value(value, module, prefix + name, seen)
+            _check_function(value, module, prefix + name, seen)
         elif name not in _GENERATED_NAMES and (
             callable(value) or isinstance(value, (staticmethod, classmethod, property))
         ):
@@ -195,54 +181,24 @@ def code_names(code: CodeType) -> Iterator[str]:
 
 
 @cache
-def _codes(module: str) -> dict[str, list[CodeType]]:
-    """Return the code of a module's functions, methods and classes, by qualified names."""
-    codes: dict[str, list[CodeType]] = {}
-    try:
-        _collect(_loader(module).get_code(module), "", codes)
-    except (AttributeError, ImportError, OSError, SyntaxError):
-        codes.clear()
-    return codes
-
-
-@cache
-def _bindings(module: str) -> _GlobalNames:
+def _names_of(module: str) -> _Names:
     spec = sys.modules[module].__spec__
     try:
-        tree = ast.parse(_loader(module).get_source(module))
+        tree = ast.parse(spec.loader.get_source(module))  # type: ignore[union-attr]  # an error is caught
     except (AttributeError, ImportError, OSError, SyntaxError, TypeError):
-        return _GlobalNames(frozenset(), {}, frozenset())
+        return _Names(frozenset(), {})
     is_package = spec is not None and spec.submodule_search_locations is not None
     package = module if is_package else module.rpartition(".")[0]
     imports: dict[str, tuple[str, str | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            name = "." * node.level + (node.module or "")
-            home = importlib.util.resolve_name(name, package)
+            home = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             imports.update({alias.asname or alias.name: (home, alias.name) for alias in node.names})
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 root = alias.name if alias.asname else alias.name.partition(".")[0]
                 imports[alias.asname or root] = (root, None)
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    defined = {
-        node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-    }
-    bound = frozenset({*imports, *stored, *defined, *vars(ModuleType(module)), "__file__"})
-    # A class's body is code too, so functions are read from the source.
-    return _GlobalNames(frozenset(_defined(tree, "")), imports, bound)
-
-
-def _loader(module: str) -> Any:
-    spec = sys.modules[module].__spec__
-    return None if spec is None else spec.loader
-
-
-def _collect(code: CodeType, prefix: str, codes: dict[str, list[CodeType]]) -> None:
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            codes.setdefault(prefix + inner.co_name, []).append(inner)
-            _collect(inner, f"{prefix}{inner.co_name}.", codes)
+    return _Names(frozenset(_defined(tree, "")), imports)
 
 
 def _defined(node: ast.AST, prefix: str) -> Iterator[str]:
@@ -258,3 +214,14 @@ def _defined(node: ast.AST, prefix: str) -> Iterator[str]:
 
 originals: dict[Any, Any] = {}
 """The harness's functions that `Patches` has replaced, keyed by their replacements."""
+
+
+def same(left: Any, right: Any) -> bool:
+    """Return true if two requests can't be told apart: types, values, and the order of keys."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return list(left) == list(right) and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)

@@ -1,13 +1,108 @@
-"""Prompts of one template for one parser, rendered a block of samples at a time."""
+"""Placeholders for prompts, and the prompts of one template for one parser, rendered a block of samples at a time.
+
+The harness's loops carry a placeholder to a parser, which takes the rendered text or messages. Any other use builds the
+harness's own object, by the harness's own code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from promptpress_harness.bulk.call_renderer import CallRenderer
-from promptpress_harness.bulk.objects import same
-from promptpress_harness.bulk.prompts import Prompt
+from promptpress_harness.bulk.monkeypatches import same
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Prompt:
+    """The prompt of one sample, before any parser, from a `PromptSource`."""
+
+    source: Any
+    row: int
+    shots: Sequence[int]
+    """The rows of the sample's examples."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def build(self) -> Any:
+        """Return the harness's own object."""
+        return self.source.build(self.row, self.shots)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.build() == (other.build() if isinstance(other, Prompt) else other))
+
+    def __str__(self) -> str:
+        return str(self.build())
+
+    def __repr__(self) -> str:
+        return repr(self.build())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.build())
+
+    def __len__(self) -> int:
+        return len(self.build())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.build()[index]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Shots:
+    """The examples of one sample, before any parser, from `Examples`."""
+
+    source: Any
+    rows: Sequence[int]
+
+    def build(self) -> Any:
+        """Return the harness's own object."""
+        return self.source.build(self.rows)
+
+
+class Prompts(Sequence[Any]):
+    """A sequence that makes the item of a row when the item is read."""
+
+    __slots__ = ("_make", "_rows")
+
+    def __init__(self, make: Callable[[int], Any], rows: range) -> None:
+        self._make = make
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        rows = self._rows[index]
+        return Prompts(self._make, rows) if isinstance(rows, range) else self._make(rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._make, self._rows)
+
+
+def accept_placeholders(parse: Callable[[Any, Any, str], Any]) -> Callable[[Any, Any, str], Any]:
+    """Return a replacement for a parser's `parse_template` that takes placeholders too."""
+
+    def parse_template(self: Any, prompt_template: Any, mode: str) -> Any:
+        kind = type(prompt_template)
+        if kind is Prompt or kind is Shots:
+            return prompt_template.source.parsed(self, parse, prompt_template, mode)
+        if kind is Prompts:
+            prompt_template = list(prompt_template)
+            kind = list
+        if (kind is tuple or kind is list) and prompt_template:
+            first = prompt_template[0]
+            if type(first) is Prompt or type(first) is Shots:
+                parsed = first.source.parsed_batch(self, parse, prompt_template, mode)
+                if parsed is not None:
+                    return parsed
+                built = (item.build() if type(item) in {Prompt, Shots} else item for item in prompt_template)
+                return parse(self, kind(built), mode)
+        return parse(self, prompt_template, mode)
+
+    parse_template.__wrapped__ = parse  # type: ignore[attr-defined]
+    return parse_template
+
 
 FIRST_BLOCK_ROWS = 32
 Build = Callable[[int, Sequence[int]], Any]
@@ -37,12 +132,6 @@ class Rendering:
 
     Each number of examples is tried on the first sample that has it: the harness makes the request too, and only if
     both are the same do others come from blocks. So the harness's errors for a configuration are raised here.
-
-    Args:
-        renderer: The renderer of the call's samples.
-        settings: Arguments of `Renderer` besides the call's; None leaves every prompt to the harness.
-        harness: Makes the harness's own request for a prompt.
-        marks: The marks of the samples, from `CallRecord.marks`.
     """
 
     __slots__ = ("_block", "_blocks", "_harness", "_key", "_kinds", "_marks", "_older", "_renderer", "_settings")
@@ -180,13 +269,8 @@ class Rendering:
 class PromptSource:
     """The source of one call's prompts of one template.
 
-    Args:
-        renderer: The renderer of the call's samples.
-        settings: Arguments of `Renderer` for the template; `mode` among them.
-        build: Builds the harness's own object for a sample and its examples.
-        parser_settings: Returns arguments of `Renderer` for a parser and a class of prompts; None if not covered.
-        row: A sample, whose prompt the harness builds at once, and raises its errors.
-        shots: The examples of that sample.
+    `build` builds the harness's own object; that of one row is built at once, and raises the harness's errors.
+    `parser_settings` returns arguments of `Renderer` for a parser and a class of prompts; None if they aren't covered.
     """
 
     __slots__ = ("_last", "_marks", "_parser_settings", "_renderings", "_settings", "build", "renderer", "shape")

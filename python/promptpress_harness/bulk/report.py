@@ -171,16 +171,11 @@ class Report:
         self._process = 0
         self._lock = threading.Lock()
 
-    def start(self, *, has_children: bool, follows: bool = True) -> None:
-        """Begin a new report.
-
-        Args:
-            has_children: True if the processes that this one starts have the backend on too.
-            follows: True if their lines are logged at once, not when the run ends.
-        """
+    def start(self, *, follows: bool) -> None:
+        """Begin a new report; `follows` is true if the lines of other processes are logged at once, not in the end."""
         self.logged.clear()
         self._bulk = self._left = self._calls = 0
-        if not has_children or self._channel is not None:
+        if self._channel is not None:
             return
         if VARIABLE in os.environ:
             self._channel = Channel(os.environ[VARIABLE])
@@ -211,10 +206,6 @@ class Report:
             self._calls += 1
         if self._channel is not None and not self._listens:
             self._channel.append({"bulk": in_bulk, "left": by_harness})
-
-    def has_calls(self) -> bool:
-        """Return true if calls were counted since the report began."""
-        return self._calls > 0
 
     def end(self) -> None:
         """Log the figures, if there are any, and reset them."""
@@ -260,7 +251,6 @@ def log_once(level: str, names: str, text: str) -> None:
 
 
 start = _report.start
-has_calls = _report.has_calls
 count = _report.count
 end = _report.end
 

@@ -10,8 +10,7 @@ from promptpress.engine.tables import values_of
 
 from promptpress_harness.bulk.bulk_call import BulkCall
 from promptpress_harness.bulk.dataset import Rows
-from promptpress_harness.bulk.prompts import Prompt, Shots
-from promptpress_harness.bulk.rendering import PromptSource
+from promptpress_harness.bulk.rendering import Prompt, PromptSource, Shots
 
 _MAX_CACHED_TEXTS = 1024
 _BLOCK_ROWS = 1024
@@ -90,12 +89,7 @@ class _Number(int):
 
 
 class LazySamples:
-    """A dataset whose values are read when they are used, from many samples at a time.
-
-    Args:
-        rows: The dataset's rows.
-        dataset: The dataset, for everything but reading one value.
-    """
+    """A dataset whose values are read when they are used, from many samples at a time."""
 
     def __init__(self, rows: Rows, dataset: Any) -> None:
         self._rows = rows
@@ -161,12 +155,7 @@ class CachedRetriever:
 
 
 class BulkRetriever(CachedRetriever):
-    """A retriever that returns placeholders; all that the loops of the inferencers don't use is the harness's.
-
-    Args:
-        bulk_call: The call.
-        generation: The prompts of a generation task, if the call is one.
-    """
+    """A retriever that returns placeholders; all that the loops of the inferencers don't use is the harness's."""
 
     def __init__(self, bulk_call: BulkCall, generation: PromptSource | None = None) -> None:
         super().__init__(bulk_call.retriever, bulk_call.renderer.shots)

@@ -25,28 +25,13 @@ _INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 
 
 def optional_model(config: Config, abbr: str | None) -> Mapping[str, Any] | None:
-    """Choose the model in a dataset's file, such as a harness's job file; None if the file has no models.
-
-    Args:
-        config: The file.
-        abbr: The model's `abbr`; needed if there are several.
-
-    """
+    """Choose the model in a dataset's file, such as a harness's job file; None if the file has no models."""
     has_models = isinstance(config.value, Mapping) and "models" in config.value
     return choose_model(config, abbr) if has_models or abbr else None
 
 
 def required_model(config: Config, abbr: str | None) -> Mapping[str, Any]:
-    """Choose the model in a model's file.
-
-    Args:
-        config: The file.
-        abbr: The model's `abbr`; needed if there are several.
-
-    Raises:
-        ConfigError: If the file has no model, or several and `abbr` is None.
-
-    """
+    """Choose the model in a model's file by its `abbr`; raise ConfigError if there is none, or several and no name."""
     model = choose_model(config, abbr)
     if model is None:
         raise ConfigError(f"{config.path}: holds no model (a list 'models', a model dict or a meta_template)")
@@ -75,12 +60,7 @@ def _model_of(
 
 
 def arguments_of(selection: Selection, model: Mapping[str, Any] | None, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `Renderer` for a configuration and a model; `overrides` win.
-
-    Raises:
-        TemplateError: If the dicts lack a part that prompts need.
-
-    """
+    """Return the arguments of `Renderer` for a configuration and a model; `overrides` win."""
     if selection.dataset is not None:
         return renderer_arguments(selection.dataset, model, **overrides)
     if selection.format_prompt is not None:
@@ -103,12 +83,7 @@ def arguments_of(selection: Selection, model: Mapping[str, Any] | None, override
 
 
 def config_of(config: ConfigLike) -> Config:
-    """Return the content of a configuration file; a dict is the content itself.
-
-    Raises:
-        TemplateError: If the file can't be read.
-
-    """
+    """Return the content of a configuration file; a dict is the content itself."""
     if isinstance(config, ConfigFile):
         return content_of(config)
     if not isinstance(config, (str, os.PathLike)):
@@ -140,18 +115,9 @@ def arguments_of_files(
     model_abbr: str | None,
     overrides: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the arguments of `Renderer` for configuration files or dicts.
+    """Return the arguments of `Renderer` for configuration files or dicts; `overrides` win.
 
-    Args:
-        dataset_config: The file or dict with the dataset.
-        model_config: The file or dict with the model. If None, the model may be in `dataset_config`.
-        dataset: The dataset's name; needed if there are several.
-        model_abbr: The model's `abbr`; needed if there are several.
-        overrides: Arguments of `Renderer` that win over the configuration.
-
-    Raises:
-        TemplateError: If a file can't be read or has no such dataset or model, or a name is missing.
-
+    Without `model_config` the model may be in `dataset_config`. The names are needed if there are several.
     """
     config = config_of(dataset_config)
     try:

@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 from promptpress import ConfigError
 from promptpress.engine.configs import HARNESS_WORDS, SHORT_WORDS
-from promptpress.engine.errors import Choice, close_names, did_you_mean
+from promptpress.engine.errors import Choice, close_names, did_you_mean, located
+from promptpress.typing import ConfigFile
 
-from promptpress_harness.configs.config_file import Config
-from promptpress_harness.format_prompts.evalscope import evalscope_prompt
-from promptpress_harness.format_prompts.nemo_skills import nemo_skills_prompt
-from promptpress_harness.format_prompts.prompt import FormatPrompt
+from promptpress_harness.configs.config_file import Config, content_of
+from promptpress_harness.format_prompts import FormatPrompt, evalscope_prompt, nemo_skills_prompt
 from promptpress_harness.python_subset import Opaque, RefusedError, Symbol
 
 RENDERER_ARGUMENTS = (
@@ -65,16 +64,7 @@ class Selection:
 def choose_dataset(config: Config, name: str | None) -> Selection:
     """Choose the prompt configuration of a file.
 
-    Args:
-        config: The file.
-        name: A dataset's `abbr`, or the variable of a dataset's list; needed if the datasets differ in their prompts.
-
-    Raises:
-        ConfigError: If there is no such dataset, code stands in a part that prompts need, or the name is missing.
-
-    >>> choose_dataset(Config("a.json", {"prompt_template": "{q}"}, python=False), None).arguments
-    {'prompt_template': '{q}'}
-
+    The name is a dataset's `abbr`, or the variable of a list; it is needed if the datasets differ in their prompts.
     """
     value = _mapping_of(config, "datasets")
     if not isinstance(value, Mapping):
@@ -97,12 +87,7 @@ def choose_dataset(config: Config, name: str | None) -> Selection:
 
 
 def format_prompt_of(config: Config) -> FormatPrompt | None:
-    """Return the prompt of a file of EvalScope or NeMo-Skills; None for another file.
-
-    Raises:
-        ConfigError: If the file doesn't say with certainty what a prompt is.
-
-    """
+    """Return the prompt of a file of EvalScope or NeMo-Skills; None for another file."""
     value = config.value
     if config.python or not isinstance(value, Mapping):
         return None
@@ -110,19 +95,7 @@ def format_prompt_of(config: Config) -> FormatPrompt | None:
 
 
 def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
-    """Choose the model of a file; None if it has no models.
-
-    Args:
-        config: The file.
-        name: A model's `abbr`; needed if the models differ in their prompts.
-
-    Raises:
-        ConfigError: If there is no such model, code stands in a part that prompts need, or the name is missing.
-
-    >>> choose_model(Config("m.json", {"models": [{"abbr": "a", "type": "VLLM"}]}, python=False), None)
-    {'abbr': 'a', 'type': 'VLLM'}
-
-    """
+    """Choose the model of a file by its `abbr`, needed if models differ in their prompts; None if it has none."""
     value = _mapping_of(config, "models")
     if not isinstance(value, Mapping):
         raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of models")
@@ -145,12 +118,7 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
 
 
 def all_datasets(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the name (`abbr`, or variable and index) and the dict of each dataset in a file's lists, in order.
-
-    Raises:
-        ConfigError: If code stands in a part that prompts need.
-
-    """
+    """Return the name (`abbr`, or variable and index) and the dict of each dataset in a file's lists, in order."""
     value = _mapping_of(config, "datasets")
     if isinstance(value, Mapping) and _is_dataset(config, value):
         return []
@@ -174,12 +142,7 @@ def each_of(config: Config, kind: Literal["datasets", "models"]) -> list[tuple[s
 
 
 def entries_of(config: Config) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
-    """Yield the `abbr` and the variable of each dataset, and its dict, in which code is still `Opaque`.
-
-    Raises:
-        ConfigError: If a dataset, or a list of them, is code.
-
-    """
+    """Yield the `abbr` and the variable of each dataset, and its dict, in which code is still `Opaque`."""
     value = _mapping_of(config, "datasets")
     if isinstance(value, Mapping) and _is_dataset(config, value):
         yield (_label(value, "", 0), ""), value
@@ -378,3 +341,36 @@ def _plain_or_absent(value: Any, path: tuple[str, ...], depth: int = 0) -> Any:
 
 def _located(refusal: RefusedError, path: tuple[str, ...]) -> ConfigError:
     return ConfigError(f"{'.'.join(path).replace('.[]', '[]')}: {refusal}")
+
+
+def datasets_as_read(file: ConfigFile) -> list[dict[str, Any]]:
+    """Return the `infer_cfg` and `reader_cfg` of each dataset of a loaded file."""
+    config = content_of(file)
+    try:
+        datasets = [_parts_as_read(entry) for _, entry in entries_of(config)]
+        if not datasets:
+            raise ConfigError(f"{config.path}: holds no datasets (infer_cfg, datasets or ..._datasets)")
+    except ConfigError as error:
+        raise located(error, config.path) from None
+    return datasets
+
+
+def dataset_as_read(config: Config, name: str | None) -> dict[str, Any] | None:
+    """Return the `infer_cfg` and `reader_cfg` of one dataset; None if there is no such dataset."""
+    return next((_parts_as_read(entry) for names, entry in entries_of(config) if name is None or name in names), None)
+
+
+def _parts_as_read(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _plain_as_read(entry[key], key) for key in ("infer_cfg", "reader_cfg") if key in entry}
+
+
+def _plain_as_read(value: Any, path: str) -> Any:
+    if isinstance(value, Symbol):
+        return value.dotted
+    if isinstance(value, Opaque):
+        raise ConfigError(f"{path}: {value.refusal}")
+    if isinstance(value, Mapping):
+        return {key: _plain_as_read(item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain_as_read(item, f"{path}[{n}]") for n, item in enumerate(value)]
+    return list(value) if isinstance(value, range) else value

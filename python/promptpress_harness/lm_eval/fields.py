@@ -2,52 +2,69 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_harness.lm_eval.columns import Column, Constant, Texts, values
-from promptpress_harness.lm_eval.documents import Documents
-from promptpress_harness.lm_eval.literals import (
-    choice_number,
-    list_or_text,
-    listed_or_text,
-    literal,
-    number_list_or_text,
-    number_or_text,
-    target_of,
-)
+from promptpress_harness.lm_eval.documents import Column, Constant, Documents, Texts, values
+
+# A string as its repr is, without characters that Python's parser reads as anything else than themselves.
+_STRING = r"""'[^'\\\n\r\0]*'|"[^"\\\n\r\0]*\""""
+_STRINGS = re.compile(rf"\[(?:{_STRING})(?:, ?(?:{_STRING}))*\]")
+_EACH = re.compile(_STRING)
+
+
+def literal(source: str) -> Any:
+    """Evaluate a literal as `ast.literal_eval` does; lists of plain strings are read many times faster."""
+    if _STRINGS.fullmatch(source):
+        return [text[1:-1] for text in _EACH.findall(source)]
+    return ast.literal_eval(source)
+
+
+def number(digits: str) -> Any:
+    """Read digits, for which `str.isdigit` is true, as Python source."""
+    plain = len(digits) < 19 and digits.isascii() and (digits[0] != "0" or len(digits) == 1)
+    return int(digits) if plain else ast.literal_eval(digits)
+
+
+def number_or_text(text: str) -> Any:
+    """Return the number that a text of digits is, or else the text."""
+    return number(text) if text.isdigit() else text
+
+
+def list_or_text(text: str) -> Any:
+    """Return the list that a text in brackets is, or else the text."""
+    if len(text) >= 2 and text[0] == "[" and text[-1] == "]":
+        try:
+            return literal(text)
+        except (SyntaxError, ValueError):
+            return text
+    return text
+
+
+def number_list_or_text(text: str) -> Any:
+    """Return the number or the list that a text is, or else the text."""
+    return number(text) if text.isdigit() else list_or_text(text)
+
 
 # Beginnings of texts that may be numbers or lists. Python knows more digits than the ASCII ones.
 _DIGITS = r"^[0-9]|^[^\x00-\x7F]"
 _LIST = r"^\["
 
 
-class FormatRules(NamedTuple):
-    """Rules of the harness's version 0.5, which tasks with a format have."""
-
-    choices: Any
-    """The task's `doc_to_choice` if targets are numbers of choices; None if they aren't."""
-    several_targets: bool
-    """True if a target in brackets is a list."""
-
-
 class Fields:
     """Reads the fields of a task's configuration.
 
-    Args:
-        columns: Names of the evaluated table's columns. A field with such a name stands for the column's value, for
-            few-shot documents too.
-        has_choices: Whether the task has `doc_to_choice`. If so, texts and targets of digits are numbers.
-        rules: The rules of a task with a format; None for other tasks.
+    A field with the name of a column stands for the column's value, for few-shot documents too. If the task has
+    `doc_to_choice`, texts and targets of digits are numbers.
     """
 
-    def __init__(self, columns: Collection[str], has_choices: bool, rules: FormatRules | None = None) -> None:
+    def __init__(self, columns: Collection[str], has_choices: bool) -> None:
         self._columns = columns
-        self._has_choices = has_choices and rules is None
-        self._rules = rules
+        self._has_choices = has_choices
 
     def text(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_text`: texts, numbers of choices, or a column's values."""
@@ -56,16 +73,11 @@ class Fields:
 
     def target(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_target`: texts, numbers of choices, lists, or a column's values."""
-        if self._rules is not None:
-            return self._target_by_rules(self._rules, field, documents)
         parse, pattern = (number_list_or_text, f"{_DIGITS}|{_LIST}") if self._has_choices else (list_or_text, _LIST)
         return self._column("doc_to_target", field, documents, constants=(int, list), parse=parse, pattern=pattern)
 
     def choices(self, field: Any, documents: Documents) -> Column:
         """Return the values of `doc_to_choice`, which usually are lists."""
-        if isinstance(field, str) and self._rules is not None:
-            listed = None if field in self._columns else documents.listed(field)
-            return self._choices_by_rules(self._rules, field, documents) if listed is None else listed
         if isinstance(field, str):
             if field in self._columns:
                 return documents.column(field)
@@ -83,28 +95,6 @@ class Fields:
             return Constant(None, len(documents))
         return documents.column(field) if field in self._columns else documents.render(field)
 
-    def _target_by_rules(self, rules: FormatRules, field: Any, documents: Documents) -> Column:
-        column = self._column("doc_to_target", field, documents, constants=int, parse=None, pattern="")
-        targets = documents.each(lambda value: target_of(value, rules.several_targets), values(column))
-        if rules.choices is not None:
-            return documents.each(choice_number, targets, values(self.choices(rules.choices, documents)))
-        # Of several targets, examples show the first.
-        firsts = [target[0] if isinstance(target, list) and target else target for target in targets]
-        return column if isinstance(column, Texts) and set(map(type, firsts)) <= {str} else firsts
-
-    def _choices_by_rules(self, rules: FormatRules, field: str, documents: Documents) -> Column:
-        """Return the choices; None for a document that has no list, or whose choices aren't texts."""
-        column = documents.column(field) if field in self._columns else documents.render(field)
-
-        def listed(value: Any) -> list[Any] | None:
-            choices = listed_or_text(value)
-            if not isinstance(choices, list):
-                return None
-            are_refused = rules.choices is not None and choices and not isinstance(choices[0], str)
-            return None if are_refused else choices
-
-        return documents.each(listed, values(column))
-
     def _column(
         self,
         name: str,
@@ -115,15 +105,10 @@ class Fields:
         parse: Callable[[str], Any] | None,
         pattern: str,
     ) -> Column:
-        """Return the values of a field.
+        """Return the values of a field, which are the same for all documents if it is of one of the types `constants`.
 
-        Args:
-            name: The field's name, for messages.
-            field: The field as configured.
-            documents: The documents.
-            constants: Types of values that are the same for all documents.
-            parse: Reads a rendered text, if some texts stand for other values.
-            pattern: Matches the first character of all texts that `parse` may change.
+        `parse` reads a rendered text, if some texts stand for other values; `pattern` matches the first character of
+        all texts that `parse` may change.
         """
         if isinstance(field, constants):
             return Constant(field, len(documents))

@@ -11,10 +11,17 @@ import pyarrow as pa
 from promptpress.engine.core import RenderError
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_harness.lm_eval.columns import Column, Constant, Numbers, Texts, values
-from promptpress_harness.lm_eval.documents import Documents, TableDocuments
+from promptpress_harness.lm_eval.documents import (
+    Column,
+    Constant,
+    Documents,
+    Numbers,
+    TableDocuments,
+    Texts,
+    as_sequence,
+    values,
+)
 from promptpress_harness.lm_eval.fields import Fields
-from promptpress_harness.lm_eval.row_numbers import as_sequence
 from promptpress_harness.lm_eval.task import Task
 
 Turn = tuple[str, str, Any]
@@ -29,17 +36,8 @@ PlainColumns: TypeAlias = tuple[pa.ChunkedArray, pa.ChunkedArray, bool]
 def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delimiters: tuple[Any, Any]) -> list[Turn]:
     """Return a document's question, and its answer if there is one, as messages.
 
-    A question without answer has no delimiter after it, unless the prefix needs one.
-
-    Args:
-        text: The value of `doc_to_text`.
-        choices: The choices, if the answer is the number of a choice.
-        answer: A text, the number of a choice, or a list whose first item is the answer; None and "" for no answer.
-        prefix: The beginning of the answer.
-        delimiters: The delimiters between question and answer, and after the answer.
-
-    >>> question_and_answer("1+1?", ["2", "3"], 0, None, (" ", "#"))
-    [('user', '1+1?', ' '), ('assistant', '2', '#')]
+    A question without answer has no delimiter after it, unless the prefix needs one. The answer is a text, the number
+    of a choice, or a list whose first item is the answer; None and "" are no answer.
     """
     if not isinstance(text, str):
         raise AssertionError(f"a document's text has to be a string; found {text!r}")
@@ -59,11 +57,7 @@ def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delim
 
 
 def join(before: Any, after: Any, delimiter: str | None) -> Any:
-    """Join two texts, with a delimiter if neither is empty and there is no white space between them.
-
-    >>> join("a", "b", "-"), join("a ", "b", "-"), join(None, "b", "-")
-    ('a-b', 'a b', 'b')
-    """
+    """Join two texts, with a delimiter if neither is empty and there is no white space between them."""
     if not before:
         return after or ""
     if not after:
@@ -80,9 +74,6 @@ def conversation(system: Any, shots: list[Turn], question: list[Turn], as_turns:
     """Return the list of messages for a chat template, without a system message if its content is empty.
 
     If shots aren't turns, they stand as plain text before the user's question.
-
-    >>> conversation("", [("user", "a", " "), ("assistant", "b", "#")], [("user", "c", " ")], False)
-    [{'role': 'user', 'content': 'a b#c'}]
     """
     messages = shots + question if as_turns else list(question)
     if not as_turns:
@@ -113,12 +104,7 @@ class ShotColumns:
 
 @dataclass(frozen=True)
 class DrawnShots:
-    """Shots that are drawn for documents.
-
-    Args:
-        columns: The fields of few-shot documents.
-        drawn: The row (int32) in `columns` of each shot of the first document, then of the second, and so on.
-    """
+    """Shots that are drawn for documents: the row (int32) in `columns` of each shot, document after document."""
 
     columns: ShotColumns
     drawn: pa.Array

@@ -23,13 +23,7 @@ _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_toke
 
 
 class _Cut(NamedTuple):
-    """The ids of a request.
-
-    Args:
-        input_ids: The ids that the model reads.
-        continuation_ids: The ids that it scores; None if it generates.
-        truncated: True if ids were left out.
-    """
+    """The ids that the model reads, those that it scores (None if it generates), and true if ids were left out."""
 
     input_ids: list[int]
     continuation_ids: list[int] | None
@@ -133,15 +127,7 @@ class _Coder:
     def cut(
         self, start: int, kinds: list[str], pairs: list[tuple[Any, ...]], max_length: int, max_gen_toks: int
     ) -> list[_Cut]:
-        """Return the ids of some requests.
-
-        Args:
-            start: How many requests came before.
-            kinds: The types of the requests.
-            pairs: Their arguments.
-            max_length: The most ids of a request.
-            max_gen_toks: The length of an answer whose request doesn't say it.
-        """
+        """Return the ids of some requests."""
         needed: dict[tuple[str, bool], None] = {}
         for index, (kind, pair) in enumerate(zip(kinds, pairs, strict=True)):
             if kind not in ("loglikelihood", "generate_until"):

@@ -16,11 +16,17 @@ from promptpress import ConfigError
 from promptpress.engine.errors import reason
 
 from promptpress_harness.bounded_file import read_bytes
-from promptpress_harness.python_subset.iteration import END
-from promptpress_harness.python_subset.limits import VIEWS, Budget, TooMuchError
 from promptpress_harness.python_subset.modules import Modules, is_lazy, is_read_base
-from promptpress_harness.python_subset.source import Scope
-from promptpress_harness.python_subset.values import Opaque, RefusedError, Symbol, is_stream
+from promptpress_harness.python_subset.source import END, Scope
+from promptpress_harness.python_subset.values import (
+    VIEWS,
+    Budget,
+    Opaque,
+    RefusedError,
+    Symbol,
+    TooMuchError,
+    is_stream,
+)
 
 _MAX_FILE_BYTES = 1 << 24
 _READ_BASE = {"mmengine.config.read_base", "mmengine.read_base", "mmengine.config.config.read_base"}
@@ -37,10 +43,6 @@ def read_python(path: str) -> dict[str, object]:
     """Return the names that a Python configuration defines, without executing it.
 
     Values that can't be computed without executing the file are `Opaque`; classes and functions are `Symbol`s.
-
-    Raises:
-        ConfigError: If the file can't be read, isn't Python, or would have to be executed as a whole.
-
     """
     return _Files(Budget()).read(path)
 

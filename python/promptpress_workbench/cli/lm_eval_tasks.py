@@ -207,8 +207,6 @@ def _requests(settings: Settings, arguments: Namespace, config: dict[str, Any]) 
     task = {
         key: value for key, value in config.items() if not (isinstance(value, Function) and key in _KEYS_WITHOUT_EFFECT)
     }
-    if arguments.task_format is not None:
-        task["_formats_selection"] = arguments.task_format
     samples = Samples(settings.data or (), settings.format, harness_types="all")
     options: dict[str, Any] = {} if settings.seed is None else {"seed": settings.seed}
     table = lm_eval.requests(

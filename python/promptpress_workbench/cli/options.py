@@ -116,9 +116,6 @@ _JINJA: dict[str, Keywords] = {
     "now": _value("TIME", "the clock of strftime_now: 2026-01-31T09:00; default: the time now", values.time),
 }
 _LM_EVAL: dict[str, Keywords] = {
-    "task_format": _value(
-        "NAME", "the format of the prompts (mcqa, cloze, generate, cot), as TASK@NAME of lm_eval 0.5"
-    ),
     "num_fewshot": _value("N", "number of examples from --examples, instead of the task's", values.natural),
     "fewshot_as_multiturn": _flag("with --chat-template: write each example as messages of its own", default=None),
     "system_instruction": _value("TEXT", "a text before the description"),

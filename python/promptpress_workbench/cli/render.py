@@ -108,8 +108,8 @@ def fingerprint(settings: Settings, arguments: Namespace) -> None:
 def _prompt_hash(settings: Settings) -> str | None:
     """Return OpenCompass's hash of the dataset, or None if there is no dataset; a note tells why a hash fails."""
     from promptpress.opencompass import get_prompt_hash  # noqa: PLC0415 - for `fingerprint` only
-    from promptpress_harness.configs.as_read import dataset_as_read  # noqa: PLC0415
     from promptpress_harness.configs.config_file import read_config  # noqa: PLC0415
+    from promptpress_harness.configs.selection import dataset_as_read  # noqa: PLC0415
 
     if settings.config is None:
         return None

@@ -17,8 +17,13 @@ import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
 from promptpress.engine.errors import FileError, FilledValuesWarning, UsageError, close_names, counted
-from promptpress_harness.configs.config_file import read_config
-from promptpress_harness.configs.dataset_files import ADDED_COLUMNS, DatasetFiles, UnknownFilesError, files_of
+from promptpress_harness.configs.config_file import (
+    ADDED_COLUMNS,
+    DatasetFiles,
+    UnknownFilesError,
+    files_of,
+    read_config,
+)
 from promptpress_harness.configs.selection import Selection, each_of
 
 from promptpress_workbench.cli.configurations import (

@@ -19,7 +19,7 @@ import pyarrow as pa
 from promptpress import ConfigError, DataError, TemplateError, lm_eval
 from promptpress.engine.errors import UsageError, counted, reason
 from promptpress.lm_eval import disable
-from promptpress_harness.lm_eval.task_config import TaskConfig
+from promptpress_harness.lm_eval.task import TaskConfig
 
 from promptpress_workbench.cli.errors import ExitCode, in_options
 from promptpress_workbench.cli.lm_eval_tasks import is_samples, task_and_date

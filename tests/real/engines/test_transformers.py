@@ -27,8 +27,8 @@ with warnings.catch_warnings():
 
 import promptpress.transformers as drop_in_of_transformers
 from promptpress._jinja.chat import conversation_texts
-from promptpress_harness.transformers import rendering
-from promptpress_harness.transformers.rendering import drop_in, replacement
+from promptpress_harness import transformers as drop_in_module
+from promptpress_harness.transformers import drop_in, replacement
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED") or Path(__file__).resolve().parents[4] / "shared")
 ONE_IN = 40
@@ -390,7 +390,7 @@ def test_a_function_that_others_replaced_stays(monkeypatch: pytest.MonkeyPatch) 
 def test_an_unknown_release_renders_everything(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(rendering, "KNOWN_CODE", {"0": "1.2.3"})
+    monkeypatch.setattr(drop_in_module, "KNOWN_CODE", {"0": "1.2.3"})
     replacement.cache_clear()
     with drop_in_of_transformers.backend():
         assert base.render_jinja_template is utils.render_jinja_template

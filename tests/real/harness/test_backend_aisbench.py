@@ -14,7 +14,7 @@ from generators.media_strategies import cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from promptpress import aisbench as backend
-from promptpress_harness.aisbench import bulk_call as _bulk_call
+from promptpress_harness.aisbench import bulk as _bulk
 from real.harness.scripted import plain
 from real.harness.scripted_aisbench import MODELS
 
@@ -188,7 +188,7 @@ def test_media_next_to_tokens_and_columns_of_another_kind(logged):
 
 
 def test_large_media_come_in_small_blocks(monkeypatch, rendered):
-    monkeypatch.setattr(_bulk_call, "_MAX_BLOCK_BYTES", 10 * len(TAGGED["image"]))
+    monkeypatch.setattr(_bulk, "_MAX_BLOCK_BYTES", 10 * len(TAGGED["image"]))
     off, on = media_both({"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}, [TAGGED["image"]] * 50)
     assert on == off
     assert max(rendered) == 9

@@ -11,8 +11,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from promptpress import opencompass as backend
-from promptpress_harness.bulk.expansions import ExpandingCallRenderer
-from promptpress_harness.bulk.prompts import Prompt, Prompts
+from promptpress_harness.bulk.bulk_call import ExpandingCallRenderer
+from promptpress_harness.bulk.rendering import Prompt, Prompts
 from promptpress_harness.opencompass.bulk_call import Counter
 from real.harness import scripted
 from real.harness.both import MODELS, answers, once

@@ -72,7 +72,7 @@ def test_the_report_reaches_a_console_that_a_harness_has_silenced(tmp_path):
         "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"
         "logging.getLogger().handlers[0].setLevel(logging.ERROR)\n"
         "from promptpress_harness.bulk import report\n"
-        "report.listen(); report.start(has_children=False)\n"
+        "report.listen(); report.start(follows=False)\n"
         "with report.record_call('m', 'd', 3) as record: record.left('why')\n"
         "report.end()\n"
     )

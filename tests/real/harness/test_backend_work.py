@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from promptpress_harness.bulk import objects
+from promptpress_harness.bulk import call_renderer
 from real.harness import scripted
 from real.harness.both import MODELS, answers
 
@@ -36,7 +36,7 @@ def test_messages_of_a_configuration_s_class_are_made_without_going_over_their_t
     assert on == off
     assert logged == []
     monkeypatch.setattr(ConfigDict, "_hook", classmethod(counted))
-    kind = objects.kind_of([ConfigDict(role="user", content="a")])
+    kind = call_renderer.kind_of([ConfigDict(role="user", content="a")])
     hooked.clear()
     made = kind([{"role": "user", "content": "b"}])
     assert hooked == []
@@ -167,7 +167,7 @@ def test_each_label_has_a_renderer_of_the_template_of_the_label(monkeypatch, log
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
 def test_samples_without_examples_among_others(logged, model):
     """No examples are a string, whatever the others' are; a batch is parsed as the harness does."""
-    from promptpress_harness.bulk.prompts import Shots
+    from promptpress_harness.bulk.rendering import Shots
     from promptpress_harness.bulk.retriever import Examples
     from promptpress_harness.opencompass.bulk_call import OpenCompassBulkCall
 

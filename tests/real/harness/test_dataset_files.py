@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from promptpress_harness.configs.dataset_files import ADDED_COLUMNS, files_of
+from promptpress_harness.configs.config_file import ADDED_COLUMNS, files_of
 from promptpress_workbench.files.read.samples import Samples
 
 ROWS = [{"q": f"{i}+1?", "a": f"0{i}", "n": i, "f": [i / 2, 1.0], "s": {"x": None, "y": "é"}} for i in range(12)]

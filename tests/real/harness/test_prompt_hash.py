@@ -9,7 +9,6 @@ from typing import Any
 import promptpress as pp
 import pytest
 from promptpress.opencompass import get_prompt_hash
-from promptpress_harness.configs.as_read import datasets_as_read
 from real.harness.shipped import folder
 
 EACH = 40

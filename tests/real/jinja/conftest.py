@@ -10,5 +10,5 @@ if importlib.util.find_spec("lm_eval"):
     os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
 collect_ignore_glob = [] if importlib.util.find_spec("jinja2") else ["test_*.py"]
-# Programs that import lm-eval at once; without it, looking for examples in their docstrings would fail.
-collect_ignore = [] if importlib.util.find_spec("lm_eval") else ["lm_eval_formats.py", "lm_eval_versions.py"]
+# A program that imports lm-eval at once; without it, looking for examples in its docstrings would fail.
+collect_ignore = [] if importlib.util.find_spec("lm_eval") else ["lm_eval_versions.py"]

@@ -18,9 +18,8 @@ from lm_eval.api import task as task_module
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask, Task
 from promptpress import lm_eval as promptpress_lm_eval
-from promptpress_harness.lm_eval.backend import contexts, sampler
-from promptpress_harness.lm_eval.backend.comparison import difference
-from promptpress_harness.lm_eval.backend.pool import as_table
+from promptpress_harness.lm_eval.backend import contexts
+from promptpress_harness.lm_eval.backend.tasks import as_table, difference
 from real.jinja.lm_eval_runs import built, chatml, datasets, equal, quiet, reasons_of, task_of
 from real.jinja.test_lm_eval_backend import BASE, GENERATE, KINDS, ROWS, SETTINGS, SPLITS
 
@@ -336,7 +335,7 @@ def test_a_first_document_that_differs_leaves_the_task(
     ],
 )
 def test_draws_in_blocks(size: int, shots: int, rows: int, reasons: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "BLOCK", size)
+    monkeypatch.setattr(contexts, "BLOCK", size)
     # Some rows are there twice, and more.
     pool = datasets.Dataset.from_list([{**ROWS[n % 7 if n % 3 else 1], "n": n % 11 // 4} for n in range(rows)])
     for config in ({"fewshot_split": "test"}, {}, {"fewshot_split": "test", "fewshot_config": {"sampler": "first_n"}}):

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +15,11 @@ pytest.importorskip("lm_eval.evaluator")
 import jinja2
 from lm_eval import utils
 from promptpress import lm_eval as promptpress_lm_eval
+from promptpress_harness.run import add_startup
 from real.jinja.lm_eval_runs import evaluated, task_of
 from real.jinja.test_lm_eval_backend import LEFT, SPLITS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-ROOT = Path(__file__).resolve().parents[3]
 ORIGINAL = utils.apply_template
 
 
@@ -151,9 +150,10 @@ IS_WRAPPED = "from lm_eval.utils import apply_template as f; print(hasattr(f, '_
     ("value", "is_wrapped"), [("lm_eval", True), ("opencompass,lm_eval", True), ("opencompass", False)]
 )
 def test_the_variable_switches_it_on(value: str, is_wrapped: bool) -> None:
-    code = f"import site; site.addsitedir({str(ROOT / 'startup' / 'purelib')!r})\n{IS_WRAPPED}"
     environment = {**os.environ, "PROMPTPRESS_BACKEND": value}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    add_startup(environment)
+    line = [sys.executable, "-c", IS_WRAPPED]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(is_wrapped)], done.stderr
 
 

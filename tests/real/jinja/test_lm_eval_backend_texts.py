@@ -13,7 +13,7 @@ pytest.importorskip("lm_eval.evaluator")
 
 import jinja2
 from lm_eval import utils
-from promptpress_harness.lm_eval.backend import documents, texts
+from promptpress_harness.lm_eval.backend import tasks, texts
 from real.jinja.lm_eval_runs import built, chatml, datasets, equal, reasons_of, task_of
 from real.jinja.test_lm_eval_backend import BASE, GENERATE, KINDS
 
@@ -89,7 +89,7 @@ def test_a_template_is_rendered_once_for_all_documents(
     "size", [pytest.param(7, marks=pytest.mark.full), 16, pytest.param(64, marks=pytest.mark.full)]
 )
 def test_blocks(size: int, rendered: list[Any], reasons: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (documents, texts):
+    for module in (tasks, texts):
         monkeypatch.setattr(module, "BLOCK", size)
     monkeypatch.setattr("promptpress_harness.lm_eval.backend.building.BLOCK", size)
     kinds = KINDS if size != 16 else dict(list(KINDS.items())[::4])

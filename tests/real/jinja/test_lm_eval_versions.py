@@ -88,16 +88,6 @@ def test_shipped_tasks_of_the_next_version() -> None:
     assert counts["tasks"] == counts["same requests and results"] + counts["both raise"]
 
 
-@needs_next
-def test_requests_of_tasks_with_formats() -> None:
-    count = 400
-    counts = run(str(count), before=FOLDER, module="lm_eval_formats")
-    print(counts)
-    assert Path(counts["file"]).is_relative_to(FOLDER)
-    assert counts["equal"] >= 0.4 * count
-    assert counts["refused with its reason"] <= 0.05 * count
-
-
 def moved_module(package: Path) -> None:
     (package / "api" / "task").mkdir()
     (package / "api" / "task.py").rename(package / "api" / "task" / "_task.py")

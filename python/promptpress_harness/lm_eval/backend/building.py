@@ -1,37 +1,55 @@
-"""The replacement of `build_all_requests`: the harness's own loop, over requests made in bulk."""
+"""The switch of lm-evaluation-harness's backend, which replaces `build_all_requests`: requests are made in bulk.
+
+The harness's own loop runs. Its versions are recognised by their code, because a number says little: a checkout keeps
+the number of its installation, and files are edited by hand. So the files that the backend relies on are compared with
+those of the known versions, and with other code the backend is off.
+"""
 
 from __future__ import annotations
 
-import functools
-import gc
+import hashlib
+import importlib.metadata
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from promptpress_harness.bulk.monkeypatches import NotCoveredError
-from promptpress_harness.lm_eval.backend.comparison import difference
+from promptpress_harness.bulk.report import log_once
+from promptpress_harness.bulk.switch import Patches, Switch, Wrap
 from promptpress_harness.lm_eval.backend.contexts import ContextBuilder, Parts
-from promptpress_harness.lm_eval.backend.coverage import TASK, check_task
-from promptpress_harness.lm_eval.backend.documents import BLOCK, Documents, documents_of
-from promptpress_harness.lm_eval.backend.record import TaskRecord, record_task
-from promptpress_harness.lm_eval.backend.templates import (
+from promptpress_harness.lm_eval.backend.ids_ahead import IDS_AHEAD
+from promptpress_harness.lm_eval.backend.tasks import (
+    BLOCK,
+    TASK,
+    Documents,
+    TaskRecord,
+    check_task,
+    difference,
+    documents_of,
+    replaced_by,
+)
+from promptpress_harness.lm_eval.backend.texts import (
     MODULE,
     TextCache,
+    TextPrerenderer,
     TextRequest,
+    cached_templates,
     is_default_environment,
     text_cache,
     text_requests,
+    texts_ahead,
+    texts_ahead_of_requests,
 )
-from promptpress_harness.lm_eval.backend.texts import TextPrerenderer
+from promptpress_harness.registry import HARNESSES
 
 _CONTEXT_OPTIONS = {
     *("num_fewshot", "system_instruction", "apply_chat_template"),
     *("fewshot_as_multiturn", "chat_template", "gen_prefix"),
 }
 _REQUEST_OPTIONS = {"ctx", "metadata", "apply_chat_template", "chat_template"}
-_NEVER = 1 << 30
 
 
 class InstanceBuilder:
@@ -73,13 +91,7 @@ class InstanceBuilder:
 
 
 def copier(value: Any) -> Callable[[], Any]:
-    """Return a function that makes deep copies of a setting, fast if its lists and dicts hold plain values.
-
-    >>> value = {"until": ["Q:"], "temperature": 0.0}
-    >>> copy = copier(value)
-    >>> copy() == value, copy()["until"] is copy()["until"]
-    (True, False)
-    """
+    """Return a function that makes deep copies of a setting, fast if its lists and dicts hold plain values."""
     seen: set[int] = set()
 
     def is_plain(part: Any) -> bool:
@@ -97,52 +109,6 @@ def _copied(value: Any) -> Any:
     if type(value) is dict:
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if type(value) is list else value
-
-
-def replaced_by(
-    check: Callable[[Any], None], methods_replaced: Callable[[Any, TaskRecord], AbstractContextManager[None]]
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a function that makes a replacement of the harness's `build_all_requests`.
-
-    Args:
-        check: Raises NotCoveredError for a task whose requests the harness's own code has to build.
-        methods_replaced: Replaces what the harness's loop calls, within a `with` block.
-    """
-
-    def replacement(harness: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(harness)
-        def build_all_requests(self: Any, *arguments: Any, **options: Any) -> Any:
-            with record_task(self) as record:
-                try:
-                    check(self)
-                except NotCoveredError as reason:
-                    record.left(str(reason))
-                except Exception as error:
-                    record.left(f"its objects are not as expected ({error!r})")
-                else:
-                    with methods_replaced(self, record), without_full_collections():
-                        return harness(self, *arguments, **options)
-                return harness(self, *arguments, **options)
-
-        return build_all_requests
-
-    return replacement
-
-
-@contextmanager
-def without_full_collections() -> Iterator[None]:
-    """Keep the garbage collector from full collections, which visit all objects.
-
-    A full collection starts whenever the objects have grown by a quarter. With documents and requests, none of which
-    can go, this takes half of the time. New objects are still collected.
-    """
-    young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, _NEVER)
-    try:
-        yield
-    finally:
-        if gc.get_threshold() == (young, middle, _NEVER):
-            gc.set_threshold(young, middle, old)
 
 
 class Building:
@@ -300,3 +266,94 @@ class Building:
 
 bulk_requests = replaced_by(check_task, lambda task, record: Building(task, record).methods_replaced())
 """Takes the harness's `build_all_requests` and returns a replacement that leaves the same requests in the task."""
+
+
+_PACKAGE = "lm_eval"
+
+
+class Version(NamedTuple):
+    """A version that the backend knows."""
+
+    numbers: str
+    """The numbers of the releases with this code."""
+    files: tuple[str, ...]
+    """The files that requests are built by."""
+    digest: str
+    """The SHA-256 of these files, one after the other, with line feeds at the ends of lines."""
+    methods: dict[str, dict[str, Wrap]]
+    """The replacements, as `Patches` takes them."""
+
+
+VERSIONS = (
+    Version(
+        "0.4.13",
+        ("api/task.py", "api/samplers.py", "api/instance.py", "api/utils.py", "config/task.py", "utils.py"),
+        "22c5beb416429dd47a0ad72bb1dea08e7969d4f4d1703dcfd58063a8bfdc5f8f",
+        {
+            "lm_eval.utils": {"apply_template": cached_templates},
+            "lm_eval.api.task": {"Task.build_all_requests": bulk_requests},
+            **IDS_AHEAD,
+        },
+    ),
+    Version(
+        "0.5.0.dev1",
+        (
+            *("api/task/__init__.py", "api/task/_task.py", "api/task/_ll.py", "api/task/_generation.py"),
+            *("api/samplers.py", "api/instance.py", "api/_utils.py"),
+            *("config/task.py", "config/templates.py", "utils.py"),
+        ),
+        "ab5034b83486762b478e5ea7b3bb149fa66e3f6400c82f101b1624ee552b55d7",
+        {
+            "lm_eval.config.templates": {"apply_template": texts_ahead},
+            "lm_eval.api.task._task": {"Task.build_all_requests": texts_ahead_of_requests},
+            **IDS_AHEAD,
+        },
+    ),
+)
+
+
+def patches() -> Patches:
+    """Return the replacements for the installed version; if its code isn't known, log that and return none."""
+    folders = _folders()
+    for version in VERSIONS:
+        if any(digest_of(folder, version.files) == version.digest for folder in folders):
+            return Patches(version.methods)
+    numbers = " or ".join(version.numbers for version in VERSIONS)
+    text = f"promptpress leaves prompts to the harness: its code isn't that of {_PACKAGE} {numbers}"
+    log_once("warning", _installed(), text)
+    return Patches({})
+
+
+def digest_of(folder: Path, files: tuple[str, ...]) -> str:
+    """Return the SHA-256 of some files as hexadecimal digits; an empty text if one of them can't be read."""
+    digest = hashlib.sha256()
+    try:
+        for file in files:
+            digest.update((folder / file).read_bytes().replace(b"\r\n", b"\n"))
+    except (OSError, ValueError):
+        return ""
+    return digest.hexdigest()
+
+
+def _folders() -> list[Path]:
+    """Return the folder of the harness's package; none if it isn't a folder."""
+    try:
+        spec = importlib.util.find_spec(_PACKAGE)
+        return [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()][:1]
+    except (ImportError, ValueError, TypeError):
+        return []
+
+
+def _installed() -> str:
+    """Return the number of the installed version, in brackets."""
+    number: str | None = None
+    with suppress(Exception):  # metadata may be missing, or broken in ways of its own
+        number = importlib.metadata.version(_PACKAGE)
+    return f" (installed as {number})" if number else ""
+
+
+_switch = Switch(HARNESSES["lm_eval"], patches)
+
+enable = _switch.enable
+disable = _switch.disable
+backend = _switch.backend

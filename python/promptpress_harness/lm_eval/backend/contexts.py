@@ -1,22 +1,115 @@
-"""Contexts put together as the harness does: the description, the examples and the question."""
+"""Contexts put together as the harness does: the description, examples, which are drawn in bulk, and the question."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from operator import itemgetter
+from random import Random
 from typing import Any
 
 import pyarrow as pa
+from promptpress.engine.core import RenderError, TemplateError
 
-from promptpress_harness.lm_eval.backend.comparison import difference
-from promptpress_harness.lm_eval.backend.coverage import TASK
-from promptpress_harness.lm_eval.backend.pool import example_texts
-from promptpress_harness.lm_eval.backend.record import TaskRecord
-from promptpress_harness.lm_eval.backend.sampler import BulkSampler
-from promptpress_harness.lm_eval.backend.templates import MODULE, is_default_environment
-from promptpress_harness.lm_eval.literals import list_or_text, literal, number_list_or_text, number_or_text
+from promptpress_harness.lm_eval.backend.tasks import BLOCK, SAMPLERS, TASK, TaskRecord, difference
+from promptpress_harness.lm_eval.backend.texts import MODULE, is_default_environment
+from promptpress_harness.lm_eval.documents import TableDocuments, as_sequence, constant_text, renderer_of
+from promptpress_harness.lm_eval.fields import Fields, list_or_text, literal, number_list_or_text, number_or_text
+from promptpress_harness.lm_eval.shots import plain_texts, shot_columns
+from promptpress_harness.lm_eval.task import draw
+
+
+def example_texts(task: Any, table: pa.Table) -> list[str] | None:
+    """Return the examples of a pool as plain texts, or None if only the harness's own steps show what they are."""
+    config, fewshot = task.config, task.fewshot_cfg
+    settings = (
+        *(config.doc_to_text, config.doc_to_target),
+        *(fewshot.doc_to_text, fewshot.doc_to_target, fewshot.doc_to_choice),
+    )
+    if fewshot.gen_prefix or task.multiple_input or any(_needs_jinja2(setting, task.features) for setting in settings):
+        return None
+    try:
+        fields = Fields(task.features, config.doc_to_choice is not None)
+        columns = shot_columns(fields, config, fewshot, TableDocuments(table, "few-shot document"))
+        texts = None if columns.plain is None else plain_texts(columns.plain, fewshot)
+    except (RenderError, TemplateError):
+        return None  # the harness raises, or not, when it comes to that row
+    return None if texts is None else texts.to_pylist()
+
+
+def _needs_jinja2(setting: Any, names: Sequence[str]) -> bool:
+    if type(setting) is not str or setting in names or constant_text(setting) is not None:
+        return False
+    render, reason = renderer_of(setting)
+    return render is None or bool(reason)
+
+
+class BulkSampler:
+    """Draws `count` examples for each document, in order, as one of the harness's two samplers does."""
+
+    def __init__(self, sampler: Any, count: int, documents: int) -> None:
+        self._sampler = sampler
+        self._count = count
+        self._remaining = documents
+        self.is_first_n = type(sampler) is vars(sys.modules[SAMPLERS])["FirstNSampler"]
+        is_covered = type(sampler.rnd) is Random and bool(sampler.df) and not sampler.fewshot_indices
+        self._needs_sampler = not is_covered or count <= 0
+        self._size = 0
+        self._rows: list[int] = []
+        self._used = 0
+        self._state: Any = None
+
+    def next(self, doc: dict[str, Any] | None) -> list[int] | None:
+        """Return the examples of the next document, as numbers of the sampler's rows; None if `sample` has to draw.
+
+        The document is passed only if it must not be its own example.
+        """
+        self._remaining -= 1
+        pool, count = self._sampler.df, self._count
+        size = count + 1 if doc else count
+        if self._needs_sampler or size > len(pool):
+            return None
+        if self.is_first_n:
+            if doc is None:
+                return None
+            rows = list(islice((number for number, row in enumerate(pool) if row != doc), count))
+            return rows if len(rows) == count else None
+        if size != self._size or self._used * size == len(self._rows):
+            self._draw_block(size)
+        start = self._used * size
+        self._used += 1
+        rows = self._rows[start : start + size]
+        if doc:
+            rows = [number for number in rows if pool[number] != doc][:count]
+            if len(rows) < count:
+                # More than one row that equals the document was drawn.
+                self.close()
+                rows = self._sampler.rnd.sample([number for number, row in enumerate(pool) if row != doc], count)
+        return rows
+
+    def sample(self, doc: dict[str, Any] | None) -> Sequence[dict[str, Any]]:
+        """Return the rows that the harness's sampler draws; `doc` is as for `next`."""
+        self.close()
+        rows: Sequence[dict[str, Any]] = self._sampler.sample(n=self._count, eval_doc=doc)
+        return rows
+
+    def close(self) -> None:
+        """Leave the sampler's generator in the state after drawing for each document by itself."""
+        if self._state is not None and self._used * self._size < len(self._rows):
+            self._sampler.rnd.setstate(self._state)
+            if self._used:
+                draw(self._sampler.rnd, len(self._sampler.df), self._size, None, self._used)
+        self._rows, self._used, self._state = [], 0, None
+
+    def _draw_block(self, size: int) -> None:
+        self.close()
+        self._size = size
+        self._state = self._sampler.rnd.getstate()
+        count = max(1, min(BLOCK, self._remaining + 1))
+        self._rows = list(as_sequence(draw(self._sampler.rnd, len(self._sampler.df), size, None, count)))
+
 
 _CHECK_INTERVAL = 1024
 """One of so many examples is also made by the harness's steps."""
@@ -25,7 +118,7 @@ Parts = tuple[Any, Any, Any]
 """A context, the choices and the target of a document."""
 
 
-class Fields:
+class FieldReaders:
     """Functions that read a document's fields, equal to the harness's methods.
 
     The configuration, which is the task's or that of its examples, is looked at only once.
@@ -81,8 +174,8 @@ class ContextBuilder:
         self._delimited = module["maybe_delimit"]
         self._single_turn = module["multiturn_to_singleturn"]
         self._task = task
-        self._fields = Fields(task, task.config)
-        self._shot_fields = Fields(task, task.fewshot_cfg) if num_fewshot > 0 else None
+        self._fields = FieldReaders(task, task.config)
+        self._shot_fields = FieldReaders(task, task.fewshot_cfg) if num_fewshot > 0 else None
         self.shots = num_fewshot
         self.pool: Sequence[dict[str, Any]] = task.sampler.df if num_fewshot else []
         self._system_instruction = system_instruction

@@ -96,14 +96,7 @@ def _texts(model: Any, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 class IdsAhead:
-    """A tokenizer in the place of a model's own, which encodes the texts of many requests at once.
-
-    Args:
-        model: The model.
-        tokenizer: Its tokenizer, which does all but encode texts that are known before.
-        encoder: Encodes texts as the package `tokenizers` does.
-        texts: The texts that will be asked for, in this order.
-    """
+    """A tokenizer in the place of a model's own, which encodes the texts of many requests at once."""
 
     def __init__(self, model: Any, tokenizer: Any, encoder: Any, texts: dict[str, None]) -> None:
         self.model = model

@@ -1,6 +1,6 @@
 """Read by Python when it starts, in each process of a harness's command line: stand-ins for what isn't installed.
 
-Beside an installed wheel its `.pth` file switches a backend on. From a checkout this does, by the same file.
+It hides promptpress's own `sitecustomize`, whose work it does, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import ModuleType
 
 WITHOUT = ("tabulate", "openai", "tiktoken", "prettytable", "matplotlib", "seaborn", "httpx", "anthropic")
 TESTS = Path(__file__).resolve().parents[3]
-sys.path += [str(TESTS), str(TESTS.parent / "startup" / "purelib")]
+sys.path += [str(TESTS)]
 
 
 def _stand_in() -> None:
@@ -43,4 +43,6 @@ if os.environ.get("PROMPTPRESS_TEST_COMMAND"):
     sys.path[:] = [path for path in sys.path if not path.endswith("system_torch")]  # slow to import, and not needed
     _stand_in()
 if os.environ.get("PROMPTPRESS_BACKEND"):
-    import promptpress_startup  # noqa: F401
+    from promptpress_harness.startup.sitecustomize import wait_for_harnesses
+
+    wait_for_harnesses()

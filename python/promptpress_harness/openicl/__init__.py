@@ -1,1 +1,0 @@
-"""OpenICL: its single-sample prompt template."""

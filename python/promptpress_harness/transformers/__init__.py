@@ -1,1 +1,0 @@
-"""The drop-in for transformers' chat templates."""
