@@ -140,8 +140,6 @@ def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
         tables += [_origins(statistics["by_origin"]), _columns(statistics["by_column"])]
     if statistics["shots"] is not None:
         tables.append(_shots(statistics["shots"]))
-    if statistics["prefix_cache"] is not None:
-        tables.append(_prefix_cache(statistics["prefix_cache"]))
     duplicates = _duplicates(statistics)
     tables += [duplicates, *(_requests(title, statistics[title]) for title in ("longest", "shortest"))]
     return [table for table in tables if table.rows or table is duplicates]
@@ -192,13 +190,6 @@ def _shots(counts: Sequence[Mapping[str, int]]) -> _Table:
     return _Table(
         title, ["examples", "requests", "too long"], rows, [row["requests"] / total for row in counts], texts=0
     )
-
-
-def _prefix_cache(orders: Sequence[Mapping[str, Any]]) -> _Table:
-    sizes = f"{orders[0]['cache_bytes']:,} bytes in blocks of {orders[0]['block_bytes']:,}"
-    rows = [[f"{row['order']} order", f"{row['hit_bytes']:,}", f"{row['share']:.1%}"] for row in orders]
-    title = f"bytes that a prefix cache of {sizes} has read before"
-    return _Table(title, ["", "bytes", "share"], rows, [row["share"] for row in orders])
 
 
 def _duplicates(statistics: Mapping[str, Any]) -> _Table:

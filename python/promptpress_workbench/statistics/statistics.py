@@ -73,8 +73,6 @@ class Statistics:
         duplicate_groups: the number of such groups.
         longest: the longest requests by bytes: `request`, `sample`, `label`, `turn` and `bytes`.
         shortest: the shortest requests, with the same columns.
-        prefix_cache: what a prefix cache finds of the requests' bytes: `order` (`"samples"`, and with a renderer
-            `"prefix"`), `bytes`, `hit_bytes`, `share`, `cache_bytes` and `block_bytes`. None without `cache_bytes=`.
         unrendered: the number of samples that couldn't be rendered and are left out, with `errors="skip"`.
         shots: for each number of examples (`n_shots`), how many `requests` have so many, and how many of them are
             `truncated`: too long still. None without a renderer with `max_seq_len=`.
@@ -102,7 +100,6 @@ class Statistics:
     duplicates: pa.Table
     longest: pa.Table
     shortest: pa.Table
-    prefix_cache: pa.Table | None = None
     unrendered: int = 0
     shots: pa.Table | None = None
 

@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 
 from promptpress_workbench.cli.commands.command import Command
 from promptpress_workbench.cli.shell import options
-from promptpress_workbench.cli.shell.option_values import size
 from promptpress_workbench.cli.sources.jinja_options import add_jinja
 
 _DESCRIPTION = """\
@@ -23,12 +22,6 @@ def _add_options(parser: ArgumentParser) -> None:
     options.add_data(parser, required=False)
     measures = parser.add_argument_group("measurements")
     options.add_shared(measures, "--prompt-column", "--tokenizer")
-    cache = (
-        "simulate a prefix cache of N bytes (64M, 1GiB): how much it finds of the prompts in file and in prefix order"
-    )
-    measures.add_argument("--cache", type=size, metavar="N", help=cache)
-    block = "bytes of a block of that cache (64, which are about 16 tokens)"
-    measures.add_argument("--cache-block", type=size, metavar="N", help=block)
     options.add_prompt_options(measures)
     options.add_budget(parser, tokenizer=None)
     options.add_rows(parser.add_argument_group(options.ROWS))
