@@ -16,10 +16,9 @@ from parts.small_tokenizers import small_tokenizer
 from promptpress import Renderer
 from promptpress_workbench.cli import main
 from promptpress_workbench.files.read.samples import Samples
-from promptpress_workbench.prompts.pieces import prompt_of
-from promptpress_workbench.prompts.prompt import Piece, Prompt
+from promptpress_workbench.prompts.prompt import Piece, Prompt, prompt_of
+from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.prompts.sample_rows import TableRows
 from promptpress_workbench.viewer.catalogue import Catalogue, Choice
 from promptpress_workbench.viewer.columns_html import columns_html
 from promptpress_workbench.viewer.guard import Guard

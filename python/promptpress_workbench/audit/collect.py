@@ -34,7 +34,7 @@ from promptpress_workbench.audit.finding import Finding, Rows, finding_of, table
 from promptpress_workbench.audit.report import findings_html
 from promptpress_workbench.audit.subject import ConfiguredSubject, Subject, TemplateSubject
 from promptpress_workbench.audit.token_batches import token_batches
-from promptpress_workbench.prompts.notebooks import show_table
+from promptpress_workbench.prompts.preview import show_table
 from promptpress_workbench.statistics.collect import sliced
 from promptpress_workbench.threads import Threads
 

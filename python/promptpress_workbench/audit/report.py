@@ -11,8 +11,7 @@ from promptpress.engine.errors import counted
 
 from promptpress_workbench.audit.codes import SEVERITIES
 from promptpress_workbench.prompts.escapes import printable
-from promptpress_workbench.prompts.layout import Line
-from promptpress_workbench.prompts.lines import Fragment
+from promptpress_workbench.prompts.layout import Fragment, Line
 
 _MARKS = {"error": frozenset({"removed"}), "warning": frozenset({"match"}), "info": frozenset[str]()}
 _MAX_ROWS = 6

@@ -15,8 +15,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import text_parts
 from pyarrow import types
 
-from promptpress_workbench.prompts.list_items import parent_rows
-from promptpress_workbench.prompts.request_texts import message_texts
+from promptpress_workbench.prompts.prompt_source import message_texts, parent_rows
 
 _NAME = re.compile(r"[\w .-]*")
 """The names of fields that hold nothing to look for."""

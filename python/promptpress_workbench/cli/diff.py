@@ -19,7 +19,7 @@ from promptpress_workbench.diff.comparison import Comparison, compare, differenc
 from promptpress_workbench.diff.layout import DiffLayout, summary
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.layout import Layout
-from promptpress_workbench.prompts.sample_rows import SampleRows
+from promptpress_workbench.prompts.prompt_source import SampleRows
 
 
 def diff(arguments: Namespace) -> ExitCode:

@@ -17,7 +17,7 @@ from promptpress_workbench.cli.sources.configured_renderer import token_counter
 from promptpress_workbench.cli.sources.prompt_sources import prompt_source
 from promptpress_workbench.files.read.chosen_rows import sampled_rows
 from promptpress_workbench.files.write.output_file import standard_output
-from promptpress_workbench.prompts.chosen_source import ChosenSource
+from promptpress_workbench.prompts.file_rows import ChosenSource
 from promptpress_workbench.prompts.layout import Layout
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import PromptSource

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 
 from promptpress_workbench.diff.first_difference import common_prefix, common_suffix
-from promptpress_workbench.prompts.lines import Mark
+from promptpress_workbench.prompts.layout import Mark
 from promptpress_workbench.prompts.prompt import Piece
 
 _TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)

@@ -16,7 +16,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress_workbench.diff.equal_rows import equal_rows, is_comparable
 from promptpress_workbench.diff.first_difference import Location, first_difference
 from promptpress_workbench.diff.pairs import Pairs, Unpaired, paired
-from promptpress_workbench.prompts.chats import with_speakers
+from promptpress_workbench.prompts.kinds import with_speakers
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import PromptSource, take
 from promptpress_workbench.prompts.rendered_source import RenderedSource

@@ -149,7 +149,7 @@ def diff(
     if limit < 0:
         raise render_error("invalid_number", f"limit: expected a number from 0 on, found {limit}")
     from promptpress_workbench.diff.comparison import compare, difference_rows  # noqa: PLC0415
-    from promptpress_workbench.prompts.sample_rows import TableRows  # noqa: PLC0415
+    from promptpress_workbench.prompts.prompt_source import TableRows  # noqa: PLC0415
 
     readings = [engine_of(side).value_reading for side in (a, b) if isinstance(side, TableRenderer)]
     is_shared = len({(reading.exact, reading.column) for reading in readings}) == 1
@@ -160,9 +160,9 @@ def diff(
 
 
 def _source(side: Any, rows: Any, name: str) -> Any:
+    from promptpress_workbench.prompts.prompt_source import TableRows  # noqa: PLC0415
     from promptpress_workbench.prompts.rendered_source import RenderedSource  # noqa: PLC0415
-    from promptpress_workbench.prompts.sample_rows import TableRows  # noqa: PLC0415
-    from promptpress_workbench.prompts.sources import source_of  # noqa: PLC0415
+    from promptpress_workbench.prompts.renderer_source import source_of  # noqa: PLC0415
 
     if isinstance(side, TableRenderer):
         if rows is None:

@@ -8,7 +8,7 @@ from promptpress.engine.tables import is_text
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
-from promptpress_workbench.prompts.list_items import parent_rows
+from promptpress_workbench.prompts.prompt_source import parent_rows
 
 
 def is_comparable(kind: pa.DataType, other: pa.DataType) -> bool:

@@ -13,9 +13,8 @@ from promptpress_workbench.diff.comparison import Comparison, Difference
 from promptpress_workbench.diff.first_difference import Location
 from promptpress_workbench.diff.text_pairs import PairedText, text_pairs
 from promptpress_workbench.prompts.escapes import cells
-from promptpress_workbench.prompts.layout import Layout, Line
-from promptpress_workbench.prompts.lines import Fragment, fragments, plain, wrapped
-from promptpress_workbench.prompts.origins import described
+from promptpress_workbench.prompts.kinds import described
+from promptpress_workbench.prompts.layout import Fragment, Layout, Line, fragments, plain, wrapped
 from promptpress_workbench.prompts.prompt import Prompt
 
 _MIN_WIDE = 80

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from promptpress_workbench.prompts.chats import caption, shown_kind, shown_legend, with_speakers
 from promptpress_workbench.prompts.escapes import UNICODE, one_line
-from promptpress_workbench.prompts.lines import Mark, TextMark, fragments, marks_of_text, trailing
+from promptpress_workbench.prompts.kinds import caption, shown_kind, shown_legend, with_speakers
+from promptpress_workbench.prompts.layout import Mark, TextMark, fragments, marks_of_text, trailing
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, heading
 
 COLORS = {  # kind: text and background of the light theme, then of the dark one
@@ -172,8 +172,7 @@ def block_html(
 def legend_html(prompts: Iterable[Prompt]) -> str:
     """Return a `div` of class `pp-legend` that explains the colours of some prompts; nothing if nothing is known."""
     spans = "".join(
-        f'<span class="pp-piece pp-{kind}">{escape(one_line(name))}</span>'
-        for kind, name in shown_legend(map(with_speakers, prompts))
+        f'<span class="pp-piece pp-{kind}">{escape(one_line(name))}</span>' for kind, name in shown_legend(prompts)
     )
     return f'<div class="pp-legend">{spans}</div>' if spans else ""
 

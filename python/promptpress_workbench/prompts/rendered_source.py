@@ -14,10 +14,8 @@ from promptpress.engine.errors import render_error
 from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, without_json, without_views
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.prompts.pieces import as_request, prompt_of
-from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import RequestBatch, take
-from promptpress_workbench.prompts.sample_rows import SampleRows
+from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
+from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows, take
 
 _BATCH = 65536
 _LABEL, _TURN, _SAMPLE, _ERROR = "label", "turn", "sample", "error"
@@ -33,7 +31,7 @@ class RenderedSource:
     Raises:
         RenderError: If there is no column of prompts.
 
-    >>> from promptpress_workbench.prompts.sample_rows import TableRows
+    >>> from promptpress_workbench.prompts.prompt_source import TableRows
     >>> source = RenderedSource(TableRows(pa.table({"label": ["A", "B"] * 2, "prompt": ["a", "b", "c", "d"]})))
     >>> source.num_samples, [(prompt.label, prompt.text) for prompt in source.prompts(1)]
     (2, [('A', 'c'), ('B', 'd')])

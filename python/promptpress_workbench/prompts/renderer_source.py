@@ -1,4 +1,4 @@
-"""Prompts that a renderer makes from samples, with their origins."""
+"""Prompts that a renderer or a template makes from samples, with their origins."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from promptpress.engine import (
     ConfiguredEngine,
     ConfiguredRenderer,
     RenderOptions,
+    TableRenderer,
     engine_of,
     fitted_sample,
     sample_numbers,
 )
 from promptpress.engine import core as _core
 from promptpress.engine.configs import label_or_text
-from promptpress.engine.core import RenderError, StreamState
+from promptpress.engine.core import RenderError, StreamState, TemplateError
 from promptpress.engine.errors import of_row, render_error
 from promptpress.engine.tables import for_core
 from promptpress.engine.tables import lazy_compute as pc
+from promptpress.engine.templates import TemplateEngine
 
-from promptpress_workbench.prompts.masks import marking_engine, with_masked_spans
-from promptpress_workbench.prompts.pieces import as_request, prompt_of
-from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import RequestBatch
-from promptpress_workbench.prompts.sample_rows import SampleRows
+from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
+from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows
 
 _JOINTS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
 
@@ -40,7 +39,7 @@ class RendererSource:
     own replies, there is only the first turn.
 
     >>> from promptpress import Renderer
-    >>> from promptpress_workbench.prompts.sample_rows import TableRows
+    >>> from promptpress_workbench.prompts.prompt_source import TableRows
     >>> source = RendererSource(Renderer("Q: {q}"), TableRows(pa.table({"q": ["1+1", "2+2"]})))
     >>> [piece.text for piece in source.prompts(1)[0].pieces]
     ['Q: ', '2+2']
@@ -48,7 +47,6 @@ class RendererSource:
     """
 
     has_origins = True
-    """True if the pieces of prompts have origins."""
 
     def __init__(self, renderer: ConfiguredRenderer, rows: SampleRows) -> None:
         self.renderer = renderer
@@ -61,7 +59,6 @@ class RendererSource:
 
     @property
     def num_samples(self) -> int:
-        """The number of samples."""
         return self.rows.num_rows
 
     @cached_property
@@ -88,7 +85,6 @@ class RendererSource:
         return marking_engine(self._row_engine)
 
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
-        """Return the requests of one sample, as `PromptSource.prompts`."""
         table = self._row(row) if self.engine.fit is None else self.rows.row(row)
         try:
             if self.engine.fit is not None:
@@ -116,16 +112,7 @@ class RendererSource:
     def _prompts(
         self, engine: ConfiguredEngine, table: pa.Table, row: int, *, label: Any, turn: int | None
     ) -> dict[int, Prompt]:
-        """Return requests of one sample, by their numbers.
-
-        Args:
-            engine: Renders them.
-            table: The sample, with its examples if the engine takes them from a column.
-            row: Its number among all samples.
-            label: As in `PromptSource.prompts`.
-            turn: As in `PromptSource.prompts`.
-
-        """
+        """Return requests of one sample by their numbers; the table has its examples if the engine reads a column."""
         core = engine.core
         core_table, python_text = for_core(table)
         labels = self.labels
@@ -189,11 +176,9 @@ class RendererSource:
         return prompt_of(as_request(request, is_json=is_json), row, spans, label=label, turn=turn)
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
-        """Make a prompt without origins, as `PromptSource.request`."""
         return self._prompt(value, sample, (), label, turn)
 
     def requests(self) -> Iterator[RequestBatch]:
-        """Yield all requests, as `PromptSource.requests`."""
         if self.engine.fit is not None:
             yield from self._fitted_requests(self.engine, self.rows.batches())
             return
@@ -208,14 +193,7 @@ class RendererSource:
     def _fitted_requests(
         self, engine: ConfiguredEngine, batches: Iterable[pa.RecordBatch], first: int = 0
     ) -> Iterator[RequestBatch]:
-        """Yield the requests of samples, with the examples that fit.
-
-        Args:
-            engine: Renders them; if they aren't the first samples, it takes their examples from a column.
-            batches: The samples.
-            first: The number of the first sample.
-
-        """
+        """Yield the requests of samples, with the examples that fit; later samples have theirs in a column."""
         run = engine.begin(RenderOptions(), self.labels, first)
         for batch in batches:
             for part in run.parts(pa.Table.from_batches([batch]), first):
@@ -277,3 +255,132 @@ def _label_index(labels: Sequence[Any], texts: Sequence[Any], label: Any) -> int
             if rule(index):
                 return index
     raise render_error("unknown_label", f"there is no label {label!r}")
+
+
+_MARK = "\ue000"
+"""A character of private use, which no template has and which isn't part of a placeholder."""
+
+_MASKED = ("masked", "filled_masked")
+"""The sources of text that replaces an answer."""
+
+_Span = dict[str, Any]
+
+
+def marking_engine(engine: ConfiguredEngine) -> ConfiguredEngine | None:
+    """Return an engine that renders a mark in place of each answer; None if no answer is masked by an empty text.
+
+    `Renderer.explain` returns spans of bytes, so it has none for an empty text. The request is therefore explained once
+    more with marks, which are removed again. That only counts if the rest equals the request to the byte, because a
+    mark can keep a message that is dropped when it is empty.
+    """
+    if engine.core.masked_column is None:
+        return None
+    inferencer = dict(engine.settings["inferencer"] or {})
+    if inferencer.get("gen_field_replace_token"):
+        return None
+    inferencer["gen_field_replace_token"] = _MARK
+    marking = engine.changed(inferencer=inferencer)
+    try:
+        marking.core  # noqa: B018 - compiles it
+    except TemplateError:
+        return None
+    return marking
+
+
+def with_masked_spans(spans: Sequence[_Span], marked: Sequence[_Span]) -> list[_Span]:
+    """Add an empty span where an answer is masked, found in the spans of the same request by `marking_engine`.
+
+    If more than the marks differs, the spans stay as they are.
+
+    >>> def span(start, end, source):
+    ...     return {"message": 0, "part": None, "start": start, "end": end, "source": source}
+    >>> spans = with_masked_spans([span(0, 4, "prompt_template")], [span(0, 2, "prompt_template"),
+    ...     span(2, 5, "masked"), span(5, 7, "prompt_template")])
+    >>> [(span["start"], span["end"], span["source"]) for span in spans]
+    [(0, 2, 'prompt_template'), (2, 2, 'masked'), (2, 4, 'prompt_template')]
+
+    """
+    out: list[_Span] = []
+    start, last_text = 0, None
+    for span in marked:
+        text = (span["message"], span["part"])
+        start = start if text == last_text else 0
+        end = start + (0 if span["source"] in _MASKED else span["end"] - span["start"])
+        out.append({**span, "start": start, "end": end})
+        start, last_text = end, text
+    return out if _merged(out) == _merged(spans) else list(spans)
+
+
+def _merged(spans: Sequence[_Span]) -> list[_Span]:
+    """Drop empty spans, and join neighbours of one origin."""
+    out: list[_Span] = []
+    for span in spans:
+        if span["start"] == span["end"]:
+            continue
+        if out and {**out[-1], "start": 0, "end": 0} == {**span, "start": 0, "end": 0}:
+            out[-1] = {**out[-1], "end": span["end"]}
+        else:
+            out.append(dict(span))
+    return out
+
+
+class TemplateSource:
+    """The texts of a Jinja template or a chat template, with their origins.
+
+    >>> from promptpress import JinjaTemplate
+    >>> from promptpress_workbench.prompts.prompt_source import TableRows
+    >>> source = TemplateSource(JinjaTemplate("Q: {{ q }}"), TableRows(pa.table({"q": ["1+1", "2+2"]})))
+    >>> [piece.text for piece in source.prompts(1)[0].pieces]
+    ['Q: ', '2+2']
+
+    """
+
+    has_origins = True
+    labels = None
+
+    def __init__(self, renderer: TableRenderer[TemplateEngine], rows: SampleRows) -> None:
+        self.rows = rows
+        self._engine = engine_of(renderer)
+        self._engine.output_schema(rows.schema, RenderOptions())  # raises an error if a column is missing
+
+    @property
+    def num_samples(self) -> int:
+        return self.rows.num_rows
+
+    def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
+        sample = self.rows.row(row)
+        if label is not None:
+            raise render_error("unknown_label", "there are no labels: only ppl has some")
+        if turn is not None:
+            message = "turn: there are no turns: only multi-turn templates have some"
+            raise render_error("turn_out_of_range", message, row=row)
+        try:
+            rendered = self._engine.render(sample, RenderOptions(spans="detailed"))
+        except RenderError as error:
+            raise of_row(error, row) from error.__cause__
+        prompt, spans = (column[0].as_py() for column in rendered.columns)
+        return [prompt_of(prompt, row, (_explained(span) for span in spans or ()))]
+
+    def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
+        return prompt_of(value, sample, label=label, turn=turn)
+
+    def requests(self) -> Iterator[RequestBatch]:
+        reader = pa.RecordBatchReader.from_batches(self.rows.schema, self.rows.batches())
+        first = 0
+        for batch in self._engine.stream(reader, RenderOptions()):
+            samples = _core.repeated_rows(first, batch.num_rows, 1)
+            yield RequestBatch(samples, batch.column(0), numbering="own")
+            first += batch.num_rows
+
+
+def _explained(span: dict[str, Any]) -> dict[str, Any]:
+    """Return a span of one text as `Renderer.explain` has it: the place in a conversation belongs to the column."""
+    path = None if span.get("message") is None else f"[{span['message']}].{span['path']}"
+    return {**span, "message": 0, "part": None, "path": path}
+
+
+def source_of(renderer: TableRenderer[Any], rows: SampleRows) -> RendererSource | TemplateSource:
+    """Return the prompts of a `Renderer`, a `JinjaTemplate` or a `ChatTemplate`."""
+    if isinstance(engine_of(renderer), ConfiguredEngine):
+        return RendererSource(renderer, rows)
+    return TemplateSource(renderer, rows)

@@ -11,10 +11,9 @@ from promptpress.engine import core as _core
 from promptpress.engine.tables import is_text
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.prompts.lines import TextMark
+from promptpress_workbench.prompts.layout import TextMark
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import PromptSource, RequestBatch, RequestId
-from promptpress_workbench.prompts.request_texts import message_texts
+from promptpress_workbench.prompts.prompt_source import PromptSource, RequestBatch, RequestId, message_texts
 
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 

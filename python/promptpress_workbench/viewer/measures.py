@@ -10,7 +10,7 @@ from promptpress.engine.errors import counted
 
 from promptpress_workbench.prompts.escapes import one_line, printable
 from promptpress_workbench.prompts.html import COLORS
-from promptpress_workbench.prompts.origins import described, kind_of
+from promptpress_workbench.prompts.kinds import described, kind_of
 from promptpress_workbench.prompts.prompt import Piece
 
 _MAX_SHARES = 14

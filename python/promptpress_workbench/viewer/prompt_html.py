@@ -11,10 +11,10 @@ from promptpress_workbench.diff.changes import changes
 from promptpress_workbench.diff.first_difference import first_difference
 from promptpress_workbench.diff.layout import location_text
 from promptpress_workbench.diff.text_pairs import PairedText, text_pairs
-from promptpress_workbench.prompts.chats import with_speakers
 from promptpress_workbench.prompts.escapes import one_line
 from promptpress_workbench.prompts.html import block_html, prompt_html
-from promptpress_workbench.prompts.lines import Mark
+from promptpress_workbench.prompts.kinds import with_speakers
+from promptpress_workbench.prompts.layout import Mark
 from promptpress_workbench.prompts.prompt import ContentPart, Piece, Prompt, PromptMessage, heading
 
 MAX_CHARACTERS = 100_000

@@ -16,8 +16,7 @@ from pyarrow import types
 
 from promptpress_workbench.diff.comparison import unequal
 from promptpress_workbench.diff.pairs import Pairs, paired
-from promptpress_workbench.prompts.list_items import parent_rows
-from promptpress_workbench.prompts.prompt_source import PromptSource
+from promptpress_workbench.prompts.prompt_source import PromptSource, parent_rows
 from promptpress_workbench.prompts.search import RequestFilter
 
 

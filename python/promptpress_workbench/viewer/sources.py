@@ -18,8 +18,7 @@ from promptpress.engine.templates import TemplateRenderer
 
 from promptpress_workbench.prompts.prompt_source import RequestBatch
 from promptpress_workbench.prompts.rendered_source import RenderedSource
-from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.prompts.template_source import TemplateSource
+from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
 from promptpress_workbench.viewer.catalogue import Catalogue, Choice
 from promptpress_workbench.viewer.sample_store import SampleStore
 

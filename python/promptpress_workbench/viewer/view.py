@@ -12,8 +12,7 @@ from promptpress import RenderError, to_pylist
 from promptpress.engine.errors import reason
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.prompts.pieces import as_request, prompt_of
-from promptpress_workbench.prompts.prompt import Prompt
+from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
 from promptpress_workbench.prompts.prompt_source import RequestBatch
 from promptpress_workbench.prompts.search import RequestFilter
 from promptpress_workbench.viewer.catalogue import Choice

@@ -14,7 +14,7 @@ from promptpress_workbench.audit.batch import ConfiguredBatch
 from promptpress_workbench.audit.checks.check import ConfiguredCheck
 from promptpress_workbench.audit.finding import MAX_FIRST_ROWS, Finding, Rows, finding_of, take_column, take_table
 from promptpress_workbench.audit.subject import ConfiguredSubject
-from promptpress_workbench.prompts.list_items import parent_rows
+from promptpress_workbench.prompts.prompt_source import parent_rows
 
 _MESSAGES = {
     "own_example_row": "the sample is itself among its examples: the same row of the same table",

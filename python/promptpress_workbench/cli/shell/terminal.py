@@ -13,8 +13,7 @@ from typing import Literal, TextIO, TypeAlias
 
 from promptpress_workbench.cli.shell.errors import can_encode
 from promptpress_workbench.prompts.escapes import ASCII, UNICODE, Glyphs, encodable
-from promptpress_workbench.prompts.layout import Line
-from promptpress_workbench.prompts.lines import Fragment, plain
+from promptpress_workbench.prompts.layout import Fragment, Line, plain
 
 ColorChoice: TypeAlias = Literal["auto", "always", "never"]
 """The values of `--color`; `auto` depends on the stream and the environment."""
