@@ -20,13 +20,10 @@ from promptpress_workbench.prompts.prompt import Piece, Prompt, prompt_of
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource
 from promptpress_workbench.viewer.catalogue import Catalogue, Choice
-from promptpress_workbench.viewer.columns_html import columns_html
 from promptpress_workbench.viewer.guard import Guard
-from promptpress_workbench.viewer.prompt_html import compared_html, cut
-from promptpress_workbench.viewer.sample_store import SampleStore
-from promptpress_workbench.viewer.search import DifferenceSearch, TextSearch
-from promptpress_workbench.viewer.sources import Sources, StoredPrompts, StoredRows
-from promptpress_workbench.viewer.view import View
+from promptpress_workbench.viewer.prompt_html import columns_html, compared_html, cut
+from promptpress_workbench.viewer.sources import SampleStore, Sources, StoredPrompts, StoredRows
+from promptpress_workbench.viewer.view import DifferenceSearch, TextSearch, View
 
 ODD = pa.table(
     {

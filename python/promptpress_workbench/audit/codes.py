@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
+from promptpress import ConfigError
 from promptpress.engine.errors import did_you_mean
+from promptpress_harness.configs.config_file import Config
+from promptpress_harness.configs.selection import Selection
 
 Severity = Literal["error", "warning", "info"]
 
@@ -254,14 +257,7 @@ ALL_CODES = frozenset({*CODES, *NOTES})
 
 
 class Limit(NamedTuple):
-    """A limit that a user may set: the code of the finding beyond it, and the help of its option.
-
-    Args:
-        code: The code.
-        help: The help.
-        needs_tokenizer: True if a tokenizer counts what is limited.
-
-    """
+    """A limit that a user may set: the code of the finding beyond it, and the help of its option."""
 
     code: str
     help: str
@@ -290,18 +286,8 @@ def with_superseding(codes: frozenset[str]) -> frozenset[str]:
 
 
 def known_codes(codes: Iterable[str], argument: str = "allow") -> frozenset[str]:
-    """Check and return codes of findings that a user gives.
+    """Check and return codes of findings that a user gives by an argument.
 
-    Args:
-        codes: The codes.
-        argument: The name of the argument, for errors.
-
-    Raises:
-        TypeError: If `codes` is one text, or holds something other than texts.
-        ValueError: If there is no such code.
-
-    >>> sorted(known_codes(["empty_prompt"]))
-    ['empty_prompt']
     >>> known_codes(["emptyprompt"])
     Traceback (most recent call last):
     ...
@@ -318,3 +304,25 @@ def known_codes(codes: Iterable[str], argument: str = "allow") -> frozenset[str]
             hint = did_you_mean(code, [*CODES, *NOTES]) or "; docs/audit.md lists them"
             raise ValueError(f"{argument}: there is no finding {code!r}{hint}")
     return frozenset(given)
+
+
+def allowed_findings(config: Config, selection: Selection) -> list[str]:
+    """Return the findings that a configuration allows by `audit: {allow: [...]}`, in the file or the dataset's dict."""
+    allowed: list[str] = []
+    for mapping in (config.value, selection.dataset):
+        given = mapping.get("audit") if isinstance(mapping, Mapping) else None
+        if given is None or (config.python and not isinstance(given, Mapping)):
+            continue
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"{config.path}: audit: expected a mapping with 'allow', found a {type(given).__name__}")
+        for key in given:
+            if key != "allow":
+                hint = did_you_mean(str(key), ["allow"]) or "; it may have 'allow'"
+                raise ConfigError(f"{config.path}: audit.{key}: unknown{hint}")
+        codes = given.get("allow") or ()
+        try:
+            known_codes(codes)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{config.path}: audit.{error}") from None
+        allowed += codes
+    return allowed

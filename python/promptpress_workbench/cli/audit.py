@@ -16,10 +16,9 @@ import pyarrow as pa
 from promptpress.engine.errors import UsageError
 from promptpress_harness.configs.config_file import Config, read_config
 
-from promptpress_workbench.audit.allowed import allowed_findings
-from promptpress_workbench.audit.codes import LIMITS, SEVERITIES, known_codes
+from promptpress_workbench.audit.codes import LIMITS, SEVERITIES, allowed_findings, known_codes
 from promptpress_workbench.audit.collect import audit as audit_table
-from promptpress_workbench.audit.report import report_lines, summary
+from promptpress_workbench.audit.findings import report_lines, summary
 from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.render.prompt_stream import reading_errors, row_remedies
 from promptpress_workbench.cli.shell.errors import ExitCode, report_no_rows, say

@@ -46,7 +46,7 @@ def show(arguments: Namespace) -> None:
         for prompt in _prompts(source, arguments, terminal, layout):
             tokens = None
             if counter is not None:
-                texts = ["".join(piece.text for piece in pieces) for _, _, pieces in prompt.texts()]
+                texts = [text.text for text in prompt.texts()]
                 tokens = sum(count or 0 for count in Encoder.of(counter).counts(texts, special=False))
             marks = () if arguments.grep is None else match_marks(prompt, arguments.grep)
             if printed:

@@ -28,7 +28,7 @@ from promptpress_workbench.files.read.chosen_rows import ChosenRows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
 from promptpress_workbench.statistics.collect import collected
-from promptpress_workbench.statistics.report import BLOCKS, text_report
+from promptpress_workbench.statistics.statistics import BLOCKS, text_report
 
 
 def stats(arguments: Namespace) -> None:

@@ -24,9 +24,8 @@ from promptpress_workbench.cli.sources.notes import report_notes
 from promptpress_workbench.cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
 from promptpress_workbench.cli.sources.template_option import TEMPLATE, with_template
 from promptpress_workbench.viewer.catalogue import Catalogue, Choice, ConfigEntry
-from promptpress_workbench.viewer.html_file import write_html
-from promptpress_workbench.viewer.sample_store import SampleStore
-from promptpress_workbench.viewer.sources import Sources
+from promptpress_workbench.viewer.prompt_html import write_html
+from promptpress_workbench.viewer.sources import SampleStore, Sources
 
 _MAX_HEADING = 120
 """Characters of a template in the heading of the HTML file."""
@@ -60,7 +59,7 @@ def view(arguments: Namespace) -> None:
     try:
         if arguments.html is not None:
             heading = _heading(arguments, choice)
-            rows = write_html(arguments.html, arguments.rows, store, sources, choice, heading=heading)
+            rows = write_html(arguments.html, arguments.rows, store, sources, choice, title=heading)
             if not arguments.quiet:
                 say(f"{counted(rows, 'row')} in {arguments.html}")
         else:

@@ -1,13 +1,20 @@
-"""Messages of two prompts, aligned: a message that one side has more pushes none of the others away from its like."""
+"""Where two prompts differ: their texts in pairs, of messages those with most in common, and the first difference."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Literal, TypeAlias
 
-from promptpress_workbench.prompts.prompt import PromptMessage
+from promptpress_workbench.diff.changes import common_prefix
+from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, PromptText
+
+Change: TypeAlias = Literal["text", "role", "fields", "parts", "messages", "form", "null", "only_a", "only_b"]
+"""The kind of a difference: a text; a role; the other fields of a message; the number of parts; a message that one side
+lacks; a text on one side and messages on the other; a null on one side; or a request that one side lacks."""
 
 Numbers = tuple[int | None, int | None]
 """The numbers of a message on both sides; None on the side that lacks it."""
@@ -24,12 +31,27 @@ _ANY = 0.01
 """The least value of a pair: two messages that have nothing in common still stand side by side."""
 
 
+@dataclass(frozen=True)
+class Location:
+    """The location of the first difference of two prompts, with the piece that each side has there."""
+
+    change: Change
+    message: int | None = None
+    """The number of the message on the first side, or on the second if only that has it; None for bare texts."""
+    part: int | None = None
+    start: int | None = None
+    """The number of equal bytes before the difference of two texts; `character` is that of characters."""
+    character: int | None = None
+    a: Piece | None = None
+    b: Piece | None = None
+    only_in: Literal["A", "B"] | None = None
+
+
 def aligned(a: Sequence[PromptMessage], b: Sequence[PromptMessage]) -> list[Numbers]:
     """Pair the messages of two prompts in order, so that the pairs have as much in common as possible.
 
     Messages at the beginning and the end that are equal are pairs. Those between are aligned by their words and roles.
 
-    >>> from promptpress_workbench.prompts.prompt import Piece
     >>> def message(role, text):
     ...     return PromptMessage(role, (Piece(text),))
     >>> aligned([message("user", "One?")], [message("system", "Be kind."), message("user", "One, two?")])
@@ -87,3 +109,84 @@ def _walked(best: list[list[float]], values: list[list[float]]) -> Iterator[Numb
             j += 1
     yield from ((number, None) for number in range(i, len(values)))
     yield from ((None, number) for number in range(j, len(values[0])))
+
+
+def text_pairs(a: Prompt, b: Prompt) -> Iterator[tuple[PromptText | None, PromptText | None]]:
+    """Yield the texts of two prompts in pairs: of messages those that are aligned, of parts those of one number.
+
+    None stands for a text that one side lacks. A text and messages aren't paired with each other: the text comes first.
+    """
+    if a.messages is None and b.messages is None:
+        yield PromptText(a.pieces), PromptText(b.pieces)
+        return
+    if a.messages is None:
+        yield PromptText(a.pieces), None
+    if b.messages is None:
+        yield None, PromptText(b.pieces)
+    mine, yours = a.messages or (), b.messages or ()
+    for number, other in aligned(mine, yours):
+        sides = ((number, mine), (other, yours))
+        yield from zip_longest(*(() if index is None else side[index].texts(index) for index, side in sides))
+
+
+def first_difference(a: Prompt, b: Prompt) -> Location | None:  # noqa: PLR0911 - a kind of difference each
+    """Return the location of the first difference of two prompts; None if they are equal.
+
+    >>> location = first_difference(Prompt(0, "é1", (Piece("é1"),)), Prompt(0, "é2", (Piece("é2"),)))
+    >>> location.start, location.character
+    (2, 1)
+
+    """
+    if (a.request is None) != (b.request is None):
+        return Location("null")
+    if a.messages is None or b.messages is None:
+        if (a.messages is None) != (b.messages is None):
+            return Location("form")
+        return _text_difference(a.pieces, b.pieces)
+    for number, other in aligned(a.messages, b.messages):
+        if number is None:
+            return Location("messages", other, only_in="B")
+        if other is None:
+            return Location("messages", number, only_in="A")
+        if location := _message_difference(a.messages[number], b.messages[other], number):
+            return location
+    return None
+
+
+def _message_difference(mine: PromptMessage, yours: PromptMessage, number: int) -> Location | None:
+    if mine.role != yours.role:
+        return Location("role", number)
+    for part, (my_part, your_part) in enumerate(zip(mine.parts, yours.parts, strict=False)):
+        if (my_part.kind, my_part.fields) != (your_part.kind, your_part.fields):
+            return Location("fields", number, part)
+        if location := _text_difference(my_part.pieces, your_part.pieces, number, part):
+            return location
+    if len(mine.parts) != len(yours.parts):
+        return Location("parts", number, min(len(mine.parts), len(yours.parts)))
+    if location := _text_difference(mine.pieces, yours.pieces, number):
+        return location
+    return Location("fields", number) if (mine.fields, mine.key) != (yours.fields, yours.key) else None
+
+
+def _text_difference(
+    a: tuple[Piece, ...], b: tuple[Piece, ...], message: int | None = None, part: int | None = None
+) -> Location | None:
+    text, other = ("".join(piece.text for piece in pieces) for pieces in (a, b))
+    if text == other:
+        return None
+    character = common_prefix(text, other)
+    start = len(text[:character].encode("utf-8", "surrogatepass"))
+    sides = [_piece(pieces, character, with_hidden=True) for pieces in (a, b)]
+    if all(piece is not None and not piece.text for piece in sides):
+        # Both sides hide the same answer there, which is no difference.
+        sides = [_piece(pieces, character, with_hidden=False) for pieces in (a, b)]
+    return Location("text", message, part, start, character, sides[0], sides[1])
+
+
+def _piece(pieces: tuple[Piece, ...], character: int, *, with_hidden: bool) -> Piece | None:
+    """Return the piece that holds a character, or the hidden answer directly before the character."""
+    for piece in pieces:
+        if character < len(piece.text) or (with_hidden and character == 0 and not piece.text):
+            return piece
+        character -= len(piece.text)
+    return None

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import accumulate
 
-from promptpress_workbench.diff.first_difference import common_prefix, common_suffix
 from promptpress_workbench.prompts.layout import Mark
 from promptpress_workbench.prompts.prompt import Piece
 
@@ -86,20 +85,14 @@ def _matched(tokens: list[str], others: list[str], start: int, other_start: int)
 
 @dataclass(frozen=True)
 class Window:
-    """A displayed stretch of a text.
-
-    Args:
-        pieces: The stretch.
-        marks: The differences in it, counted from its start.
-        before: The number of characters between it and the window before it, or the start of the text.
-        after: The number of characters after the last window; 0 for the others.
-
-    """
+    """A displayed stretch of a text, with the differences in it, counted from its start."""
 
     pieces: tuple[Piece, ...]
     marks: tuple[Mark, ...]
     before: int
+    """The number of characters between it and the window before it, or the start of the text."""
     after: int = 0
+    """The number of characters after the last window."""
 
 
 def windows(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Window, Window]]:
@@ -147,3 +140,17 @@ def _cut(pieces: Sequence[Piece], start: int, end: int) -> tuple[Piece, ...]:
             out.append(replace(piece, text=text))
         offset += len(piece.text)
     return tuple(out)
+
+
+def common_prefix(text: str, other: str) -> int:
+    """Count the characters at the start of two texts that are equal."""
+    low, high = 0, min(len(text), len(other))
+    while low < high:  # a comparison of slices is far faster than a loop over a megabyte
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if text[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def common_suffix(text: str, other: str, limit: int) -> int:
+    """Count the characters at the end of two texts that are equal, up to a limit."""
+    return min(common_prefix(text[::-1], other[::-1]), limit)

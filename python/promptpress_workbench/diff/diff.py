@@ -1,11 +1,8 @@
-"""`promptpress.diff` and `promptpress.Diff`.
-
-Importing promptpress imports this module, so the code that compares and prints prompts is imported when it is used.
-"""
+"""`promptpress.diff` and `promptpress.Diff`: two ways of rendering the same samples, request by request."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from promptpress.engine import TableRenderer, as_table, engine_of
@@ -13,8 +10,11 @@ from promptpress.engine.errors import render_error
 from promptpress.engine.tables import EXACT
 from promptpress.typing import TableLike
 
-if TYPE_CHECKING:
-    from promptpress_workbench.diff.comparison import Comparison
+from promptpress_workbench.diff.comparison import Comparison, compare, difference_rows
+from promptpress_workbench.diff.layout import html_of, summary, text_of
+from promptpress_workbench.prompts.prompt_source import PromptSource, TableRows
+from promptpress_workbench.prompts.rendered_source import RenderedSource
+from promptpress_workbench.prompts.renderer_source import source_of
 
 _MAX_PROMPTS = 3
 """The number of requests whose prompts are kept for printing."""
@@ -95,22 +95,15 @@ class Diff:
         return self._rows.__arrow_c_stream__(requested_schema)
 
     def __setattr__(self, name: str, value: object) -> None:
-        message = f"a Diff is frozen: {name} can't be set"
-        raise AttributeError(message)
+        raise AttributeError(f"a Diff is frozen: {name} can't be set")
 
     def __repr__(self) -> str:
-        from promptpress_workbench.diff.layout import summary  # noqa: PLC0415
-
         return f"<Diff: {summary(self._comparison)}>"
 
     def __str__(self) -> str:
-        from promptpress_workbench.diff.layout import text_of  # noqa: PLC0415
-
         return text_of(self._comparison)
 
     def _repr_html_(self) -> str:
-        from promptpress_workbench.diff.html import html_of  # noqa: PLC0415
-
         return html_of(self._comparison)
 
 
@@ -148,30 +141,21 @@ def diff(
     """
     if limit < 0:
         raise render_error("invalid_number", f"limit: expected a number from 0 on, found {limit}")
-    from promptpress_workbench.diff.comparison import compare, difference_rows  # noqa: PLC0415
-    from promptpress_workbench.prompts.prompt_source import TableRows  # noqa: PLC0415
-
     readings = [engine_of(side).value_reading for side in (a, b) if isinstance(side, TableRenderer)]
     is_shared = len({(reading.exact, reading.column) for reading in readings}) == 1
     rows = None if samples is None else TableRows(samples, readings[0] if is_shared else EXACT)
-    sources = [_source(side, rows, name) for side, name in ((a, "a"), (b, "b"))]
-    comparison = compare(*sources, limit=limit, prompts=_MAX_PROMPTS)
+    comparison = compare(_source(a, rows, "a"), _source(b, rows, "b"), limit=limit, prompts=_MAX_PROMPTS)
     return Diff(comparison, difference_rows(comparison.first))
 
 
-def _source(side: Any, rows: Any, name: str) -> Any:
-    from promptpress_workbench.prompts.prompt_source import TableRows  # noqa: PLC0415
-    from promptpress_workbench.prompts.rendered_source import RenderedSource  # noqa: PLC0415
-    from promptpress_workbench.prompts.renderer_source import source_of  # noqa: PLC0415
-
+def _source(side: Any, rows: TableRows | None, name: str) -> PromptSource:
     if isinstance(side, TableRenderer):
         if rows is None:
-            message = f"{name}: a Renderer needs samples; give them as the third argument"
-            raise TypeError(message)
+            raise TypeError(f"{name}: a Renderer needs samples; give them as the third argument")
         return source_of(side, rows)
     try:
         table = as_table(side)
     except TypeError as error:
-        message = f"{name}: expected a Renderer or a rendered table, found a {type(side).__name__}"
-        raise TypeError(message) from error
+        found = type(side).__name__
+        raise TypeError(f"{name}: expected a Renderer or a rendered table, found a {found}") from error
     return RenderedSource(TableRows(table))

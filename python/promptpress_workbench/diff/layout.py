@@ -1,21 +1,22 @@
-"""Differences laid out in lines: side by side, or one below the other if the lines are narrow."""
+"""Differences in lines, side by side or one below the other if the lines are narrow, and as HTML for notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from html import escape
 from itertools import zip_longest
 
 from promptpress.engine.errors import counted
 
+from promptpress_workbench.diff.alignment import Location, text_pairs
 from promptpress_workbench.diff.changes import Window, windows
 from promptpress_workbench.diff.comparison import Comparison, Difference
-from promptpress_workbench.diff.first_difference import Location
-from promptpress_workbench.diff.text_pairs import PairedText, text_pairs
 from promptpress_workbench.prompts.escapes import cells
+from promptpress_workbench.prompts.html import STYLESHEET, pieces_html, safe, span_html, text_html
 from promptpress_workbench.prompts.kinds import described
 from promptpress_workbench.prompts.layout import Fragment, Layout, Line, fragments, plain, wrapped
-from promptpress_workbench.prompts.prompt import Prompt
+from promptpress_workbench.prompts.prompt import Prompt, PromptText, request_names
 
 _MIN_WIDE = 80
 """The fewest cells of a line for two texts side by side."""
@@ -35,6 +36,10 @@ _CHANGES = {
     "only_a": "only in A",
     "only_b": "only in B",
 }
+_STYLE = """\
+.pp-diff{margin:0 0 12px}.pp-diff table{border-collapse:collapse;width:100%;table-layout:fixed}
+.pp-diff td{vertical-align:top;text-align:left;padding:2px 8px;width:50%;border:1px solid #8884;white-space:normal}
+"""
 _BRACKETS = {"removed": ("[-", "-]"), "added": ("{+", "+}")}
 
 
@@ -45,20 +50,12 @@ def summary(comparison: Comparison) -> str:
     '3 requests compared, 1 differs; 2 only in B'
 
     """
-    compared, different = comparison.compared, comparison.different
+    different = comparison.different
     differs = "none differs" if not different else f"{different:,} differ{'s' * (different == 1)}"
-    out = f"{compared:,} request{'s' * (compared != 1)} compared, {differs}"
+    out = f"{counted(comparison.compared, 'request')} compared, {differs}"
     for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
         out += f"; {count:,} only in {side}" if count else ""
     return out
-
-
-def request_name(difference: Difference, separator: str) -> str:
-    """Return the row of a request, and its label and turn if it has them."""
-    names = [f"row {difference.sample}"]
-    names += [] if difference.label is None else [f"label {difference.label}"]
-    names += [] if difference.turn is None else [f"turn {difference.turn}"]
-    return separator.join(names)
 
 
 def location_text(location: Location, a: Prompt | None) -> str:
@@ -93,26 +90,19 @@ def text_of(comparison: Comparison) -> str:
 
 @dataclass(frozen=True)
 class DiffLayout:
-    """Settings for laying out differences.
-
-    Args:
-        layout: The settings for texts.
-        brackets: Put differences into brackets, `[-removed-]` and `{+added+}`, because there are no colours.
-
-    """
+    """Lays out differences, in brackets (`[-removed-]` and `{+added+}`) if there are no colours."""
 
     layout: Layout
     brackets: bool = True
 
     @property
     def is_wide(self) -> bool:
-        """True if two texts fit side by side."""
         return self.layout.width is not None and self.layout.width >= _MIN_WIDE
 
     def difference(self, difference: Difference) -> Iterator[Line]:
         """Yield the lines of one difference: the request, the location, and the texts that differ."""
         glyphs = self.layout.glyphs
-        name = request_name(difference, f" {glyphs.middle} ")
+        name = f" {glyphs.middle} ".join(request_names(difference.sample, difference.label, difference.turn))
         yield from self.layout.caption(f"{glyphs.line * 2} {name}", "head")
         yield from self.layout.caption(location_text(difference.location, difference.a), "role")
         if difference.a is None or difference.b is None:
@@ -136,7 +126,7 @@ class DiffLayout:
     def _texts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
         equal = 0
         for mine, yours in text_pairs(a, b):
-            if mine is not None and yours is not None and mine.content == yours.content:
+            if _are_equal(mine, yours):
                 equal += 1
                 continue
             yield from self._equal(equal)
@@ -149,20 +139,13 @@ class DiffLayout:
             texts = "text that is" if count == 1 else "texts that are"
             yield from self.layout.caption(f"({count} {texts} equal)", "text")
 
-    def _block(self, mine: PairedText | None, yours: PairedText | None) -> Iterator[Line]:
+    def _block(self, mine: PromptText | None, yours: PromptText | None) -> Iterator[Line]:
         layout = replace(self.layout, width=self._width)
-        blocks = (mine, yours)
-        heads = [
-            list(layout.message_head(block.message, block.part)) if block is not None and block.message else []
-            for block in blocks
-        ]
-        if any(heads):
-            yield from self._sides(*heads)
-        for stretches in windows(*(() if block is None else block.pieces for block in blocks)):
-            texts = [
-                [] if block is None else self._window(window) for window, block in zip(stretches, blocks, strict=True)
-            ]
-            yield from self._sides(*texts)
+        sides = (mine, yours)
+        yield from self._sides(*([] if side is None else list(layout.head(side)) for side in sides))
+        for stretches in windows(*(() if side is None else side.pieces for side in sides)):
+            pairs = zip(stretches, sides, strict=True)
+            yield from self._sides(*([] if side is None else self._window(window) for window, side in pairs))
 
     def _window(self, window: Window) -> list[Line]:
         layout = self.layout
@@ -208,3 +191,48 @@ def _bracketed(text: list[Fragment]) -> list[Fragment]:
             open_mark = mark
         out.append(fragment)
     return out
+
+
+def _are_equal(mine: PromptText | None, yours: PromptText | None) -> bool:
+    return mine is not None and yours is not None and mine.content == yours.content
+
+
+def html_of(comparison: Comparison) -> str:
+    """Return the result of a comparison, and the differences whose prompts were kept, as HTML with its style sheet."""
+    kept = "".join(_html(item) for item in comparison.first if item.a is not None or item.b is not None)
+    return f"<style>{STYLESHEET}{_STYLE}</style><p>{escape(summary(comparison))}</p>{kept}"
+
+
+def _html(difference: Difference) -> str:
+    name = " · ".join(request_names(difference.sample, difference.label, difference.turn))
+    head = safe(f"{name}: {location_text(difference.location, difference.a)}")
+    rows = ""
+    if difference.a is not None and difference.b is not None:
+        pairs = text_pairs(difference.a, difference.b)
+        rows = "".join(_rows(*pair) for pair in pairs if not _are_equal(*pair))
+    table = f"<table>{rows}</table>" if rows else ""
+    return f'<div class="pp-diff"><div class="pp-head">{head}</div>{table}</div>'
+
+
+def _rows(mine: PromptText | None, yours: PromptText | None) -> str:
+    """Return the rows of one pair of texts: their roles, then each stretch in which they differ."""
+    sides = (mine, yours)
+    heads = ["" if side is None or side.message is None else side.message.role or "" for side in sides]
+    rows = _row(span_html("role", head) for head in heads) if any(heads) else ""
+    for stretches in windows(*(() if side is None else side.pieces for side in sides)):
+        rows += _row("" if side is None else _text(window) for window, side in zip(stretches, sides, strict=True))
+    return rows
+
+
+def _row(columns: Iterable[str]) -> str:
+    return (
+        '<tr style="background:none">'
+        + "".join(f'<td style="text-align:left">{cell}</td>' for cell in columns)
+        + "</tr>"
+    )
+
+
+def _text(window: Window) -> str:
+    left_out = [f"…({counted(count, 'character')})" if count else "" for count in (window.before, window.after)]
+    before, after = (span_html("escape", text) if text else "" for text in left_out)
+    return text_html(before + pieces_html(window.pieces, marks=window.marks) + after)

@@ -13,7 +13,7 @@ from typing import Any
 from promptpress_workbench.prompts.escapes import UNICODE, one_line
 from promptpress_workbench.prompts.kinds import caption, shown_kind, shown_legend, with_speakers
 from promptpress_workbench.prompts.layout import Mark, TextMark, fragments, marks_of_text, trailing
-from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, heading
+from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, heading
 
 COLORS = {  # kind: text and background of the light theme, then of the dark one
     "template": ("#0b4f9e", "#e8f0fb", "#9ec5ff", "#16263d"),
@@ -142,57 +142,48 @@ def prompt_html(
 
     `head` is the text above the prompt. If it is None, it is the prompt's `heading`.
     """
-    above = escape(one_line(heading(prompt) if head is None else head))
-    out = [f'<div class="pp-prompt"><div class="pp-head">{above}</div>']
-    for number, part, pieces in with_speakers(prompt).texts():
-        message = None if number is None else (prompt.messages or ())[number]
-        out.append(block_html(pieces, message, part, marks=marks_of_text(marks, number, part), whitespace=whitespace))
+    out = [f'<div class="pp-prompt"><div class="pp-head">{safe(heading(prompt) if head is None else head)}</div>']
+    for text in with_speakers(prompt).texts():
+        out.append(block_html(text, marks_of_text(marks, text), whitespace=whitespace))
     return "".join([*out, "</div>"])
 
 
-def block_html(
-    pieces: Iterable[Piece],
-    message: PromptMessage | None = None,
-    part: int | None = None,
-    *,
-    marks: Sequence[Mark] = (),
-    whitespace: bool = False,
-) -> str:
+def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool = False) -> str:
     """Return one text of a prompt, below the role of its message and the kind of its part if it has them."""
-    text = text_html(pieces_html(pieces, marks=marks, whitespace=whitespace))
-    if message is None:
-        return text
-    head = "" if part or message.role is None else _role(message.role)
-    head += "" if part else _fields(message.fields)
-    if part is not None:
-        head += _role(message.parts[part].kind) + _fields(message.parts[part].fields)
-    return f'<div class="pp-message">{head}{text}</div>'
+    block = text_html(pieces_html(text.pieces, marks=marks, whitespace=whitespace))
+    if (message := text.message) is None:
+        return block
+    head = "" if text.part or message.role is None else span_html("role", message.role)
+    head += "" if text.part else _fields(message.fields)
+    if text.part is not None:
+        part = message.parts[text.part]
+        head += span_html("role", part.kind) + _fields(part.fields)
+    return f'<div class="pp-message">{head}{block}</div>'
 
 
 def legend_html(prompts: Iterable[Prompt]) -> str:
     """Return a `div` of class `pp-legend` that explains the colours of some prompts; nothing if nothing is known."""
-    spans = "".join(
-        f'<span class="pp-piece pp-{kind}">{escape(one_line(name))}</span>' for kind, name in shown_legend(prompts)
-    )
+    spans = "".join(span_html(f"piece pp-{kind}", name) for kind, name in shown_legend(prompts))
     return f'<div class="pp-legend">{spans}</div>' if spans else ""
 
 
 def _piece(piece: Piece, inner: str) -> str:
     masked = " pp-masked-place" if piece.masked and not piece.text else ""
     text = caption(piece)
-    title = "" if text is None else f' title="{_attribute(text)}"'
+    title = "" if text is None else f' title="{safe(text)}"'
     values = {name: getattr(piece, name) for name in ("source", "column", "example", "role")}
-    data = "".join(f' data-{name}="{_attribute(value)}"' for name, value in values.items() if value is not None)
+    data = "".join(f' data-{name}="{safe(value)}"' for name, value in values.items() if value is not None)
     return f'<span class="pp-piece pp-{shown_kind(piece)}{masked}"{title}{data}>{inner}</span>'
 
 
-def _attribute(value: object) -> str:
-    return escape(one_line(str(value)), quote=True)
-
-
-def _role(name: str) -> str:
-    return f'<span class="pp-role">{escape(one_line(name))}</span>'
+def span_html(kind: str, text: str) -> str:
+    return f'<span class="pp-{kind}">{safe(text)}</span>'
 
 
 def _fields(fields: Iterable[tuple[str, Any]]) -> str:
-    return "".join(f'<span class="pp-field">{escape(one_line(f"{name}: {value}"))}</span>' for name, value in fields)
+    return "".join(span_html("field", f"{name}: {value}") for name, value in fields)
+
+
+def safe(text: object) -> str:
+    """Return a name, a label or another short text on one line, for an element or an attribute."""
+    return escape(one_line(str(text)))

@@ -1,4 +1,4 @@
-"""Pieces of a text as lines of styled fragments, for a terminal or a page of plain text."""
+"""Prompts as lines of styled fragments, for a terminal or a page of plain text: heading, roles, texts, origins."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from promptpress_workbench.prompts.escapes import UNICODE, Glyphs, cell, cells, one_line, runs
 from promptpress_workbench.prompts.kinds import ShownKind, described, kind_of, shown_kind, shown_legend, with_speakers
-from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, heading
+from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, heading
 
 _TRAILING = re.compile(r"[ \t\xa0]+(?=\n|\Z)")
 _TAB_STOP = 8
+_EXCERPT = 60
 
 Mark = tuple[int, int, str]
 """The first character of a stretch, the one after its last, and its kind: `match`, `removed`, `added`."""
@@ -22,24 +23,21 @@ TextMark = tuple[int | None, int | None, Mark]
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A stretch of a line with one style.
-
-    Args:
-        text: Characters that can be seen, tabs and line feeds.
-        kind: The kind of the origin, or `head` or `role` for texts about a prompt.
-        marks: Further styles: `match`, `removed`, `added`, `escape` for a replaced character, `trailing` for white
-            space before the end of a line.
-
-    """
+    """A stretch of a line with one style; its characters can be seen, or are tabs and line feeds."""
 
     text: str
     kind: ShownKind | str = "unknown"
+    """The kind of the origin, or `head`, `role` or `text` for texts about a prompt."""
     marks: frozenset[str] = frozenset()
+    """Further styles: `match`, `removed`, `added`, `escape` for a replaced character, `trailing` for white space before
+    the end of a line."""
 
 
-def marks_of_text(marks: Iterable[TextMark], message: int | None, part: int | None) -> list[Mark]:
-    """Return the marks of one text, by the numbers of its message and part."""
-    return [mark for of_message, of_part, mark in marks if (of_message, of_part) == (message, part)]
+Line = list[Fragment]
+
+
+def marks_of_text(marks: Iterable[TextMark], text: PromptText) -> list[Mark]:
+    return [mark for number, part, mark in marks if (number, part) == (text.number, text.part)]
 
 
 def fragments(
@@ -171,27 +169,16 @@ def _without_tabs(line: list[Fragment]) -> list[Fragment]:
     return out
 
 
-Line = list[Fragment]
-
-_EXCERPT = 60
-
-
 @dataclass(frozen=True)
 class Layout:
-    """Lays out prompts in lines.
-
-    Args:
-        width: Cells of a line. None breaks no lines.
-        glyphs: Glyphs for rules and for white space.
-        whitespace: True to show white space.
-        show_masked: True to show where an answer is hidden, which isn't part of the prompt.
-
-    """
+    """Lays out prompts in lines of so many cells, or of any length."""
 
     width: int | None = None
     glyphs: Glyphs = UNICODE
     whitespace: bool = False
+    """Show white space."""
     show_masked: bool = False
+    """Show where an answer is hidden, which isn't part of the prompt."""
 
     def prompt(self, prompt: Prompt, *, marks: Sequence[TextMark] = (), tokens: int | None = None) -> Iterator[Line]:
         """Yield the lines of a prompt: a heading, then its text, or the role and the text of each message."""
@@ -199,21 +186,21 @@ class Layout:
         yield from self.caption(f"{self.glyphs.line * 2} {above}", "head")
         if prompt.request is None:
             return
-        for number, part, pieces in with_speakers(prompt).texts():
-            if number is not None:
-                yield from self.message_head((prompt.messages or ())[number], part)
-            yield from self.text(pieces, marks_of_text(marks, number, part))
+        for text in with_speakers(prompt).texts():
+            yield from self.head(text)
+            yield from self.text(text.pieces, marks_of_text(marks, text))
 
-    def message_head(self, message: PromptMessage, part: int | None = None) -> Iterator[Line]:
-        """Yield the role of a message and the kind of a part, by its number; only the first part has the role."""
-        if not part:
-            yield from self._head(f"[{'(no role)' if message.role is None else message.role}]", message.fields)
-        if part is not None:
-            content_part = message.parts[part]
-            yield from self._head(f"({content_part.kind or 'part'})", content_part.fields)
-
-    def _head(self, name: str, fields: Iterable[tuple[str, object]]) -> Iterator[Line]:
-        return self.caption(name + "".join(f" {key}={value}" for key, value in fields), "role")
+    def head(self, text: PromptText) -> Iterator[Line]:
+        """Yield the role of a text's message and the kind of its part; only the first part has the role."""
+        heads: list[tuple[str, tuple[tuple[str, object], ...]]] = []
+        if (message := text.message) is not None:
+            heads += (
+                [] if text.part else [(f"[{'(no role)' if message.role is None else message.role}]", message.fields)]
+            )
+            parts = [] if text.part is None else [message.parts[text.part]]
+            heads += [(f"({part.kind or 'part'})", part.fields) for part in parts]
+        for name, fields in heads:
+            yield from self.caption(name + "".join(f" {key}={value}" for key, value in fields), "role")
 
     def text(self, pieces: Iterable[Piece], marks: Sequence[Mark] = ()) -> Iterator[Line]:
         """Yield the lines of a text with its marks."""
@@ -228,18 +215,16 @@ class Layout:
 
     def origins(self, prompt: Prompt) -> Iterator[Line]:
         """Yield a line for each piece: its bytes, its origin in words, and how its text begins."""
-        for number, part, pieces in prompt.texts():
+        for text in prompt.texts():
             start = 0
-            if number is not None:
-                yield from self.message_head((prompt.messages or ())[number], part)
-            for piece in pieces:
+            yield from self.head(text)
+            for piece in text.pieces:
                 end = start + len(piece.text.encode("utf-8", "surrogatepass"))
                 quoted = one_line(piece.text[: _EXCERPT + 1]).replace('"', '\\"')
-                text = f'"{quoted[:_EXCERPT]}{self.glyphs.ellipsis if len(quoted) > _EXCERPT else ""}"'
+                excerpt = f'"{quoted[:_EXCERPT]}{self.glyphs.ellipsis if len(quoted) > _EXCERPT else ""}"'
                 origin = Fragment(one_line(described(piece)), kind_of(piece))
-                yield from wrapped(
-                    [Fragment(f"  {start}-{end}  ", "head"), origin, Fragment(f"  {text}", "text")], self.width
-                )
+                line = [Fragment(f"  {start}-{end}  ", "head"), origin, Fragment(f"  {excerpt}", "text")]
+                yield from wrapped(line, self.width)
                 start = end
 
     def legend(self, prompts: Iterable[Prompt]) -> Iterator[Line]:

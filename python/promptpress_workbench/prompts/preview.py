@@ -10,7 +10,6 @@ import operator
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +17,7 @@ from promptpress.engine import ConfiguredRenderer, TableRenderer, engine_of
 from promptpress.engine.errors import render_error
 from promptpress.typing import TableLike
 
-from promptpress_workbench.prompts.escapes import one_line
-from promptpress_workbench.prompts.html import STYLESHEET, legend_html, prompt_html
+from promptpress_workbench.prompts.html import STYLESHEET, legend_html, prompt_html, safe
 from promptpress_workbench.prompts.layout import Layout, plain
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import TableRows
@@ -117,7 +115,7 @@ def show_spans(
 
 
 def _spans_html(prompt: Prompt, table: pa.Table) -> str:
-    names = "".join(f"<th>{escape(one_line(name))}</th>" for name in table.column_names)
+    names = "".join(f"<th>{safe(name)}</th>" for name in table.column_names)
     rows = "".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>" for row in table.to_pylist())
     return (
         f"<style>{STYLESHEET}{_TABLE_STYLE}</style>{legend_html([prompt])}{prompt_html(prompt)}"
@@ -127,4 +125,4 @@ def _spans_html(prompt: Prompt, table: pa.Table) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"<td>{'' if value is None else escape(one_line(str(value)))}</td>"
+    return f"<td>{'' if value is None else safe(value)}</td>"

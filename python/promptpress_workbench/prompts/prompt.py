@@ -82,6 +82,36 @@ class PromptMessage:
         for part in self.parts:
             yield from part.pieces
 
+    def texts(self, number: int) -> Iterator[PromptText]:
+        """Yield the text of the message, or those of its parts; `number` is the message's in its prompt."""
+        if not self.parts:
+            yield PromptText(self.pieces, self, number)
+        for index, part in enumerate(self.parts):
+            yield PromptText(part.pieces, self, number, index)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """A text of a prompt: all of it, or that of a message, or that of a part of a message, with their numbers."""
+
+    pieces: tuple[Piece, ...]
+    message: PromptMessage | None = None
+    number: int | None = None
+    part: int | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The text, role and fields, without their origins."""
+        if self.message is None:
+            return (self.text,)
+        part = None if self.part is None else self.message.parts[self.part]
+        part_fields = None if part is None else (part.kind, str(part.fields))
+        return self.text, self.message.role, str(self.message.fields), part_fields
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -118,16 +148,11 @@ class Prompt:
         for message in self.messages or ():
             yield from message.all_pieces()
 
-    def texts(self) -> Iterator[tuple[int | None, int | None, tuple[Piece, ...]]]:
-        """Yield the pieces of each text after the numbers of its message and its part, which are None for a text."""
+    def texts(self) -> Iterator[PromptText]:
         if self.messages is None:
-            yield None, None, self.pieces
-            return
-        for number, message in enumerate(self.messages):
-            if not message.parts:
-                yield number, None, message.pieces
-            for part_number, part in enumerate(message.parts):
-                yield number, part_number, part.pieces
+            yield PromptText(self.pieces)
+        for number, message in enumerate(self.messages or ()):
+            yield from message.texts(number)
 
 
 def heading(prompt: Prompt, *, tokens: int | None = None, separator: str = " · ") -> str:

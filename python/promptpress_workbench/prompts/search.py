@@ -88,9 +88,8 @@ def _may_be_json(source: PromptSource, batch: RequestBatch) -> bool:
 def match_marks(prompt: Prompt, pattern: re.Pattern[str]) -> list[TextMark]:
     """Return a mark for each match of a pattern in a prompt, empty matches included."""
     out: list[TextMark] = []
-    for number, part, pieces in prompt.texts():
-        text = "".join(piece.text for piece in pieces)
-        out += [(number, part, (*match.span(), "match")) for match in pattern.finditer(text)]
+    for text in prompt.texts():
+        out += [(text.number, text.part, (*match.span(), "match")) for match in pattern.finditer(text.text)]
     return out
 
 

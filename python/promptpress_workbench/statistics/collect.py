@@ -107,33 +107,25 @@ def collected(
 ) -> tuple[Statistics, RowErrors]:
     """Return what `stats` returns, and the samples that it leaves out."""
     if errors not in ("raise", "skip"):
-        message = f"errors: {errors!r} is not one of 'raise', 'skip'"
-        raise ValueError(message)
+        raise ValueError(f"errors: {errors!r} is not one of 'raise', 'skip'")
     if tokenizer is None and isinstance(renderer_or_rendered, TableRenderer):
         tokenizer = engine_of(renderer_or_rendered).tokenizer
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
     left_out = RowErrors()
-    if isinstance(renderer_or_rendered, TableRenderer):
-        if samples is None:
-            message = "stats(renderer, samples): the samples are missing"
-            raise TypeError(message)
-        if column is not None:
-            message = "column= is of rendered tables; a renderer says itself what its requests are"
-            raise TypeError(message)
-        engine = engine_of(renderer_or_rendered)
-        if errors == "skip":
-            statistics = _of_good_rows(engine, samples, counter, left_out)
-        elif isinstance(engine, ConfiguredEngine) and engine.fit is not None:
-            statistics = _of_fitted(engine, samples, counter)
-        elif isinstance(engine, ConfiguredEngine) and engine.chat is None:
-            statistics = _of_configuration(engine, samples, counter)
-        else:
-            statistics = _of_template(engine, samples, counter)
-        return statistics, left_out
-    if samples is not None:
-        message = f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}"
-        raise TypeError(message)
-    return _of_rendered(as_reader(renderer_or_rendered), column, counter), left_out
+    if not isinstance(renderer_or_rendered, TableRenderer):
+        if samples is not None:
+            raise TypeError(f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}")
+        return _of_rendered(as_reader(renderer_or_rendered), column, counter), left_out
+    if samples is None:
+        raise TypeError("stats(renderer, samples): the samples are missing")
+    if column is not None:
+        raise TypeError("column= is of rendered tables; a renderer says itself what its requests are")
+    engine = engine_of(renderer_or_rendered)
+    if errors == "skip":
+        return _of_engine(engine, samples, counter, left_out), left_out
+    if isinstance(engine, ConfiguredEngine) and engine.fit is None and engine.chat is None:
+        return _of_configuration(engine, samples, counter), left_out
+    return _of_engine(engine, samples, counter), left_out
 
 
 class _Collector:
@@ -236,60 +228,25 @@ class _Locator:
         return number, None, None
 
 
-def _of_template(engine: TableEngine, samples: Any, counter: LoadedTokenizer | None) -> Statistics:
-    """Return the statistics of a Jinja or chat template's requests, whose origins aren't known."""
-    engine.check_stream()
-    reader = as_reader(samples, engine.value_reading)
-    engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, None)
-    collector, locator = _Collector(counter, is_json=engine.writes_json), _Locator()
-    run, first = engine.begin(RenderOptions(), engine.labels), 0
-    for batch in sliced(reader):
-        for part in run.parts(pa.Table.from_batches([batch]), first):
-            collector.add(part.prompts)
-            locator.add(part)
-        first += batch.num_rows
-    return collector.statistics(first, None, locator)
-
-
-def _of_good_rows(
-    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, left_out: RowErrors
-) -> Statistics:
-    """Return the statistics of the requests that can be rendered, whose origins aren't collected; keep the others."""
+def open_samples(
+    engine: TableEngine, samples: Any, options: RenderOptions, *, warns: bool = False
+) -> tuple[pa.RecordBatchReader, list[Any] | None]:
+    """Return the samples as batches, and the labels: those of a column need the whole table."""
     engine.check_table()
     texts = engine.text_engine
     has_label_column = isinstance(texts, ConfiguredEngine) and texts.core.label_column is not None
     table = as_table(samples, engine.value_reading) if has_label_column else None
     reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
-    options = RenderOptions(errors="column")
-    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
-    labels = engine.labels if table is None else engine.labels_of_table(table)
-    collector, locator = _Collector(counter, is_json=engine.writes_json), _Locator(labels)
-    shots: Counter[tuple[int, bool]] | None = None if _fit_of(engine) is None else Counter()
-    run, first = engine.begin(options, labels), 0
-    for batch in sliced(reader):
-        for part in run.parts(pa.Table.from_batches([batch]), first):
-            numbers, errors = sample_numbers(part, run.times), part.errors
-            kept = _core.repeated_rows(0, len(part.prompts), 1)
-            if errors is not None and errors.null_count < len(errors):
-                left_out.add(numbers.filter(errors.is_valid()).to_pylist(), errors.drop_null().to_pylist())
-                kept = pc.indices_nonzero(errors.is_null()).cast(pa.int64())
-            for requests in take_rows(part.prompts, kept) if len(kept) < len(part.prompts) else [part.prompts]:
-                collector.add(requests)
-            locator.add_rows(part, numbers, kept)
-            if shots is not None:
-                shots.update(_shots_of(part, kept))
-        first += batch.num_rows
-    statistics = collector.statistics(first - left_out.rows, None, locator)
-    return replace(statistics, unrendered=left_out.rows, shots=None if shots is None else _shots_table(shots))
+    schema = engine.output_schema(reader.schema, options)  # raises for duplicate columns and similar mistakes
+    if warns:
+        engine.warn(schema, reader.schema, table)
+    return reader, engine.labels if table is None else engine.labels_of_table(table)
 
 
 def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None) -> Statistics:
+    """Return the statistics of requests of which the core adds up the origins."""
     core = engine.core
-    engine.check_table()
-    table = as_table(samples, engine.value_reading) if core.label_column is not None else None
-    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
-    engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, table)
-    labels = core.labels if table is None else engine.labels_of_table(table)
+    reader, labels = open_samples(engine, samples, RenderOptions(), warns=True)
     collector = _Collector(counter, is_json=engine.configuration.writes_json)
     locator = _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
@@ -306,44 +263,63 @@ def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: LoadedTok
     return collector.statistics(first, origins, locator)
 
 
-def _of_fitted(engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None) -> Statistics:
-    """Return the statistics of requests that are fitted to a budget, and how many examples they have."""
-    engine.check_table()
-    table = as_table(samples, engine.value_reading) if engine.core.label_column is not None else None
-    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
-    options = RenderOptions(spans="detailed" if engine.chat is None else False)
-    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
-    labels = engine.core.labels if table is None else engine.labels_of_table(table)
+def _of_engine(
+    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, left_out: RowErrors | None = None
+) -> Statistics:
+    """Return the statistics of requests of any engine; `left_out` gets the rows that can't be rendered.
+
+    Origins are known if there is a budget, because spans say what is left of the examples.
+    """
+    has_fit = isinstance(engine, ConfiguredEngine) and engine.fit is not None
+    has_origins = has_fit and left_out is None and engine.chat is None
+    options = RenderOptions(
+        spans="detailed" if has_origins else False, errors="raise" if left_out is None else "column"
+    )
+    reader, labels = open_samples(engine, samples, options, warns=True)
     collector, locator = _Collector(counter, is_json=engine.writes_json), _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
     shots: Counter[tuple[int, bool]] = Counter()
     run, first = engine.begin(options, labels), 0
     for batch in sliced(reader):
         for part in run.parts(pa.Table.from_batches([batch]), first):
-            collector.add(part.prompts)
-            locator.add(part)
-            shots.update(_shots_of(part))
-            for span in part.spans.values.to_pylist() if part.spans is not None else ():
+            kept = None
+            if left_out is None:
+                collector.add(part.prompts)
+                locator.add(part)
+            else:
+                numbers, kept = sample_numbers(part, run.times), _good_requests(part)
+                if len(kept) < len(part.prompts):
+                    left_out.add(
+                        numbers.filter(part.errors.is_valid()).to_pylist(), part.errors.drop_null().to_pylist()
+                    )
+                for requests in take_rows(part.prompts, kept) if len(kept) < len(part.prompts) else [part.prompts]:
+                    collector.add(requests)
+                locator.add_rows(part, numbers, kept)
+            if has_fit:
+                shots.update(_shots_of(part, kept))
+            for span in part.spans.values.to_pylist() if has_origins else ():
                 size = span["end"] - span["start"]
                 origins[span["source"], span["column"], span["example"] is not None, span["role"]] += size
         first += batch.num_rows
-    statistics = collector.statistics(first, origins if engine.chat is None else None, locator)
-    return replace(statistics, shots=_shots_table(shots))
+    unrendered = 0 if left_out is None else left_out.rows
+    statistics = collector.statistics(first - unrendered, origins if has_origins else None, locator)
+    return replace(statistics, unrendered=unrendered, shots=_shots_table(shots) if has_fit else None)
 
 
-def _fit_of(engine: TableEngine) -> Any:
-    """Return the budget of an engine; None if it has none."""
-    return engine.fit if isinstance(engine, ConfiguredEngine) else None
+def _good_requests(part: Any) -> pa.Array:
+    """Return the numbers of a part's requests that could be rendered."""
+    if part.errors is None or part.errors.null_count == len(part.errors):
+        return _core.repeated_rows(0, len(part.prompts), 1)
+    return pc.indices_nonzero(part.errors.is_null()).cast(pa.int64())
 
 
 def _shots_of(part: Any, kept: pa.Array | None = None) -> Iterator[tuple[int, bool]]:
-    """Return for some requests of a part how many examples each has, and whether it is too long still."""
+    """Return for some requests of a part how many examples each has, and if it is too long still."""
     columns = part.more if kept is None else [column.take(kept) for column in part.more]
     return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _shots_table(shots: Counter[tuple[int, bool]]) -> pa.Table:
-    """Return the table of `Statistics.shots`."""
     numbers = sorted({count for count, _ in shots}, reverse=True)
     rows = [(count, shots[count, False] + shots[count, True], shots[count, True]) for count in numbers]
     columns = zip(*rows, strict=True) if rows else ((),) * len(_SHOTS)
@@ -360,8 +336,7 @@ def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: Load
             raise
         has = ", ".join(map(repr, reader.schema.names))
         hint = "; column= says which holds the requests" if column is None else ""
-        message = f"the table has {number} column {name!r}; it has {has}{hint}"
-        raise KeyError(message) from None
+        raise KeyError(f"the table has {number} column {name!r}; it has {has}{hint}") from None
     field = reader.schema.field(index)
     collector = _Collector(counter, is_json=is_json(field))
     for batch in sliced(reader):

@@ -12,7 +12,7 @@ from promptpress.typing import Mode, Output, Substitution
 from promptpress_harness.configs.config_file import Config, read_config
 from promptpress_harness.configs.selection import all_datasets, all_models, choose_dataset, choose_model
 
-from promptpress_workbench.audit.allowed import allowed_findings
+from promptpress_workbench.audit.codes import allowed_findings
 
 if TYPE_CHECKING:
     from promptpress import ChatTemplate, JinjaTemplate  # they need Jinja2
@@ -32,7 +32,6 @@ class Choice:
     substitution: str | None = None
 
     def changed(self, **fields: str | None) -> Choice:
-        """Return the choice with some fields changed."""
         return replace(self, **fields)  # type: ignore[arg-type]
 
 
@@ -48,10 +47,6 @@ class Catalogue:
     """The prompt configurations and models of some files, by their names, and the renderers that `make` makes of them.
 
     `template` is a Jinja template or a chat template that takes the place of configurations.
-
-    Raises:
-        ConfigError: If a file can't be read, or holds nothing of the kind.
-
     """
 
     MODES: Sequence[str] = get_args(Mode)
@@ -73,6 +68,8 @@ class Catalogue:
         self._cached: dict[Choice, Renderer] = {}
         self._lock = threading.Lock()
         self._template = None if template is None else template[1]
+        self.has_settings = template is None
+        """True if mode, output and substitution can be chosen; a template has none."""
         if template is not None:
             _add(self.prompts, ConfigEntry(template[0]))
         for path in configs:
@@ -113,19 +110,8 @@ class Catalogue:
         config = self._read(entry.path)
         return allowed_findings(config, choose_dataset(config, entry.entry))
 
-    @property
-    def has_settings(self) -> bool:
-        """True if mode, output and substitution can be chosen; a template has none."""
-        return self._template is None
-
     def renderer(self, choice: Choice) -> Renderer | JinjaTemplate | ChatTemplate:
-        """Return the renderer of a choice, which is made once.
-
-        Raises:
-            FileError: If a file can't be read any more.
-            promptpress.TemplateError: If the parts of the choice don't fit together.
-
-        """
+        """Return the renderer of a choice, which is made once."""
         if self._template is not None:
             return self._template
         assert self._make is not None  # only a template needs none

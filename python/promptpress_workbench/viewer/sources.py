@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,15 +16,15 @@ from promptpress import Renderer
 from promptpress.engine import RenderOptions
 from promptpress.engine import core as _core
 from promptpress.engine.core import RenderError, StreamState
-from promptpress.engine.errors import of_row, render_error
+from promptpress.engine.errors import of_row, reason, render_error
 from promptpress.engine.tables import PROMPT_COLUMN, for_core
 from promptpress.engine.templates import TemplateRenderer
 
+from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.prompts.prompt_source import RequestBatch
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
 from promptpress_workbench.viewer.catalogue import Catalogue, Choice
-from promptpress_workbench.viewer.sample_store import SampleStore
 
 _BATCH = 65536
 _FIRST = 1024
@@ -40,7 +44,6 @@ class StoredRows:
         return self.store.ready if self.store.num_rows is None else self.store.num_rows
 
     def row(self, number: int) -> pa.Table:
-        """Return one row."""
         self.store.wait(number + 1)
         if not 0 <= number < self.store.ready:
             message = f"there is no such row: rows count from 0, and there are {self.store.ready}"
@@ -48,7 +51,6 @@ class StoredRows:
         return self.store.rows(number, number + 1)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield all rows."""
         for _, part in self.store.slices(_BATCH):
             table = part
             with suppress(pa.ArrowException):  # Arrow can't do it for all types
@@ -56,7 +58,6 @@ class StoredRows:
             yield from table.to_batches()
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return one column of all rows."""
         index, kind = self.schema.get_field_index(name), self.schema.field(name).type
         chunks = [chunk for _, part in self.store.slices(_BATCH) for chunk in part.column(index).chunks]
         return pa.chunked_array(chunks, kind)
@@ -68,7 +69,7 @@ def _values(table: pa.Table) -> dict[str, Any]:
 
 
 class StoredPrompts(RendererSource):
-    """The prompts of a renderer; a window of them is rendered without the rows before it."""
+    """The prompts of a renderer; `window` renders samples without the rows before them."""
 
     def __init__(self, renderer: Renderer, rows: StoredRows) -> None:
         super().__init__(renderer, rows)
@@ -81,7 +82,6 @@ class StoredPrompts(RendererSource):
             threading.Thread(target=self._draw_all, name="promptpress-draws", daemon=True).start()
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        """Yield the requests of the samples from `start` up to `stop`."""
         table = self._with_examples(self._store.rows(start, stop), start)
         if self.engine.fit is not None:
             yield from self._fitted_requests(self._row_engine, table.combine_chunks().to_batches(), start)
@@ -94,7 +94,6 @@ class StoredPrompts(RendererSource):
             raise of_row(error, start + (error.row or 0)) from None
 
     def columns(self, row: int) -> dict[str, Any]:
-        """Return the columns of a sample."""
         return _values(self.rows.row(row))
 
     def _draws(self, stop: int) -> pa.Array:
@@ -113,7 +112,7 @@ class StoredPrompts(RendererSource):
 
 
 class StoredTemplate(TemplateSource):
-    """The texts of a template; a window of them is rendered without the rows before it."""
+    """The texts of a template; `window` renders rows without those before them."""
 
     def __init__(self, renderer: TemplateRenderer[Any], rows: StoredRows) -> None:
         super().__init__(renderer, rows)
@@ -121,7 +120,6 @@ class StoredTemplate(TemplateSource):
         self._store = rows.store
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        """Yield the texts of the rows from `start` up to `stop`."""
         table = self._store.rows(start, stop)
         try:
             texts = self._engine.render(table, RenderOptions()).column(0)
@@ -132,7 +130,6 @@ class StoredTemplate(TemplateSource):
             start += len(chunk)
 
     def columns(self, row: int) -> dict[str, Any]:
-        """Return the columns of a row."""
         return _values(self.rows.row(row))
 
 
@@ -140,7 +137,6 @@ class StoredRendered(RenderedSource):
     """The prompts of a rendered file."""
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        """Yield the requests of the samples from `start` up to `stop`."""
         for row in range(start, min(stop, self.num_samples)):
             numbers = self._requests_of(row)
             rows = [self.rows.row(number).to_batches()[0] for number in numbers]
@@ -154,8 +150,6 @@ class StoredRendered(RenderedSource):
 
 
 Source = StoredPrompts | StoredTemplate | StoredRendered
-
-
 AnyPrompts = Renderer | TemplateRenderer[Any] | None
 
 
@@ -179,7 +173,6 @@ class Sources:
             return self._cached[renderer]
 
     def allowed(self, choice: Choice) -> list[str]:
-        """Return the codes of the findings that the file of a choice allows."""
         return [] if self._catalogue is None else self._catalogue.allowed(choice)
 
     def _source(self, renderer: AnyPrompts) -> Source:
@@ -188,3 +181,110 @@ class Sources:
         if isinstance(renderer, Renderer):
             return StoredPrompts(renderer, self._rows)
         return StoredTemplate(renderer, self._rows)
+
+
+class SampleStore:
+    """The samples in an uncompressed Arrow file in a temporary folder, which is deleted at the end.
+
+    A Parquet file may be one row group of a million rows, and a JSONL file has no index at all: neither gives row
+    900,000 without the rows before it. So the rows are copied once, as fast as they can be read, and the first can be
+    used as soon as their batch is copied. The mapped pages belong to the page cache, not to the process.
+    """
+
+    def __init__(self, samples: Samples, folder: str | None = None) -> None:
+        self.schema: pa.Schema = samples.schema
+        self.ready = 0
+        self.done = False
+        self.error: str | None = None
+        self._expected: int | None = samples.num_rows
+        self._folder = Path(tempfile.mkdtemp(prefix="promptpress-view-", dir=folder))
+        self._path = self._folder / "samples.arrows"
+        self._ends: list[int] = []  # the end of each batch in the file
+        self._grown = threading.Condition()
+        self._closed = False
+        self._mapped = pa.Table.from_batches([], self.schema)
+        self._thread = threading.Thread(target=self._copy, args=(samples,), name="promptpress-samples", daemon=True)
+        self._thread.start()
+
+    @property
+    def num_rows(self) -> int | None:
+        """The number of rows; None while it isn't known."""
+        return self.ready if self.done else self._expected
+
+    def wait(self, rows: int, timeout: float | None = None) -> bool:
+        """Wait until so many rows are there or there will be no more, at most `timeout` seconds; true if they are."""
+        with self._grown:
+            self._grown.wait_for(lambda: self.ready >= rows or self.done, timeout)
+            return self.ready >= rows
+
+    def wait_all(self) -> None:
+        with self._grown:
+            self._grown.wait_for(lambda: self.done)
+
+    def rows(self, start: int, stop: int) -> pa.Table:
+        """Return the rows from `start` up to `stop` without copying them; rows that aren't there yet are left out."""
+        return self.table(stop).slice(start, max(0, stop - start))
+
+    def table(self, rows: int | None = None) -> pa.Table:
+        """Return the rows that are there as one table over the mapped file: all, or at least `rows` of them."""
+        with self._grown:
+            wanted = self.ready if rows is None else min(rows, self.ready)
+            if self._mapped.num_rows < wanted:
+                self._mapped = self._map()
+            return self._mapped
+
+    def slices(self, rows: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield all rows as they come, at most `rows` at a time, each table after its first row's number."""
+        start = 0
+        self.wait(rows)
+        while (part := self.rows(start, start + rows)).num_rows:
+            yield start, part
+            start += part.num_rows
+            self.wait(start + rows)
+
+    def close(self) -> None:
+        """Delete the file. Rows returned before stay readable if the system allows that."""
+        self._closed = True
+        self._thread.join()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _copy(self, samples: Samples) -> None:
+        try:
+            with open(self._path, "wb", buffering=0) as file:
+                for batch in samples.reader():
+                    if self._closed:
+                        return
+                    # Each batch is a stream of its own, with its own dictionaries.
+                    with pa.ipc.new_stream(file, self.schema) as writer:
+                        writer.write_batch(batch)
+                    with self._grown:
+                        self.ready += batch.num_rows
+                        self._ends.append(file.tell())
+                        self._grown.notify_all()
+        except BaseException as error:
+            # pyarrow's errors of damaged files are OSErrors too, so the error of the samples themselves goes first.
+            message = str(samples.error or error)
+            if samples.error is None and isinstance(error, OSError):
+                message = (
+                    f"{self._folder}: {reason(error)}; the samples are copied there, and TMPDIR names another place"
+                )
+            self.error = message
+        finally:
+            samples.close()
+            with self._grown:
+                self.done = True
+                if not self._closed and self.ready:
+                    self._mapped = self._map()
+                self._grown.notify_all()
+            if os.name == "posix":  # mapped rows stay, and nothing is left however the process ends
+                shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _map(self) -> pa.Table:
+        whole = pa.memory_map(str(self._path)).read_buffer()
+        batches = []
+        start = 0
+        for end in self._ends:
+            with pa.ipc.open_stream(whole.slice(start, end - start)) as stream:
+                batches.append(stream.read_next_batch())
+            start = end
+        return pa.Table.from_batches(batches, self.schema)

@@ -1,18 +1,13 @@
 """The checks, a file for each concern."""
 
 from promptpress_workbench.audit.checks.answers import Answers
-from promptpress_workbench.audit.checks.budgets import Budgets
 from promptpress_workbench.audit.checks.check import Check, ConfiguredCheck
+from promptpress_workbench.audit.checks.configuration import LastRole, Notes, Roles, UnknownOrigins, UnusedColumns
 from promptpress_workbench.audit.checks.examples import OwnExamples
-from promptpress_workbench.audit.checks.growing_chats import GrowingChats
-from promptpress_workbench.audit.checks.notes import Notes, UnknownOrigins, UnusedColumns
-from promptpress_workbench.audit.checks.placeholders import Placeholders
 from promptpress_workbench.audit.checks.requests import EmptyPrompts, EqualLabels, EqualPrompts, Lengths
-from promptpress_workbench.audit.checks.roles import LastRole, Roles
-from promptpress_workbench.audit.checks.special_tokens import DoubleBos, SpecialTokens
-from promptpress_workbench.audit.checks.template_tokens import MediaTags, TemplateTokens
-from promptpress_workbench.audit.checks.tokens import TokenBorders, TrainedTokens
-from promptpress_workbench.audit.checks.values import Nulls, OddCharacters
+from promptpress_workbench.audit.checks.special_tokens import DoubleBos, MediaTags, SpecialTokens, TemplateTokens
+from promptpress_workbench.audit.checks.tokens import Budgets, GrowingChats, TokenBorders, TrainedTokens
+from promptpress_workbench.audit.checks.values import Nulls, OddCharacters, Placeholders
 
 CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (
     *(OwnExamples, Answers, Placeholders, TemplateTokens, MediaTags, SpecialTokens),

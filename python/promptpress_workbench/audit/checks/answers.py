@@ -16,11 +16,10 @@ from promptpress.engine.errors import counted
 from promptpress.engine.tables import is_text
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.audit.batch import Batch
+from promptpress_workbench.audit.batch import Batch, Texts, texts_within
 from promptpress_workbench.audit.checks.check import Check
-from promptpress_workbench.audit.finding import Finding, Rows, concatenated, finding_of, sorted_unique
+from promptpress_workbench.audit.findings import Finding, Rows, concatenated, finding_of, sorted_unique
 from promptpress_workbench.audit.subject import Subject
-from promptpress_workbench.audit.texts import Texts, texts_within
 
 _MIN_CHARACTERS = 10
 """Shorter answers occur in prompts by chance."""
@@ -194,35 +193,30 @@ class Answers(Check):
         self._in_examples.add(batch.row_numbers(concatenated(rows)))
 
     def findings(self) -> Iterator[Finding]:
-        if self._direct:
-            message = f"the answer, column {self._name!r}, is filled into the prompt by {self._filled_by}"
-            yield finding_of("answer_in_prompt", message, self._direct)
+        message = f"the answer, column {self._name!r}, is filled into the prompt by {self._filled_by}"
+        yield finding_of("answer_in_prompt", message, self._direct)
         is_class = self._counted >= _MIN_ROWS_PER_CLASS * max(len(self._distinct), 1)
         is_class = is_class and self._counted > _MIN_ROWS_PER_CLASS**2
         many = _MIN_SHARE_BY_DESIGN * self._counted
         for name, rows in self._within.items():
-            if rows:
-                share = f"{rows.count:,} of {counted(self._counted, 'row')} whose answer is long enough to tell"
-                message = f"the text of the answer stands in a value of column {name!r}, in {share}"
-                if is_class or rows.count >= many:
-                    why = "answers are names of classes" if is_class else "it is to be found there"
-                    yield finding_of("answer_by_design", f"{message}; {why}", rows, name)
-                else:
-                    yield finding_of("answer_in_value", message, rows, name)
+            share = f"{rows.count:,} of {counted(self._counted, 'row')} whose answer is long enough to tell"
+            message = f"the text of the answer stands in a value of column {name!r}, in {share}"
+            if is_class or rows.count >= many:
+                why = "answers are names of classes" if is_class else "it is to be found there"
+                yield finding_of("answer_by_design", f"{message}; {why}", rows, name)
+            else:
+                yield finding_of("answer_in_value", message, rows, name)
         # If answers are options, most rows have their answer as one: a question that is its own answer is none.
         has_options = is_class or sum(rows.count for rows in self._options.values()) >= many
         for name, rows in self._options.items():
-            if rows:
-                message = f"the answer is a whole value of column {name!r}"
-                code = "answer_by_design" if has_options else "answer_in_value"
-                yield finding_of(code, f"{message}, one of the options" if has_options else message, rows, name)
-        if self._in_template:
-            yield finding_of("answer_by_design", "the text of the answer stands in the template", self._in_template)
-        if self._in_examples:
-            code = "answer_by_design" if is_class else "answer_in_example"
-            why = "; answers are names of classes" if is_class else ""
-            message = f"the text of the answer stands in {self._example or 'an example'}{why}"
-            yield finding_of(code, message, self._in_examples)
+            message = f"the answer is a whole value of column {name!r}"
+            code = "answer_by_design" if has_options else "answer_in_value"
+            yield finding_of(code, f"{message}, one of the options" if has_options else message, rows, name)
+        yield finding_of("answer_by_design", "the text of the answer stands in the template", self._in_template)
+        code = "answer_by_design" if is_class else "answer_in_example"
+        why = "; answers are names of classes" if is_class else ""
+        message = f"the text of the answer stands in {self._example or 'an example'}{why}"
+        yield finding_of(code, message, self._in_examples)
 
 
 def _where(mask: pa.Array, texts: pa.Array) -> pa.Array:
@@ -241,18 +235,9 @@ def _plain_texts(column: pa.Array) -> pa.Array | None:
 def _example_overlaps(
     spans: pa.Array, texts: Texts, numbers: pa.Array, starts: pa.Array, ends: pa.Array
 ) -> tuple[pa.Array, pa.Array]:
-    """Return the overlaps of matches in requests with spans of examples.
+    """Return each overlap of matches with spans of examples, as the number of the match and the span.
 
-    Args:
-        spans: The detailed spans of some requests.
-        texts: Texts of these requests.
-        numbers: The number of the text of each match, ascending.
-        starts: The first byte of each match.
-        ends: The byte after the last one.
-
-    Returns:
-        For each overlap, the number of the match and the span.
-
+    A match is given by the number of its text, ascending, and by its first byte and the byte after its last.
     """
     numbers = numbers.cast(pa.int64())
     requests = texts.rows(numbers)

@@ -12,7 +12,7 @@ from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.audit.batch import ConfiguredBatch
 from promptpress_workbench.audit.checks.check import ConfiguredCheck
-from promptpress_workbench.audit.finding import MAX_FIRST_ROWS, Finding, Rows, finding_of, take_column, take_table
+from promptpress_workbench.audit.findings import MAX_FIRST_ROWS, Finding, Rows, finding_of, take_column, take_table
 from promptpress_workbench.audit.subject import ConfiguredSubject
 from promptpress_workbench.prompts.prompt_source import parent_rows
 
@@ -51,7 +51,7 @@ class OwnExamples(ConfiguredCheck):
         self._kept: list[tuple[pa.Array, pa.Array]] = []
         self._fixed = self._fixed_choice()
         self._words = None if self._fixed is None else _word_finder(examples[self._columns[0]], self._fixed)
-        self._rows = {code: Rows() for code in _MESSAGES}
+        self._by_code = {code: Rows() for code in _MESSAGES}
         self._first_example: dict[str, int] = {}
         """For each code, the row of the example that the first sample equals."""
         self._count_read = 0
@@ -137,7 +137,7 @@ class OwnExamples(ConfiguredCheck):
             samples = samples.filter(is_new)
             if len(samples):
                 self._first_example.setdefault(code, examples[matches.filter(is_new)[0].as_py()].as_py())
-                self._rows[code].add(pc.unique(samples))
+                self._by_code[code].add(pc.unique(samples))
                 done = pa.concat_arrays([done, samples])
 
     def _compare_kept(self) -> None:
@@ -151,19 +151,20 @@ class OwnExamples(ConfiguredCheck):
 
     def _merge_same_rows(self) -> None:
         """Count rows with the same number as merely equal, because the tables differ."""
-        merged = {code: self._rows.pop(code) for code in ("own_example_row", "own_example_equal")}
+        merged = {code: self._by_code.pop(code) for code in ("own_example_row", "own_example_equal")}
         first_examples = {rows.first[0]: self._first_example[code] for code, rows in merged.items() if rows}
         first = sorted(number for rows in merged.values() for number in rows.first)[:MAX_FIRST_ROWS]
-        self._rows = {"own_example_equal": Rows(sum(rows.count for rows in merged.values()), first), **self._rows}
+        rows = Rows(sum(rows.count for rows in merged.values()), first)
+        self._by_code = {"own_example_equal": rows, **self._by_code}
         self._first_example["own_example_equal"] = first_examples[first[0]]
 
     def findings(self) -> Iterator[Finding]:
         if self._kept:
             self._compare_kept()
         columns = ", ".join(map(repr, self._columns))
-        if not self._is_same_table and self._rows["own_example_row"]:
+        if not self._is_same_table and self._by_code["own_example_row"]:
             self._merge_same_rows()
-        for code, rows in self._rows.items():
+        for code, rows in self._by_code.items():
             if rows:
                 row = self._subject.row_number(rows.first[0])
                 example = f"; of row {row} it is row {self._first_example[code]} of the examples"
