@@ -30,17 +30,7 @@ _NAME = re.compile(r"[\w .-]*")
 
 
 class shared_property(Generic[Value]):  # noqa: N801 - used like functools.cached_property
-    """A `functools.cached_property` with a lock for each object and property: other threads wait for the value.
-
-    >>> class Sample:
-    ...     @shared_property
-    ...     def text(self) -> str:
-    ...         return "made once"
-    >>> sample = Sample()
-    >>> sample.text is sample.text
-    True
-
-    """
+    """A `functools.cached_property` with a lock for each object and property: other threads wait for the value."""
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
         self._compute = compute
@@ -93,11 +83,6 @@ def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[T
     """Yield the texts of a column, including those in lists and structs, and unusual names of fields.
 
     `parents` has the row of each value; None if the values are the rows.
-
-    >>> (texts,) = texts_within(pa.array([["a"], [], ["b", "c"]]))
-    >>> texts.array.to_pylist(), texts.parents.to_pylist()
-    (['a', 'b', 'c'], [0, 2, 2])
-
     """
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -124,13 +109,7 @@ def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[T
 
 
 def texts_in_json(array: pa.Array) -> Texts:
-    r"""Return the texts within a column whose values are JSON; a value that is none is a text itself.
-
-    >>> texts = texts_in_json(pa.array(['[{"role": "user", "content": "\\u0041"}]', None]))
-    >>> texts.array.to_pylist(), texts.parents.to_pylist()
-    (['role', 'content', 'user', 'A'], [0, 0, 0, 0])
-
-    """
+    """Return the texts within a column whose values are JSON; a value that is none is a text itself."""
     values, parents = [], []
     for number, value in enumerate(to_pylist(array)):
         remaining: list[Any] = [] if value is None else [value]
@@ -378,12 +357,7 @@ class Batch(Columns):
 
 
 def _written_forms(value: str) -> set[str]:
-    r"""Return a text as it is, and as JSON and Python write it within quotes.
-
-    >>> sorted(_written_forms("a\n"))
-    ['a\n', 'a\\n']
-
-    """
+    """Return a text as it is, and as JSON and Python write it within quotes."""
     return {value, *(text[1:-1] for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value)))}
 
 

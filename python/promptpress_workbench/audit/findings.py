@@ -103,12 +103,7 @@ def concatenated(arrays: Iterable[pa.Array]) -> pa.Array:
 
 
 def take_column(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
-    """Take rows of a column, also of types that pyarrow can't take from, such as views.
-
-    >>> take_column(pa.array(["a", "b"], pa.string_view()), pa.array([1])).to_pylist()
-    ['b']
-
-    """
+    """Take rows of a column, also of types that pyarrow can't take from, such as views."""
     try:
         out = column.take(rows)
     except pa.ArrowNotImplementedError:
@@ -160,14 +155,7 @@ def rows_text(finding: Mapping[str, Any]) -> str:
 
 
 def summary(severities: Iterable[str], rows: int) -> str:
-    """Return the number of findings of each severity in one line.
-
-    >>> summary(["error", "info", "info"], 24)
-    '1 error, 2 infos in 24 rows'
-    >>> summary([], 1)
-    'no findings in 1 row'
-
-    """
+    """Return the number of findings of each severity in one line."""
     return f"{counted_severities(severities)} in {counted(rows, 'row')}"
 
 

@@ -282,12 +282,7 @@ def _class_name(part: Any) -> str:
 
 
 def strings_within(value: Any, keys: set[str] | None = None) -> Iterator[str]:
-    """Yield the strings in a configuration's dicts and lists: those directly under one of some keys, or all.
-
-    >>> list(strings_within({"begin": "<s>", "round": [{"role": "HUMAN"}]}, {"role"}))
-    ['HUMAN']
-
-    """
+    """Yield the strings in a configuration's dicts and lists: those directly under one of some keys, or all."""
     if isinstance(value, str):
         if keys is None:
             yield value

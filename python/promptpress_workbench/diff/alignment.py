@@ -51,12 +51,6 @@ def aligned(a: Sequence[PromptMessage], b: Sequence[PromptMessage]) -> list[Numb
     """Pair the messages of two prompts in order, so that the pairs have as much in common as possible.
 
     Messages at the beginning and the end that are equal are pairs. Those between are aligned by their words and roles.
-
-    >>> def message(role, text):
-    ...     return PromptMessage(role, (Piece(text),))
-    >>> aligned([message("user", "One?")], [message("system", "Be kind."), message("user", "One, two?")])
-    [(None, 0), (0, 1)]
-
     """
     start, ends = 0, [len(a), len(b)]
     while start < min(ends) and _is_same(a[start], b[start]):
@@ -130,13 +124,7 @@ def text_pairs(a: Prompt, b: Prompt) -> Iterator[tuple[PromptText | None, Prompt
 
 
 def first_difference(a: Prompt, b: Prompt) -> Location | None:  # noqa: PLR0911 - a kind of difference each
-    """Return the location of the first difference of two prompts; None if they are equal.
-
-    >>> location = first_difference(Prompt(0, "é1", (Piece("é1"),)), Prompt(0, "é2", (Piece("é2"),)))
-    >>> location.start, location.character
-    (2, 1)
-
-    """
+    """Return the location of the first difference of two prompts; None if they are equal."""
     if (a.request is None) != (b.request is None):
         return Location("null")
     if a.messages is None or b.messages is None:

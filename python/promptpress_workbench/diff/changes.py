@@ -31,10 +31,6 @@ def changes(text: str, other: str) -> tuple[list[Mark], list[Mark]]:
     """Mark the words of two texts that differ, as `removed` in the first text and `added` in the second.
 
     Long texts are compared line by line first. If they still differ over a long stretch, all of it is marked.
-
-    >>> changes("one two three", "one 2 three")
-    ([(4, 7, 'removed')], [(4, 5, 'added')])
-
     """
     blocks = _blocks(text, other)
     removed = [(start, end, "removed") for start, end, _, _ in blocks if start < end]
@@ -96,13 +92,7 @@ class Window:
 
 
 def windows(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Window, Window]]:
-    """Choose the stretches of two different texts that are displayed: their differences, with what is around them.
-
-    >>> (mine, yours), = windows([Piece("same " * 99 + "one")], [Piece("same " * 99 + "two")])
-    >>> mine.before, mine.marks, yours.marks
-    (395, ((100, 103, 'removed'),), ((100, 103, 'added'),))
-
-    """
+    """Choose the stretches of two different texts that are displayed: their differences, with what is around them."""
     texts = ["".join(piece.text for piece in pieces) for pieces in (a, b)]
     groups: list[list[Block]] = []
     for block in _blocks(*texts):

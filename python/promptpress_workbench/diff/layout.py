@@ -44,12 +44,7 @@ _BRACKETS = {"removed": ("[-", "-]"), "added": ("{+", "+}")}
 
 
 def summary(comparison: Comparison) -> str:
-    """Return the result of a comparison in one line.
-
-    >>> summary(Comparison(compared=3, different=1, only_b=2))
-    '3 requests compared, 1 differs; 2 only in B'
-
-    """
+    """Return the result of a comparison in one line."""
     different = comparison.different
     differs = "none differs" if not different else f"{different:,} differ{'s' * (different == 1)}"
     out = f"{counted(comparison.compared, 'request')} compared, {differs}"

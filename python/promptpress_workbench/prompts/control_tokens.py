@@ -139,11 +139,6 @@ _MAX_NAMES = 3
 
 
 def families_of(token: str) -> str:
-    """Return the names of up to three families that have a token of `FAMILIES`.
-
-    >>> families_of("<|eot_id|>"), families_of("</s>")
-    ('Llama 3', 'Llama 2, Mistral, RoBERTa, ...')
-
-    """
+    """Return the names of up to three families that have a token of `FAMILIES`."""
     families = FAMILIES[token]
     return ", ".join(families[:_MAX_NAMES]) + (", ..." if len(families) > _MAX_NAMES else "")

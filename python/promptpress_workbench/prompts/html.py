@@ -84,12 +84,7 @@ padding:0;background:none;border:0;unicode-bidi:isolate}}
 
 
 def stylesheet_under(light: str, dark: str) -> str:
-    """Return a stylesheet for a page that has one selector if it is light and another if it is dark.
-
-    >>> "prefers-color-scheme" in stylesheet_under(".light", ".dark")
-    False
-
-    """
+    """Return a stylesheet for a page that has one selector if it is light and another if it is dark."""
     layout = STYLESHEET.partition(_rules(0))[0]
     return f"{layout}{_under(light, _rules(0))}\n{_under(dark, _DARK)}\n"
 
@@ -98,10 +93,6 @@ def pieces_html(pieces: Iterable[Piece], *, marks: Sequence[Mark] = (), whitespa
     """Return the pieces of a text as spans with `title` and `data-` attributes for their origins.
 
     Marks have the classes `pp-match`, `pp-added` and `pp-removed`. If `whitespace` is true, white space is shown.
-
-    >>> print(pieces_html([Piece("<b>", "field", "q")]))
-    <span class="pp-piece pp-column" title="column q" data-source="field" data-column="q">&lt;b&gt;</span>
-
     """
     out = []
     position = 0
@@ -127,10 +118,6 @@ def text_html(inner: str) -> str:
     """Return the HTML of pieces as a block of text.
 
     The font is set on the element itself, because notebooks have rules for `pre` that win over a class.
-
-    >>> text_html("x").endswith(';text-align:left;word-break:normal">x</pre>')
-    True
-
     """
     return f'<pre class="pp-text" style="font:{_FONT};text-align:left;word-break:normal">{inner}</pre>'
 

@@ -119,13 +119,7 @@ _NAME = re.compile(r"\s*(\w+)")
 
 
 def with_speakers(prompt: Prompt) -> Prompt:
-    r"""Cut the pieces of a prompt at control tokens, and give each the role that speaks.
-
-    >>> prompt = with_speakers(Prompt(0, "", (Piece("<|im_start|>user\nHi<|im_end|>"),)))
-    >>> [(piece.text, piece.is_control, piece.speaker) for piece in prompt.pieces]
-    [('<|im_start|>', True, None), ('user\nHi', False, 'user'), ('<|im_end|>', True, 'user')]
-
-    """
+    """Cut the pieces of a prompt at control tokens, and give each the role that speaks."""
     if prompt.messages is None:
         pieces = list(_marked(prompt.pieces, None))
         first = next((index for index, piece in enumerate(pieces) if piece.speaker is not None), 0)
@@ -176,10 +170,6 @@ def kind_of(piece: Piece) -> Kind:
 
     Within an example it is that of the example, around roles that of the meta template. What was masked, or filled in
     from within a value, is told everywhere.
-
-    >>> kind_of(Piece("x", "field", "q", 0)), kind_of(Piece("x", "role.begin")), kind_of(Piece("x", "prompt_template"))
-    ('example_column', 'meta', 'template')
-
     """
     source = piece.source
     if source is not None and source.startswith(("meta_template", "role.")):
@@ -191,16 +181,7 @@ def kind_of(piece: Piece) -> Kind:
 
 
 def described(piece: Piece) -> str:
-    """Describe the origin of a piece in a few words.
-
-    >>> described(Piece("x", "field", "q", 0, "HUMAN"))
-    'column q, example 0, role HUMAN'
-    >>> described(Piece("x", "role.begin", None, None, "BOT"))
-    'meta template (role.begin), role BOT'
-    >>> described(Piece("42", "filled_field", "answer"))
-    'filled in from within a value: column answer'
-
-    """
+    """Describe the origin of a piece in a few words."""
     kind = kind_of(piece)
     origin = _NAMES[kind]
     if piece.source == "field":
@@ -240,10 +221,6 @@ def shown_kind(piece: Piece) -> ShownKind:
     """Return the kind of a piece as it is coloured.
 
     The colour of a speaker is for texts of unknown origin, and for the messages of a column of conversations.
-
-    >>> shown_kind(Piece("Hi", speaker="user")), shown_kind(Piece("Hi", "field", "q", speaker="user"))
-    ('user', 'column')
-
     """
     kind = kind_of(piece)
     if piece.is_control:
@@ -253,12 +230,7 @@ def shown_kind(piece: Piece) -> ShownKind:
 
 
 def caption(piece: Piece) -> str | None:
-    """Describe the origin of a piece, and what it is in a chat; None if nothing is known.
-
-    >>> caption(Piece("<|eot_id|>", "template", is_control=True))
-    'template, control token of Llama 3'
-
-    """
+    """Describe the origin of a piece, and what it is in a chat; None if nothing is known."""
     out = [] if piece.source is None else [described(piece)]
     if piece.is_control:
         out.append(f"control token of {families_of(piece.text)}")
@@ -268,15 +240,7 @@ def caption(piece: Piece) -> str | None:
 
 
 def shown_legend(prompts: Iterable[Prompt]) -> list[tuple[ShownKind, str]]:
-    """Return the kinds of pieces in some prompts, with their names; nothing if nothing is known.
-
-    >>> shown_legend([Prompt(0, "", (Piece("<s>"), Piece("[INST]Hi")))])
-    [('control', 'control token'), ('user', 'user')]
-    >>> pieces = Piece("x", "field", "q"), Piece("y", "prompt_template"), Piece("z", "field", "a")
-    >>> shown_legend([Prompt(0, "xyz", pieces)])
-    [('template', 'template'), ('column', 'column: q, a')]
-
-    """
+    """Return the kinds of pieces in some prompts, with their names; nothing if nothing is known."""
     prompts = map(with_speakers, prompts)
     pieces = [piece for prompt in prompts for piece in prompt.all_pieces()]
     kinds = dict.fromkeys(map(shown_kind, pieces))

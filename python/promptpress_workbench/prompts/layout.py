@@ -51,10 +51,6 @@ def fragments(
 
     `whitespace` has glyphs for white space, which stays as it is if that is None. Marks may overlap and cross pieces.
     If `show_masked` is true, a hidden answer is shown by the name of its column.
-
-    >>> [fragment.text for fragment in fragments([Piece("a b"), Piece("c")], marks=[(2, 4, "match")])]
-    ['a ', 'b', 'c']
-
     """
     ordered = sorted(mark for mark in marks if mark[0] < mark[1])
     open_marks: list[Mark] = []
@@ -78,12 +74,7 @@ def fragments(
 
 
 def trailing(pieces: Iterable[Piece]) -> list[Mark]:
-    r"""Mark white space before the end of a line, or of the text.
-
-    >>> trailing([Piece("a "), Piece("\nb")])
-    [(1, 2, 'trailing')]
-
-    """
+    """Mark white space before the end of a line, or of the text."""
     return [(*match.span(), "trailing") for match in _TRAILING.finditer("".join(piece.text for piece in pieces))]
 
 
@@ -91,12 +82,6 @@ def wrapped(parts: Iterable[Fragment], width: int | None = None) -> Iterator[lis
     """Yield fragments as lines without line feeds; a text that ends with a line feed has an empty last line.
 
     A line of more than `width` cells is broken, at a space if there is one in its second half. None breaks no line.
-
-    >>> [plain(line) for line in wrapped([Fragment("one two three")], 8)]
-    ['one two ', 'three']
-    >>> [plain(line) for line in wrapped([Fragment("日本語")], 5)]
-    ['日本', '語']
-
     """
     line: list[Fragment] = []
     for part in parts:

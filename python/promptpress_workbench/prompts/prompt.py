@@ -115,13 +115,7 @@ class PromptText:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request as the model gets it: the pieces of a text, or messages. It may be None for a reason, the error.
-
-    >>> prompt = Prompt(0, "Q: é", (Piece("Q: ", "prompt_template"), Piece("é", "field", "q")))
-    >>> prompt.text, prompt.characters, prompt.bytes
-    ('Q: é', 4, 5)
-
-    """
+    """One request as the model gets it: the pieces of a text, or messages. It may be None for a reason, the error."""
 
     sample: int
     request: Request | None
@@ -156,12 +150,7 @@ class Prompt:
 
 
 def heading(prompt: Prompt, *, tokens: int | None = None, separator: str = " · ") -> str:
-    """Return one line that identifies a prompt and says how large it is.
-
-    >>> heading(Prompt(3, "é", ()), tokens=7)
-    'row 3 · 0 bytes · 0 characters · 7 tokens'
-
-    """
+    """Return one line that identifies a prompt and says how large it is."""
     entries = request_names(prompt.sample, prompt.label, prompt.turn)
     if prompt.request is None:
         return separator.join([*entries, "no prompt" if prompt.error is None else f"no prompt: {prompt.error}"])
@@ -181,12 +170,6 @@ def as_request(value: Any, *, is_json: bool | None) -> Any:
     """Turn a value of a prompt column into a request: a text, or a list of messages.
 
     If `is_json` is None, a text counts as messages if it is JSON that holds nothing but objects with a role.
-
-    >>> as_request('[{"role": "user", "content": "Hi."}]', is_json=None)
-    [{'role': 'user', 'content': 'Hi.'}]
-    >>> as_request("[1, 2]", is_json=None)
-    '[1, 2]'
-
     """
     if not isinstance(value, str) or is_json is False or (is_json is None and not value.startswith("[{")):
         return value
@@ -205,11 +188,6 @@ def prompt_of(
     """Build a prompt from a request and its spans, which are rows of `Renderer.explain`.
 
     A text that its spans don't cover to the byte becomes one piece without an origin.
-
-    >>> span = {"message": 0, "part": None, "start": 0, "end": 2, "source": "field", "column": "q"}
-    >>> prompt_of("é", 0, [span]).pieces
-    (Piece(text='é', source='field', column='q', example=None, role=None, path=None),)
-
     """
     by_text: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
     for span in spans:

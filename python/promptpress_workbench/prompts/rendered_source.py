@@ -30,12 +30,6 @@ class RenderedSource:
 
     Raises:
         RenderError: If there is no column of prompts.
-
-    >>> from promptpress_workbench.prompts.prompt_source import TableRows
-    >>> source = RenderedSource(TableRows(pa.table({"label": ["A", "B"] * 2, "prompt": ["a", "b", "c", "d"]})))
-    >>> source.num_samples, [(prompt.label, prompt.text) for prompt in source.prompts(1)]
-    (2, [('A', 'c'), ('B', 'd')])
-
     """
 
     has_origins = False

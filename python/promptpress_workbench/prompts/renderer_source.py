@@ -37,13 +37,6 @@ class RendererSource:
     One sample is rendered without the others: labels that are the values of a column are collected once, and the
     examples that a retriever chooses by position are passed along. If later turns of a conversation hold the model's
     own replies, there is only the first turn.
-
-    >>> from promptpress import Renderer
-    >>> from promptpress_workbench.prompts.prompt_source import TableRows
-    >>> source = RendererSource(Renderer("Q: {q}"), TableRows(pa.table({"q": ["1+1", "2+2"]})))
-    >>> [piece.text for piece in source.prompts(1)[0].pieces]
-    ['Q: ', '2+2']
-
     """
 
     has_origins = True
@@ -291,14 +284,6 @@ def with_masked_spans(spans: Sequence[_Span], marked: Sequence[_Span]) -> list[_
     """Add an empty span where an answer is masked, found in the spans of the same request by `marking_engine`.
 
     If more than the marks differs, the spans stay as they are.
-
-    >>> def span(start, end, source):
-    ...     return {"message": 0, "part": None, "start": start, "end": end, "source": source}
-    >>> spans = with_masked_spans([span(0, 4, "prompt_template")], [span(0, 2, "prompt_template"),
-    ...     span(2, 5, "masked"), span(5, 7, "prompt_template")])
-    >>> [(span["start"], span["end"], span["source"]) for span in spans]
-    [(0, 2, 'prompt_template'), (2, 2, 'masked'), (2, 4, 'prompt_template')]
-
     """
     out: list[_Span] = []
     start, last_text = 0, None
@@ -325,15 +310,7 @@ def _merged(spans: Sequence[_Span]) -> list[_Span]:
 
 
 class TemplateSource:
-    """The texts of a Jinja template or a chat template, with their origins.
-
-    >>> from promptpress import JinjaTemplate
-    >>> from promptpress_workbench.prompts.prompt_source import TableRows
-    >>> source = TemplateSource(JinjaTemplate("Q: {{ q }}"), TableRows(pa.table({"q": ["1+1", "2+2"]})))
-    >>> [piece.text for piece in source.prompts(1)[0].pieces]
-    ['Q: ', '2+2']
-
-    """
+    """The texts of a Jinja template or a chat template, with their origins."""
 
     has_origins = True
     labels = None

@@ -192,12 +192,7 @@ def _lines(table: _Table, width: int, *, is_ascii: bool) -> list[str]:
 
 
 def _fitted(text: str, width: int, *, right: bool) -> str:
-    """Cut a text to a width, or fill it with spaces.
-
-    >>> _fitted("abc", 5, right=False), _fitted("abc", 5, right=True), _fitted("a long name", 7, right=False)
-    ('abc  ', '  abc', 'a lo...')
-
-    """
+    """Cut a text to a width, or fill it with spaces."""
     if cells(text) > width:
         while text and cells(text) > width - 3:
             text = text[:-1]

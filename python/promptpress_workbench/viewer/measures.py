@@ -37,14 +37,7 @@ class Share:
 
 
 def shares_of(figures: Statistics) -> list[Share]:
-    """Return the bytes of each origin, the largest first and small ones together as the last; none without origins.
-
-    >>> import pyarrow as pa, promptpress as pp
-    >>> figures = pp.stats(pp.Renderer("Q: {q}"), pa.table({"q": ["1+1=?"]}))
-    >>> [(share.name, share.bytes) for share in shares_of(figures)]
-    [('column q', 5), ('prompt template', 3)]
-
-    """
+    """Return the bytes of each origin, the largest first and small ones together as the last; none without origins."""
     if figures.by_origin is None:
         return []
     out = []
@@ -91,15 +84,7 @@ class ListedFinding:
 
 
 def listed_findings(table: pa.Table) -> list[ListedFinding]:
-    """Return the findings of a table of `Renderer.audit`, in its order.
-
-    >>> import promptpress as pp
-    >>> samples = pa.table({"q": ["1+1", "see {a}"], "a": ["2", "4"]})
-    >>> (finding,) = listed_findings(pp.Renderer("Q: {q}", substitution="harness").audit(samples))
-    >>> finding.code, finding.rows
-    ('placeholder_filled', [1])
-
-    """
+    """Return the findings of a table of `Renderer.audit`, in its order."""
     out = []
     for entry in table.to_pylist():
         rows = entry["rows"]

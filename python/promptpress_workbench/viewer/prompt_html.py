@@ -46,13 +46,7 @@ def rows_html(prompts: Sequence[Prompt], *, whole: bool = False, whitespace: boo
 
 
 def cut(prompts: Iterable[Prompt], characters: int) -> Iterator[Prompt]:
-    """Yield prompts up to a total number of characters; the last one is shortened.
-
-    >>> long = Prompt(0, "abc", (Piece("ab"), Piece("c")))
-    >>> [prompt.text for prompt in cut([long, long], 4)]
-    ['abc', 'a']
-
-    """
+    """Yield prompts up to a total number of characters; the last one is shortened."""
     left = characters
     for prompt in prompts:
         if left <= 0:
@@ -153,12 +147,7 @@ def _row(a: str, b: str) -> str:
 
 
 def columns_html(values: Mapping[str, Any], prompts: Iterable[Prompt]) -> str:
-    """Return the names and values of the columns that no prompt of the row shows; nothing if there are none.
-
-    >>> columns_html({"q": "1+1", "a": 2}, [Prompt(0, "1+1", (Piece("1+1", "field", "q"),))])
-    '<dl class="pp-values"><dt>a</dt><dd>2</dd></dl>'
-
-    """
+    """Return the names and values of the columns that no prompt of the row shows; nothing if there are none."""
     pieces = [piece for prompt in prompts for piece in prompt.all_pieces()]
     in_prompt = {piece.column for piece in pieces if piece.example is None and not piece.masked}
     rows = [

@@ -60,12 +60,7 @@ class EmptyPrompts(Check):
 
 
 def _rows_with(mask: pa.Array, rows: pa.Array) -> pa.Array:
-    """Return the rows, each once, that have a value that a mask marks; `rows` has the row of each value, ascending.
-
-    >>> _rows_with(pa.array([True, False, True, False]), pa.array([0, 0, 1, 2])).to_pylist()
-    [0, 1]
-
-    """
+    """Return the rows, each once, that have a value that a mask marks; `rows` has the row of each value, ascending."""
     if not len(rows):
         return rows
     # Counts up to the last value of each row are several times as fast as looking up the rows of all values.

@@ -164,12 +164,7 @@ class DoubleBos(Check):
 
 
 def _tokens_in(texts: Iterable[str]) -> list[str]:
-    r"""Return what looks like a control token in some texts.
-
-    >>> _tokens_in(["<|im_start|>user\n", "[INST] {q} [/INST]", "a < b"])
-    ['<|im_start|>', '[INST]', '[/INST]']
-
-    """
+    """Return what looks like a control token in some texts."""
     tokens: dict[str, None] = {}
     for text in texts:
         matches = {(match.start(), match[0]) for kind in (_TOKEN, _NAMED_TOKEN) for match in kind.finditer(text)}

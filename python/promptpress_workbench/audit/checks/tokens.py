@@ -131,12 +131,7 @@ class TokenBorders(Check):
 
 
 def _last_trained(mask: bytes) -> Iterator[int]:
-    r"""Yield the last token of each stretch of trained tokens.
-
-    >>> list(_last_trained(b"\0\1\1\0\1"))
-    [2, 4]
-
-    """
+    """Yield the last token of each stretch of trained tokens."""
     end = mask.find(b"\1\0")
     while end >= 0:
         yield end
@@ -273,12 +268,7 @@ class GrowingChats(Check):
 
 
 def _ends(messages: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return how many messages there are up to each text of the assistant but the last message.
-
-    >>> _ends([{"role": role, "content": "x"} for role in ("user", "assistant", "user", "assistant")])
-    [2]
-
-    """
+    """Return how many messages there are up to each text of the assistant but the last message."""
     ends = [
         number + 1
         for number, message in enumerate(messages[:-1])
@@ -291,10 +281,6 @@ def _changed(text: str, whole: str, content: str) -> int | None:
     """Return where a shorter conversation's text differs from a longer one's; None if they begin alike.
 
     What stands after the content of the last message needn't be the same: it ends the text, or asks for an answer.
-
-    >>> _changed("<u>a<m>b<end>", "<u>a<m>b<u>c", "b"), _changed("<think><m>b", "<m>b<u>c", "b")
-    (None, 1)
-
     """
     if whole.startswith(text):
         return None

@@ -55,15 +55,7 @@ def _search_nulls(columns: Columns, name: str, rows: Rows) -> None:
 
 
 def _nulls(column: pa.Array) -> pa.Array:
-    """Return a mask of the nulls of a column, including null values of a dictionary and null runs.
-
-    >>> _nulls(pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))).to_pylist()
-    [False, True, True]
-    >>> texts = pa.array(["a", None], pa.string_view())
-    >>> _nulls(pa.RunEndEncodedArray.from_arrays(pa.array([1, 3]), texts).slice(0, 2)).to_pylist()
-    [False, True]
-
-    """
+    """Return a mask of the nulls of a column, including null values of a dictionary and null runs."""
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return _nulls(column.storage)
