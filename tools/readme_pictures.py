@@ -19,8 +19,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import yaml
-from promptpress_workbench.prompts.html import COLORS
-from promptpress_workbench.prompts.layout import Layout, Line
+from promptpress_workbench.prompts.layout import COLORS, Layout, Line
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import source_of

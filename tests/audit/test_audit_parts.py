@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 from promptpress_workbench.audit.batch import _written_forms as written_forms
 from promptpress_workbench.audit.batch import request_texts, shared_property, texts_in_json, texts_within
-from promptpress_workbench.audit.checks.requests import _rows_with as rows_with
-from promptpress_workbench.audit.checks.special_tokens import _tokens_in as tokens_in
-from promptpress_workbench.audit.checks.tokens import _changed as changed
-from promptpress_workbench.audit.checks.tokens import _ends as ends
-from promptpress_workbench.audit.checks.tokens import _last_trained as last_trained
-from promptpress_workbench.audit.checks.values import _nulls as nulls
 from promptpress_workbench.audit.codes import known_codes
 from promptpress_workbench.audit.findings import summary, take_column
+from promptpress_workbench.audit.requests import _rows_with as rows_with
+from promptpress_workbench.audit.special_tokens import _tokens_in as tokens_in
 from promptpress_workbench.audit.subject import strings_within
+from promptpress_workbench.audit.tokens import _changed as changed
+from promptpress_workbench.audit.tokens import _ends as ends
+from promptpress_workbench.audit.tokens import _last_trained as last_trained
+from promptpress_workbench.audit.values import _nulls as nulls
 
 TALK = [{"role": role, "content": "x"} for role in ("user", "assistant", "user", "assistant")]
 VIEWS = pa.array(["a", None], pa.string_view())

@@ -22,7 +22,7 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_renderer import engine_of
 from promptpress_workbench.audit.batch import TemplateBatch, Texts
 from promptpress_workbench.audit.subject import TemplateSubject
-from promptpress_workbench.prompts.control_tokens import FAMILIES
+from promptpress_workbench.prompts.kinds import FAMILIES
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 FIRST = {"type": "FixKRetriever", "fix_id_list": [0]}

@@ -6,9 +6,8 @@ import promptpress as pp
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from promptpress_workbench.diff.alignment import aligned, first_difference
-from promptpress_workbench.diff.changes import changes, windows
 from promptpress_workbench.diff.comparison import equal_rows, is_comparable
+from promptpress_workbench.diff.differences import aligned, changes, first_difference, windows
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage
 
 MESSAGES = st.lists(

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from promptpress_workbench.cli.shell import terminal
-from promptpress_workbench.prompts.control_tokens import FAMILIES
-from promptpress_workbench.prompts.html import COLORS
-from promptpress_workbench.prompts.kinds import caption, shown_kind, shown_legend, with_speakers
+from promptpress_workbench.prompts.kinds import FAMILIES, caption, shown_kind, shown_legend, with_speakers
+from promptpress_workbench.prompts.layout import COLORS
 from promptpress_workbench.prompts.prompt import Piece, Prompt
 
 TURNS = [("system", "Be kind."), ("user", "Hi there."), ("assistant", "Hello you."), ("user", "And now?")]

@@ -6,11 +6,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from promptpress_workbench.prompts.control_tokens import families_of
 from promptpress_workbench.prompts.escapes import UNICODE, cells, encodable, one_line, printable, runs, visible
-from promptpress_workbench.prompts.html import pieces_html, stylesheet_under, text_html
-from promptpress_workbench.prompts.kinds import caption, described, kind_of, shown_kind, shown_legend
-from promptpress_workbench.prompts.layout import Fragment, fragments, plain, trailing, wrapped
+from promptpress_workbench.prompts.kinds import caption, described, families_of, kind_of, shown_kind, shown_legend
+from promptpress_workbench.prompts.layout import (
+    Fragment,
+    fragments,
+    pieces_html,
+    plain,
+    stylesheet_under,
+    text_html,
+    trailing,
+    wrapped,
+)
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, heading, prompt_of
 from promptpress_workbench.prompts.prompt_source import message_texts, parent_rows
 

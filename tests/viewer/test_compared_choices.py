@@ -13,8 +13,7 @@ import pytest
 from promptpress import ChatTemplate, JinjaTemplate
 from promptpress_workbench.cli import view
 from promptpress_workbench.cli.arguments import parse
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice
-from promptpress_workbench.viewer.sources import SampleStore, Sources
+from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources
 
 SAMPLES = pa.table({"q": ["1+1?", "2+2?"]})
 

@@ -20,12 +20,10 @@ from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.prompts.prompt import Piece, Prompt, prompt_of
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice
 from promptpress_workbench.viewer.guard import Guard
-from promptpress_workbench.viewer.measures import listed_findings, shares_of
 from promptpress_workbench.viewer.prompt_html import columns_html, compared_html, cut
-from promptpress_workbench.viewer.sources import SampleStore, Sources, StoredPrompts, StoredRows
-from promptpress_workbench.viewer.view import DifferenceSearch, TextSearch, View
+from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources, StoredPrompts, StoredRows
+from promptpress_workbench.viewer.view import DifferenceSearch, TextSearch, View, listed_findings, shares_of
 
 ODD = pa.table(
     {

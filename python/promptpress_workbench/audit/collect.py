@@ -23,15 +23,27 @@ from promptpress.engine.tokens import load_tokenizer
 from promptpress.typing import Mask
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, TemplateBatch
-from promptpress_workbench.audit.checks import CHECKS
-from promptpress_workbench.audit.checks.check import Check
-from promptpress_workbench.audit.checks.tokens import TokenBorders, TrainedTokens
+from promptpress_workbench.audit.check import Check, ConfiguredCheck
 from promptpress_workbench.audit.codes import ALL_CODES, LIMITS, known_codes, with_superseding
+from promptpress_workbench.audit.configuration import LastRole, Notes, Roles, UnknownOrigins, UnusedColumns
 from promptpress_workbench.audit.findings import Finding, Rows, finding_of, findings_html, table_of
+from promptpress_workbench.audit.leaks import Answers, OwnExamples
+from promptpress_workbench.audit.requests import EmptyPrompts, EqualLabels, EqualPrompts, Lengths
+from promptpress_workbench.audit.special_tokens import DoubleBos, MediaTags, SpecialTokens, TemplateTokens
 from promptpress_workbench.audit.subject import ConfiguredSubject, TemplateSubject, token_batches
+from promptpress_workbench.audit.tokens import Budgets, GrowingChats, TokenBorders, TrainedTokens
+from promptpress_workbench.audit.values import Nulls, OddCharacters, Placeholders
 from promptpress_workbench.prompts.preview import show_table
 from promptpress_workbench.statistics.collect import open_samples, sliced
 from promptpress_workbench.threads import Threads
+
+CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (
+    *(OwnExamples, Answers, Placeholders, TemplateTokens, MediaTags, SpecialTokens),
+    *(EmptyPrompts, EqualPrompts, EqualLabels, Lengths, Budgets, DoubleBos, LastRole, Roles),
+    *(TrainedTokens, GrowingChats, TokenBorders),
+    *(Nulls, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
+)
+"""Every check, in the order in which findings of equal severity are listed."""
 
 _MAX_THREADS = 4
 """More threads would have nothing to do, because the core has threads too."""
@@ -65,7 +77,7 @@ def audit(
     if errors not in ("raise", "skip"):
         raise ValueError(f"errors: {errors!r} is not one of 'raise', 'skip'")
     left_out = _LeftOut() if errors == "skip" else None
-    subject: ConfiguredSubject | TemplateSubject
+    subject: Any
     batches: Iterator[Batch]
     reader, labels = open_samples(engine, samples, RenderOptions())
     facts: dict[str, Any] = {"limits": limits, "counter": counter, "row_number": row_number, "mask": mask}

@@ -61,7 +61,11 @@ class TokenBatches:
             if self._latest[0] is not samples:
                 table = pa.Table.from_batches([samples])
                 errors: dict[int, str] = {}
-                texts = [text for part in self._texts.parts(table, first) for text in self._of_texts(part)]
+                texts: list[tuple[int, str, list[int]]] = []
+                for part in self._texts.parts(table, first):
+                    samples_of = sample_numbers(part, self._texts.times).to_pylist()
+                    borders_of = _borders(part.spans, len(samples_of))
+                    texts += zip(samples_of, part.prompts.to_pylist(), borders_of, strict=True)
                 tokens = [row for part in self._tokens.parts(table, first) for row in self._of_tokens(part)]
                 requests = []
                 for (sample, text, borders), row in zip(texts, tokens, strict=True):
@@ -71,11 +75,6 @@ class TokenBatches:
                         requests.append(RequestTokens(sample, text.encode(), *row, borders))
                 self._latest = (samples, requests, errors)
             return self._latest[1:]
-
-    def _of_texts(self, part: Any) -> Iterator[tuple[int, str, list[int]]]:
-        """Yield the sample, the text and the borders of each request of a part."""
-        samples = sample_numbers(part, self._texts.times).to_pylist()
-        yield from zip(samples, part.prompts.to_pylist(), _borders(part.spans, len(samples)), strict=True)
 
     def _of_tokens(self, part: Any) -> Iterator[str | tuple[Any, Any, Any, bytes | None]]:
         """Yield the ids, offsets and mask of each request of a part, or its error."""

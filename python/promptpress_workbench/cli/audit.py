@@ -16,7 +16,8 @@ import pyarrow as pa
 from promptpress.engine.errors import UsageError
 from promptpress_harness.configs.config_file import Config, read_config
 
-from promptpress_workbench.audit.codes import LIMITS, SEVERITIES, allowed_findings, known_codes
+from promptpress_workbench.audit.allowed import allowed_findings
+from promptpress_workbench.audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress_workbench.audit.collect import audit as audit_table
 from promptpress_workbench.audit.findings import report_lines, summary
 from promptpress_workbench.cli.arguments import parse

@@ -16,7 +16,7 @@ from promptpress_workbench.cli.sources.jinja_runs import AnyRenderer
 from promptpress_workbench.cli.sources.prompt_sources import chosen_rows, is_rendered, prompt_source
 from promptpress_workbench.cli.sources.second_side import prompt_options, second_side
 from promptpress_workbench.diff.comparison import Comparison, compare, difference_rows
-from promptpress_workbench.diff.layout import DiffLayout, summary
+from promptpress_workbench.diff.diff import DiffLayout, summary
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.layout import Layout
 from promptpress_workbench.prompts.prompt_source import SampleRows

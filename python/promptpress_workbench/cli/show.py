@@ -20,9 +20,8 @@ from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.file_rows import ChosenSource
 from promptpress_workbench.prompts.layout import Layout
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import PromptSource
+from promptpress_workbench.prompts.prompt_source import PromptSource, RequestFilter, extremes, match_marks, matching
 from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.prompts.search import RequestFilter, extremes, match_marks, matching
 
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
 """Options that say otherwise what roles are called."""

@@ -23,9 +23,8 @@ from promptpress_workbench.cli.sources.jinja_sources import template_of
 from promptpress_workbench.cli.sources.notes import report_notes
 from promptpress_workbench.cli.sources.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
 from promptpress_workbench.cli.sources.template_option import TEMPLATE, with_template
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice, ConfigEntry
 from promptpress_workbench.viewer.prompt_html import write_html
-from promptpress_workbench.viewer.sources import SampleStore, Sources
+from promptpress_workbench.viewer.sources import Catalogue, Choice, ConfigEntry, SampleStore, Sources
 
 _MAX_HEADING = 120
 """Characters of a template in the heading of the HTML file."""

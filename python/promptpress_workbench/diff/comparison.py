@@ -17,7 +17,7 @@ from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
-from promptpress_workbench.diff.alignment import Location, first_difference
+from promptpress_workbench.diff.differences import Location, first_difference
 from promptpress_workbench.prompts.kinds import with_speakers
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import PromptSource, RequestBatch, is_list, parent_rows, take

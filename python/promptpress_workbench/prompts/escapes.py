@@ -48,15 +48,10 @@ def escaped(text: str) -> str:
 
 
 def runs(text: str, whitespace: Glyphs | None = None) -> Iterator[tuple[str, int, bool]]:
-    """Split a text into parts that are displayed as they are and parts with a replacement.
+    """Split a text into parts that are displayed as they are and parts with a replacement, also for white space.
 
-    Args:
-        text: Any text.
-        whitespace: Replacements for white space. None keeps white space.
-
-    Yields:
-        The displayed text, the number of characters of `text` that it stands for, and true if it is a replacement. The
-        replacement of a line feed stands for none, because the line feed itself follows.
+    Each part is the displayed text, the number of characters that it stands for, and true if it is a replacement. The
+    replacement of a line feed stands for no character, because the line feed itself follows.
     """
     done = 0
     for match in (_UNSEEN if whitespace is None else _UNSEEN_OR_SPACE).finditer(text):
@@ -93,12 +88,7 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """Escape the characters that an encoding lacks, so that a stream accepts the text.
-
-    Args:
-        text: Any text; it may contain lone surrogates.
-        encoding: A stream's `encoding`. None is UTF-8.
-    """
+    """Escape lone surrogates and the characters that a stream's encoding (UTF-8 if it is None) lacks."""
     encoding = encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 

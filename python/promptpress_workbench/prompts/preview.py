@@ -17,8 +17,7 @@ from promptpress.engine import ConfiguredRenderer, TableRenderer, engine_of
 from promptpress.engine.errors import render_error
 from promptpress.typing import TableLike
 
-from promptpress_workbench.prompts.html import STYLESHEET, legend_html, prompt_html, safe
-from promptpress_workbench.prompts.layout import Layout, plain
+from promptpress_workbench.prompts.layout import STYLESHEET, Layout, legend_html, plain, prompt_html, safe
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource, source_of
@@ -104,25 +103,20 @@ def show_spans(
 ) -> None:
     """Make a notebook show spans as the prompt that they explain; the other arguments are those of `explain`."""
 
-    def explained_prompt() -> Prompt:
+    def spans_html(table: pa.Table) -> str:
         source = RendererSource(renderer, TableRows(samples))
-        labels = source.labels
-        if labels is None:  # explain ignores the label then
-            return source.prompts(row, None, turn)[0]
-        return source.prompts(row, label, turn)[labels.index(None) if label is None and None in labels else 0]
+        labels = source.labels  # explain ignores the label if there are none
+        number = labels.index(None) if labels is not None and label is None and None in labels else 0
+        prompt = source.prompts(row, None if labels is None else label, turn)[number]
+        names = "".join(f"<th>{safe(name)}</th>" for name in table.column_names)
+        rows = ""
+        for values in table.to_pylist():
+            cells = "".join(f"<td>{'' if value is None else safe(value)}</td>" for value in values.values())
+            rows += f"<tr>{cells}</tr>"
+        return (
+            f"<style>{STYLESHEET}{_TABLE_STYLE}</style>{legend_html([prompt])}{prompt_html(prompt)}"
+            f'<details><summary>{table.num_rows} spans</summary><table class="pp-spans"><tr>{names}</tr>{rows}</table>'
+            "</details>"
+        )
 
-    show_table(spans, lambda table: _spans_html(explained_prompt(), table))
-
-
-def _spans_html(prompt: Prompt, table: pa.Table) -> str:
-    names = "".join(f"<th>{safe(name)}</th>" for name in table.column_names)
-    rows = "".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>" for row in table.to_pylist())
-    return (
-        f"<style>{STYLESHEET}{_TABLE_STYLE}</style>{legend_html([prompt])}{prompt_html(prompt)}"
-        f'<details><summary>{table.num_rows} spans</summary><table class="pp-spans"><tr>{names}</tr>{rows}</table>'
-        "</details>"
-    )
-
-
-def _cell(value: Any) -> str:
-    return f"<td>{'' if value is None else safe(value)}</td>"
+    show_table(spans, spans_html)

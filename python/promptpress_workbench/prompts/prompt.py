@@ -257,12 +257,9 @@ def _pieces(text: str, spans: list[dict[str, Any]]) -> tuple[Piece, ...]:
             texts = [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(cuts)]
         except UnicodeDecodeError:  # a span that ends within a character belongs to another text
             return (Piece(text),)
-    return tuple(_piece(part, span) for part, span in zip(texts, spans, strict=True))
-
-
-def _piece(text: str, span: Mapping[str, Any]) -> Piece:
-    source, column, example, role, path = map(span.get, ("source", "column", "example", "role", "path"))
-    return Piece(text, source, column, example, role, path)
+    names = ("source", "column", "example", "role", "path")
+    origins: list[list[Any]] = [[span.get(name) for name in names] for span in spans]
+    return tuple(Piece(part, *origin) for part, origin in zip(texts, origins, strict=True))
 
 
 def _text(value: Any) -> str:

@@ -27,9 +27,6 @@ class RenderedSource:
     If there is a column of sample numbers, it tells the sample of each request. Otherwise samples are counted: the
     labels of ppl are the same for each sample and in one order, and turns ascend. Samples may have columns of the same
     names, so the values decide whether a column counts as one of these.
-
-    Raises:
-        RenderError: If there is no column of prompts.
     """
 
     has_origins = False
@@ -123,14 +120,15 @@ class RenderedSource:
         return range(begin, bisect_right(positions, row, begin, key=lambda position: samples[position].as_py()))
 
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
-        """Return the requests of one sample, as `PromptSource.prompts`."""
         if not 0 <= row < self.num_samples:
             message = f"there is no such row: rows count from 0, and there are {self.num_samples}"
             raise render_error("row_out_of_range", message, row=row)
         out = []
         for number in self._requests_of(row):
             (batch,) = self.rows.row(number).to_batches()
-            out += [_with_error(prompt, batch) for prompt in self._prompts(self._batch(batch, number))]
+            requests = self._batch(batch, number)
+            for value, request in zip(to_pylist(requests.prompts), requests.ids(), strict=True):
+                out.append(_with_error(self.request(value, *request), batch))
         labels = [prompt.label for prompt in out]
         if label is not None:
             out = [prompt for prompt in out if str(prompt.label) == str(label)]
@@ -143,16 +141,10 @@ class RenderedSource:
                 raise render_error("turn_out_of_range", f"turn: there is no turn {turn}", row=row)
         return out
 
-    def _prompts(self, batch: RequestBatch) -> Iterator[Prompt]:
-        for value, request in zip(to_pylist(batch.prompts), batch.ids(), strict=True):
-            yield self.request(value, *request)
-
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
-        """Make a prompt, as `PromptSource.request`."""
         return prompt_of(as_request(value, is_json=None), sample, label=label, turn=turn)
 
     def requests(self) -> Iterator[RequestBatch]:
-        """Yield all requests, as `PromptSource.requests`."""
         if not self._is_ascending:
             yield from self._in_order()
             return

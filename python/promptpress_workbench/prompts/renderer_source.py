@@ -95,7 +95,6 @@ class RendererSource:
         return [name for entry in divergence for name in entry["columns"]]
 
     def _fitted_prompts(self, table: pa.Table, row: int, label: Any, turn: int | None) -> list[Prompt]:
-        """Return the requests of one sample with the examples that fit."""
         prompts: dict[int, Prompt] = {}
         for fitted in fitted_sample(self.engine, table, row, self.labels):
             of_group = self._prompts(fitted.engine, fitted.table, row, label=label, turn=turn)
@@ -110,11 +109,8 @@ class RendererSource:
         core_table, python_text = for_core(table)
         labels = self.labels
         requests: list[tuple[Any, Any, int | None]] = []
-        for batch in self._rendered(engine, core_table, labels, StreamState(), python_text):
-            requests += [
-                (request, label_text, turn_number)
-                for request, (_, label_text, turn_number) in zip(to_pylist(batch.prompts), batch.ids(), strict=True)
-            ]
+        for batch in self._requests(engine, table.to_batches()):
+            requests += [(request, *of[1:]) for request, of in zip(to_pylist(batch.prompts), batch.ids(), strict=True)]
         kept = list(range(len(requests)))
         if label is not None and labels is None:
             raise render_error("unknown_label", "there are no labels: only ppl has some")
@@ -172,51 +168,26 @@ class RendererSource:
         return self._prompt(value, sample, (), label, turn)
 
     def requests(self) -> Iterator[RequestBatch]:
-        if self.engine.fit is not None:
-            yield from self._fitted_requests(self.engine, self.rows.batches())
-            return
-        core, labels, position, first = self.engine.core, self.labels, StreamState(), 0
-        for batch in self.rows.batches():
-            table, python_text = for_core(pa.Table.from_batches([batch]), first)
-            # First turns are numbered from the batch's first row, all other requests from the first row of all.
-            offset = first if core.wants_replies else 0
-            yield from self._rendered(self.engine, table, labels, position, python_text, offset=offset)
-            first += batch.num_rows
+        return self._requests(self.engine, self.rows.batches())
 
-    def _fitted_requests(
+    def _requests(
         self, engine: ConfiguredEngine, batches: Iterable[pa.RecordBatch], first: int = 0
     ) -> Iterator[RequestBatch]:
-        """Yield the requests of samples, with the examples that fit; later samples have theirs in a column."""
-        run = engine.begin(RenderOptions(), self.labels, first)
+        """Yield the requests of samples; an engine of later samples takes their examples from a column."""
+        has_replies = engine.fit is None and engine.core.wants_replies
+        run = None if has_replies else engine.begin(RenderOptions(), self.labels, first)
         for batch in batches:
-            for part in run.parts(pa.Table.from_batches([batch]), first):
-                yield RequestBatch(sample_numbers(part, run.times), part.prompts, part.labels, part.turns, "own")
+            table = pa.Table.from_batches([batch])
+            if run is None:
+                core_table, python_text = for_core(table, first)
+                replies = pa.array([[]] * len(table), pa.large_list(pa.large_string()))
+                for turn in engine.core.turn(core_table, 0, replies, python_text):
+                    samples = pc.add(sample_numbers(turn, 1).cast(pa.int64()), first)
+                    yield RequestBatch(samples, engine.prompts(turn, 1), turn.labels, turn.turns, "own")
+            else:
+                for part in run.parts(table, first):
+                    yield RequestBatch(sample_numbers(part, run.times), part.prompts, part.labels, part.turns, "own")
             first += batch.num_rows
-
-    @staticmethod
-    def _rendered(
-        engine: ConfiguredEngine,
-        table: pa.Table,
-        labels: list[Any] | None,
-        position: StreamState,
-        python_text: Any,
-        *,
-        offset: int = 0,
-    ) -> Iterator[RequestBatch]:
-        """Render a table, and add an offset to the numbers of its samples."""
-        core, times = engine.core, 1 if labels is None else len(labels)
-        if core.wants_replies:
-            replies = pa.array([[]] * len(table), pa.large_list(pa.large_string()))
-            parts = core.turn(table, 0, replies, python_text)
-        else:
-            parts = core.render(table, labels, position, False, python_text)
-        for part in parts:
-            samples = part.samples
-            if samples is None:
-                samples = _core.repeated_rows(part.start, part.rows, times)
-            if offset:
-                samples = pc.add(samples.cast(pa.int64()), offset)
-            yield RequestBatch(samples, engine.prompts(part, times), part.labels, part.turns, "own")
 
     def _row(self, row: int) -> pa.Table:
         return self._with_examples(self.rows.row(row), row)

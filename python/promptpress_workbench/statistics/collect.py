@@ -270,8 +270,8 @@ def _of_engine(
 
     Origins are known if there is a budget, because spans say what is left of the examples.
     """
-    has_fit = isinstance(engine, ConfiguredEngine) and engine.fit is not None
-    has_origins = has_fit and left_out is None and engine.chat is None
+    fitted = engine if isinstance(engine, ConfiguredEngine) and engine.fit is not None else None
+    has_origins = fitted is not None and fitted.chat is None and left_out is None
     options = RenderOptions(
         spans="detailed" if has_origins else False, errors="raise" if left_out is None else "column"
     )
@@ -279,44 +279,32 @@ def _of_engine(
     collector, locator = _Collector(counter, is_json=engine.writes_json), _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
     shots: Counter[tuple[int, bool]] = Counter()
-    run, first = engine.begin(options, labels), 0
+    run: Any = engine.begin(options, labels)
+    first = 0
     for batch in sliced(reader):
         for part in run.parts(pa.Table.from_batches([batch]), first):
-            kept = None
+            requests, kept, errors = [part.prompts], None, part.errors
             if left_out is None:
-                collector.add(part.prompts)
                 locator.add(part)
             else:
-                numbers, kept = sample_numbers(part, run.times), _good_requests(part)
-                if len(kept) < len(part.prompts):
-                    left_out.add(
-                        numbers.filter(part.errors.is_valid()).to_pylist(), part.errors.drop_null().to_pylist()
-                    )
-                for requests in take_rows(part.prompts, kept) if len(kept) < len(part.prompts) else [part.prompts]:
-                    collector.add(requests)
+                numbers, kept = sample_numbers(part, run.times), _core.repeated_rows(0, len(part.prompts), 1)
+                if errors is not None and errors.null_count < len(errors):
+                    left_out.add(numbers.filter(errors.is_valid()).to_pylist(), errors.drop_null().to_pylist())
+                    kept = pc.indices_nonzero(errors.is_null()).cast(pa.int64())
+                    requests = take_rows(part.prompts, kept)
                 locator.add_rows(part, numbers, kept)
-            if has_fit:
-                shots.update(_shots_of(part, kept))
+            for array in requests:
+                collector.add(array)
+            if fitted is not None:
+                columns = part.more if kept is None else [column.take(kept) for column in part.more]
+                shots.update(zip(*(column.to_pylist() for column in columns), strict=True))
             for span in part.spans.values.to_pylist() if has_origins else ():
                 size = span["end"] - span["start"]
                 origins[span["source"], span["column"], span["example"] is not None, span["role"]] += size
         first += batch.num_rows
     unrendered = 0 if left_out is None else left_out.rows
     statistics = collector.statistics(first - unrendered, origins if has_origins else None, locator)
-    return replace(statistics, unrendered=unrendered, shots=_shots_table(shots) if has_fit else None)
-
-
-def _good_requests(part: Any) -> pa.Array:
-    """Return the numbers of a part's requests that could be rendered."""
-    if part.errors is None or part.errors.null_count == len(part.errors):
-        return _core.repeated_rows(0, len(part.prompts), 1)
-    return pc.indices_nonzero(part.errors.is_null()).cast(pa.int64())
-
-
-def _shots_of(part: Any, kept: pa.Array | None = None) -> Iterator[tuple[int, bool]]:
-    """Return for some requests of a part how many examples each has, and if it is too long still."""
-    columns = part.more if kept is None else [column.take(kept) for column in part.more]
-    return zip(*(column.to_pylist() for column in columns), strict=True)
+    return replace(statistics, unrendered=unrendered, shots=None if fitted is None else _shots_table(shots))
 
 
 def _shots_table(shots: Counter[tuple[int, bool]]) -> pa.Table:

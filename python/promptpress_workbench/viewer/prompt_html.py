@@ -11,17 +11,14 @@ from typing import Any
 
 from promptpress import DataError
 
-from promptpress_workbench.diff.alignment import first_difference, text_pairs
-from promptpress_workbench.diff.changes import changes
-from promptpress_workbench.diff.layout import location_text
+from promptpress_workbench.diff.diff import location_text
+from promptpress_workbench.diff.differences import changes, first_difference, text_pairs
 from promptpress_workbench.files.write.output_file import output_file
 from promptpress_workbench.prompts.escapes import visible
-from promptpress_workbench.prompts.html import STYLESHEET, block_html, legend_html, prompt_html, safe
 from promptpress_workbench.prompts.kinds import with_speakers
-from promptpress_workbench.prompts.layout import Mark
+from promptpress_workbench.prompts.layout import STYLESHEET, Mark, block_html, legend_html, prompt_html, safe
 from promptpress_workbench.prompts.prompt import ContentPart, Piece, Prompt, PromptMessage, PromptText, heading
-from promptpress_workbench.viewer.catalogue import Choice
-from promptpress_workbench.viewer.sources import SampleStore, Sources
+from promptpress_workbench.viewer.sources import Choice, SampleStore, Sources
 
 MAX_CHARACTERS = 100_000
 """Characters of a row that are sent before a user asks for all of it."""

@@ -11,22 +11,23 @@ import threading
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pyarrow as pa
-from promptpress import RenderError, to_pylist
-from promptpress.engine.errors import reason
+from promptpress import RenderError, Statistics, to_pylist
+from promptpress.engine.errors import counted, reason
 from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
 from promptpress_workbench.diff.comparison import Pairs, paired, unequal
-from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
-from promptpress_workbench.prompts.prompt_source import PromptSource, RequestBatch, parent_rows
-from promptpress_workbench.prompts.search import RequestFilter
-from promptpress_workbench.viewer.catalogue import Choice
-from promptpress_workbench.viewer.sources import SampleStore, Source, Sources
+from promptpress_workbench.prompts.escapes import one_line, printable
+from promptpress_workbench.prompts.kinds import described, kind_of
+from promptpress_workbench.prompts.layout import COLORS
+from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
+from promptpress_workbench.prompts.prompt_source import PromptSource, RequestFilter, parent_rows
+from promptpress_workbench.viewer.sources import Choice, SampleStore, Source, Sources
 
 _LINE = 300  # characters of a prompt in a line of the list
 _MIN_COMMON = 24  # characters of a common beginning that stays in the list
@@ -106,16 +107,13 @@ class View:
 
     def _lines(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
         last = None
-        for batch in self._window(start, stop):
+        for batch in map(RequestFilter(self.label).apply, self.source.window(start, stop)):
             sizes = _sizes(batch.prompts)
             for index, row in enumerate(batch.samples.to_pylist()):
                 if row != last:
                     (value,) = to_pylist(batch.prompts.slice(index, 1))
                     yield {"row": row, "size": sizes[index], "text": _text(value)}
                 last = row
-
-    def _window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        return map(RequestFilter(self.label).apply, self.source.window(start, stop))
 
     def prompts(self, row: int, *, other: bool = False) -> list[Prompt]:
         """Return the requests of one sample, by the choice or by the other one: all of them, or that of the label."""
@@ -124,20 +122,13 @@ class View:
         labels = {prompt.label: prompt for prompt in prompts if prompt.label is not None}
         return [labels[self.label]] if self.label in labels else prompts
 
-    def columns(self, row: int) -> dict[str, Any]:
-        return self.source.columns(row)
-
     def names(self) -> tuple[str, str]:
         """Return what tells the two compared choices apart."""
         other = self.other or self.choice
-        different = [
-            field.name for field in fields(Choice) if getattr(self.choice, field.name) != getattr(other, field.name)
-        ]
-
-        def name(choice: Choice) -> str:
-            return ", ".join(str(getattr(choice, field) or f"{field} as configured") for field in different)
-
-        return name(self.choice), name(other)
+        pairs = {field.name: (getattr(self.choice, field.name), getattr(other, field.name)) for field in fields(Choice)}
+        different = [(name, *pair) for name, pair in pairs.items() if pair[0] != pair[1]]
+        mine, yours = ([of[side] or f"{of[0]} as configured" for of in different] for side in (1, 2))
+        return ", ".join(mine), ", ".join(yours)
 
 
 def _shared_beginning(texts: Sequence[str]) -> str:
@@ -295,3 +286,84 @@ def _texts(values: pa.Array, rows: pa.Array) -> Iterator[tuple[pa.Array, pa.Arra
         for number, field in enumerate(kind):
             if field.name not in ("role", "type"):
                 yield from _texts(values.field(number), rows)
+
+
+_MAX_SHARES = 14
+
+
+def _mixed(colour: str, other: str) -> str:
+    """Mix two colours, so that the result can be seen on white and on black."""
+    parts = ((int(colour[i : i + 2], 16) + int(other[i : i + 2], 16)) // 2 for i in (1, 3, 5))
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+ORIGIN_COLOURS = {kind: _mixed(colours[0], colours[2]) for kind, colours in COLORS.items()} | {"unknown": "#808791"}
+"""The colour of each kind of origin: the mean of its text colours, light and dark."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The bytes of one origin in all prompts, and their share in all bytes; the kind decides the colour."""
+
+    name: str
+    kind: str
+    bytes: int
+    share: float
+
+
+def shares_of(figures: Statistics) -> list[Share]:
+    """Return the bytes of each origin, the largest first and small ones together as the last; none without origins."""
+    if figures.by_origin is None:
+        return []
+    out = []
+    for origin in figures.by_origin.to_pylist():
+        piece = Piece("", origin["source"], origin["column"], None, origin["role"])
+        example = Piece("", origin["source"], origin["column"], 0, None) if origin["example"] else piece
+        name = described(piece) + (", in examples" if origin["example"] else "")
+        out.append(Share(one_line(name), kind_of(example), origin["bytes"], origin["share"]))
+    out, rest = out[:_MAX_SHARES], out[_MAX_SHARES:]
+    if rest:
+        both = sum(share.bytes for share in rest), sum(share.share for share in rest)
+        out.append(Share(f"{len(rest)} others", "unknown", *both))
+    return out
+
+
+def lengths_of(table: pa.Table) -> list[tuple[int, str]]:
+    """Return the rows of the longest or shortest prompts, each with its size and label."""
+    out = []
+    for entry in table.to_pylist():
+        row = entry["request"] if entry["sample"] is None else entry["sample"]
+        label = "" if entry["label"] is None else f", label {entry['label']}"
+        out.append((row, f"{counted(entry['bytes'], 'byte')}{label}"))
+    return out
+
+
+def repeated_of(figures: Statistics) -> list[tuple[int, list[int]]]:
+    """Return the size and the first rows of the largest groups of equal prompts; no rows if samples aren't known."""
+    times, left = divmod(figures.requests, figures.samples or figures.requests or 1)
+    groups = figures.duplicates.to_pylist()
+    if left or not times:
+        return [(group["requests"], []) for group in groups]
+    return [(group["requests"], sorted({request // times for request in group["first"]})) for group in groups]
+
+
+@dataclass(frozen=True)
+class ListedFinding:
+    """A finding of an audit, with no hidden characters in its texts, and the first rows to go to."""
+
+    severity: str
+    code: str
+    message: str
+    remedy: str
+    rows: list[int]
+
+
+def listed_findings(table: pa.Table) -> list[ListedFinding]:
+    """Return the findings of a table of `Renderer.audit`, in its order."""
+    out = []
+    for entry in table.to_pylist():
+        rows = entry["rows"]
+        count = "" if rows is None else f" ({counted(rows, 'row')})"
+        message, remedy = printable(entry["message"]) + count, printable(entry["remedy"])
+        out.append(ListedFinding(entry["severity"], entry["code"], message, remedy, entry["first_rows"] or []))
+    return out

@@ -12,18 +12,17 @@ from promptpress import Statistics, stats
 from promptpress.engine.errors import counted
 
 from promptpress_workbench.prompts.escapes import one_line, visible
-from promptpress_workbench.viewer.catalogue import Choice
-from promptpress_workbench.viewer.measures import (
+from promptpress_workbench.viewer.sources import Choice, Source, StoredRendered
+from promptpress_workbench.viewer.view import (
     ORIGIN_COLOURS,
     ListedFinding,
     Share,
+    View,
     lengths_of,
     listed_findings,
     repeated_of,
     shares_of,
 )
-from promptpress_workbench.viewer.sources import Source, StoredRendered
-from promptpress_workbench.viewer.view import View
 
 _INK = "#808791"  # legible on white and on black
 _BAR = "#5b8def"

@@ -17,7 +17,7 @@ from nicegui import app, ui
 from promptpress.engine.errors import UsageError, reason
 
 from promptpress_workbench.prompts.escapes import one_line, visible
-from promptpress_workbench.prompts.html import legend_html, stylesheet_under
+from promptpress_workbench.prompts.layout import legend_html, stylesheet_under
 from promptpress_workbench.viewer.guard import Guard
 from promptpress_workbench.viewer.prompt_html import MAX_CHARACTERS, columns_html, compared_html, cut, rows_html
 from promptpress_workbench.viewer.view import View
@@ -124,10 +124,10 @@ def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare:
         others = view.prompts(row, other=True)
         sides = [list(cut(side, MAX_CHARACTERS)) for side in (prompts, others)]
         html = compared_html(*sides, names=view.names(), whitespace=whitespace)
-        columns = columns_html(view.columns(row), [*prompts, *others])
+        columns = columns_html(view.source.columns(row), [*prompts, *others])
         return {"row": row, "html": html, "legend": legend_html(sides[0] + sides[1]), "columns": columns}
     html, left = rows_html(prompts, whole=whole, whitespace=whitespace)
-    columns = columns_html(view.columns(row), prompts)
+    columns = columns_html(view.source.columns(row), prompts)
     legend = legend_html(prompts if whole else cut(prompts, MAX_CHARACTERS))
     answer: dict[str, Any] = {"row": row, "html": html, "legend": legend, "columns": columns}
     if left:

@@ -10,10 +10,9 @@ from nicegui import ui
 from promptpress.engine.errors import counted
 
 from promptpress_workbench.prompts.escapes import one_line, visible
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice
 from promptpress_workbench.viewer.page.figure_panels import AuditPanel, LengthPanel, attempt
 from promptpress_workbench.viewer.page.server import STATIC, add_routes
-from promptpress_workbench.viewer.sources import SampleStore, Sources
+from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources
 from promptpress_workbench.viewer.view import DifferenceSearch, RowFinder, TextSearch, View
 
 _TABS = {

@@ -10,7 +10,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tables import spread_over_runs
 
 from promptpress_workbench.audit.batch import Batch, Columns, ConfiguredBatch
-from promptpress_workbench.audit.checks.check import Check, ConfiguredCheck, example_columns, findings_of_examples
+from promptpress_workbench.audit.check import Check, ConfiguredCheck, example_columns, findings_of_examples
 from promptpress_workbench.audit.findings import Finding, Rows, concatenated, finding_of, without
 from promptpress_workbench.audit.subject import ConfiguredSubject, Subject
 

@@ -10,7 +10,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import Encoder
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, Requests
-from promptpress_workbench.audit.checks.check import Check, ConfiguredCheck
+from promptpress_workbench.audit.check import Check, ConfiguredCheck
 from promptpress_workbench.audit.codes import LIMITS
 from promptpress_workbench.audit.findings import Finding, Rows, finding_of, sorted_unique, take_column, without
 from promptpress_workbench.audit.subject import ConfiguredSubject, Subject

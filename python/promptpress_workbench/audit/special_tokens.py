@@ -17,7 +17,7 @@ from promptpress.engine import core as _core
 from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, texts_within
-from promptpress_workbench.audit.checks.check import (
+from promptpress_workbench.audit.check import (
     Check,
     ConfiguredCheck,
     TextMatches,
@@ -26,7 +26,7 @@ from promptpress_workbench.audit.checks.check import (
 )
 from promptpress_workbench.audit.findings import Finding, Rows, finding_of, without
 from promptpress_workbench.audit.subject import ConfiguredSubject, Subject
-from promptpress_workbench.prompts.control_tokens import FAMILIES, families_of
+from promptpress_workbench.prompts.kinds import FAMILIES, families_of
 
 _TOKEN = re.compile(
     r"<\|[^|<>{}\s][^|<>{}\n]{0,60}\|>|<\uff5c[^\uff5c<>{}\n]{1,60}\uff5c>"

@@ -13,7 +13,7 @@ from promptpress.engine.tables import without_views
 from pyarrow import types
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch
-from promptpress_workbench.audit.checks.check import Check, ConfiguredCheck
+from promptpress_workbench.audit.check import Check, ConfiguredCheck
 from promptpress_workbench.audit.codes import NOTES, Severity
 from promptpress_workbench.audit.findings import Finding, finding_of
 from promptpress_workbench.audit.subject import ConfiguredSubject, Subject, TemplateSubject

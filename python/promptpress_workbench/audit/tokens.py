@@ -15,7 +15,7 @@ from promptpress.engine.errors import counted
 from promptpress.engine.templates import ChatEngine
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch
-from promptpress_workbench.audit.checks.check import Check, ConfiguredCheck
+from promptpress_workbench.audit.check import Check, ConfiguredCheck
 from promptpress_workbench.audit.findings import Finding, Rows, finding_of
 from promptpress_workbench.audit.subject import ConfiguredSubject, RequestTokens, Subject, TemplateSubject
 
