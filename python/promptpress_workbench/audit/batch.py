@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 from promptpress import to_pylist
@@ -39,13 +39,7 @@ class shared_property(Generic[Value]):  # noqa: N801 - used like functools.cache
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> shared_property[Value]: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> Value: ...
-    def __get__(self, instance: object | None, owner: type) -> shared_property[Value] | Value:
-        if instance is None:
-            return self
+    def __get__(self, instance: Any, owner: type) -> Value:
         attributes = instance.__dict__
         # An attribute of the instance hides this descriptor, so this runs until the value is there.
         with attributes.setdefault(f"_{self._name}_lock", Lock()):
@@ -80,10 +74,7 @@ class Texts(NamedTuple):
 
 
 def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[Texts]:
-    """Yield the texts of a column, including those in lists and structs, and unusual names of fields.
-
-    `parents` has the row of each value; None if the values are the rows.
-    """
+    """Yield the texts of a column (`parents` has the rows), also in lists and structs, and odd names of fields."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         yield from texts_within(array.storage, parents)
@@ -234,10 +225,7 @@ class Columns:
         return numbers if len(kept) == len(unique) else numbers.filter(pc.is_in(rows, value_set=kept))
 
     def matches(self, name: str, find: Callable[[pa.Array], pa.RecordBatch]) -> Iterator[tuple[Texts, pa.RecordBatch]]:
-        """Yield the texts of a column with what a function finds in those that a request shows.
-
-        `find` returns a table whose first column has the numbers of the texts. Texts without any match are left out.
-        """
+        """Yield a column's texts with what `find` finds in those that are shown; texts without any are left out."""
         for texts in self.texts(name):
             matches = find(texts.array)
             if len(matches):
@@ -300,10 +288,7 @@ class Batch(Columns):
         raise NotImplementedError
 
     def explained(self, row: int) -> list[dict[str, Any]]:
-        """Return the spans of a sample's first request before a chat template, as `Renderer.explain` does.
-
-        `row` is the sample's number among all. A row that can't be explained has no spans.
-        """
+        """Return the spans of a sample's first request before a chat template; none if it can't be explained."""
         raise NotImplementedError
 
     @property
@@ -330,10 +315,10 @@ class Batch(Columns):
         requests: dict[int, list[str]] = {row: [] for row in rows}
         for part in self.requests:
             samples = pc.subtract(part.samples, self.first)
-            for shown in part.message_texts:
-                parents = shown.spread(samples)
+            for texts_of in part.message_texts:
+                parents = texts_of.spread(samples)
                 kept = pc.is_in(parents, value_set=searched)
-                pairs = zip(parents.filter(kept).to_pylist(), shown.array.filter(kept).to_pylist(), strict=True)
+                pairs = zip(parents.filter(kept).to_pylist(), texts_of.array.filter(kept).to_pylist(), strict=True)
                 for row, text in pairs:
                     requests[row].append(text or "")
         # A chat template may trim a text.

@@ -58,10 +58,7 @@ _MAX_LISTED = 5
 
 
 class ExampleRows(Columns):
-    """The rows of the table of examples that can be chosen, with the columns that requests show and masks of the rows.
-
-    `numbers` has the number of each row in the table of examples, ascending.
-    """
+    """The rows of examples that can be chosen, with their numbers, and for each shown column a mask of the rows."""
 
     def __init__(self, rows: pa.RecordBatch, numbers: pa.Array, masks: dict[str, pa.Array]) -> None:
         super().__init__(rows)

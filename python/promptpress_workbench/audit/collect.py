@@ -62,10 +62,7 @@ def audit(
     output_column: str | None = None,
     row_number: Callable[[int], int] = int,
 ) -> pa.Table:
-    """Return the table of findings; the arguments are those of `audit` of the renderers.
-
-    `row_number` returns the number of a row in the findings, for its number among the samples.
-    """
+    """Return the table of findings, as `audit` of the renderers; `row_number` gives a row's number in the findings."""
     listed = (ALL_CODES if only is None else known_codes(only, "only")) - known_codes(allow)
     codes = with_superseding(listed)
     kinds = [kind for kind in CHECKS if not codes.isdisjoint(kind.codes)]
@@ -161,10 +158,7 @@ def _bad_rows(run: Any, batch: pa.RecordBatch, first: int) -> Iterator[tuple[int
 def _good_batches(
     engine: TableEngine, labels: list[Any] | None, reader: Iterable[pa.RecordBatch], left_out: _LeftOut | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches with the numbers of their first rows; on request without rows that can't be rendered.
-
-    Batches are cut where such rows are left out, so that rows keep their numbers.
-    """
+    """Yield batches with the numbers of their first rows, cut where rows that can't be rendered are left out."""
     first = 0
     run = None if left_out is None else copy.copy(engine).begin(RenderOptions(errors="column"), labels)
     for batch in sliced(reader):

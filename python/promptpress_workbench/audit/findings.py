@@ -126,10 +126,7 @@ _STYLE = """\
 
 
 def report_lines(table: pa.Table, show: Callable[[int], str]) -> Iterator[Line]:
-    """Yield the lines of each finding: code and rows, message, remedy, and the command that shows the first row.
-
-    `show` makes the command that shows a row. No line holds characters that control a terminal.
-    """
+    """Yield the lines of each finding: code and rows, message, remedy, and the command that shows the first row."""
     for finding in table.to_pylist():
         severity = str(finding["severity"])
         rows = rows_text(finding)

@@ -246,10 +246,7 @@ def _plain_texts(column: pa.Array) -> pa.Array | None:
 def _example_overlaps(
     spans: pa.Array, texts: Texts, numbers: pa.Array, starts: pa.Array, ends: pa.Array
 ) -> tuple[pa.Array, pa.Array]:
-    """Return each overlap of matches with spans of examples, as the number of the match and the span.
-
-    A match is given by the number of its text, ascending, and by its first byte and the byte after its last.
-    """
+    """Return the overlaps of matches (a text's number, bytes) with spans of examples: number and span of each."""
     numbers = numbers.cast(pa.int64())
     requests = texts.rows(numbers)
     messages = pc.multiply(numbers, 0)

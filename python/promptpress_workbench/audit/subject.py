@@ -53,10 +53,7 @@ class TokenBatches:
         self._encoding = Lock()
 
     def of(self, samples: pa.RecordBatch, first: int) -> tuple[list[RequestTokens], dict[int, str]]:
-        """Return the requests of a batch that have tokens, and the errors of the others, keyed by their samples.
-
-        All checks have to see one batch before the next.
-        """
+        """Return the requests of the next batch that have tokens, and the errors of the others by sample."""
         with self._encoding:  # checks of other threads wait for the finished lists
             if self._latest[0] is not samples:
                 table = pa.Table.from_batches([samples])

@@ -52,10 +52,7 @@ class Comparison:
 
 
 def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Comparison:
-    """Compare all requests of two sources of the same samples, and return the first differences.
-
-    At most `limit` of them are returned, and of these the first `prompts` with their prompts.
-    """
+    """Compare all requests of two sources; keep `limit` differences, and the first `prompts` with their prompts."""
     out = Comparison()
     for side, other in ((a, b), (b, a)):
         if isinstance(side, RenderedSource) and other.labels:

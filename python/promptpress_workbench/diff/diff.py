@@ -264,12 +264,12 @@ class Diff:
     >>> import promptpress as pp
     >>> import pyarrow as pa
     >>> samples = pa.table({"q": ["1+1=?", "see {a}"], "a": ["2", "gold"]})
-    >>> found = pp.diff(pp.Renderer("{q}", substitution="harness"), pp.Renderer("{q}"), samples)
-    >>> len(found), found.compared, found.rows.select(["sample", "start", "a_column", "b_column"]).to_pylist()
+    >>> diff = pp.diff(pp.Renderer("{q}", substitution="harness"), pp.Renderer("{q}"), samples)
+    >>> len(diff), diff.compared, diff.rows.select(["sample", "start", "a_column", "b_column"]).to_pylist()
     (1, 2, [{'sample': 1, 'start': 4, 'a_column': 'a', 'b_column': 'q'}])
-    >>> found.different, found.only_a, found.only_b
+    >>> diff.different, diff.only_a, diff.only_b
     (1, 0, 0)
-    >>> print(found)
+    >>> print(diff)
     2 requests compared, 1 differs
     ── row 1
     byte 4, character 4 - A: filled in from within a value: column a; B: column q

@@ -49,10 +49,7 @@ class Location:
 
 
 def aligned(a: Sequence[PromptMessage], b: Sequence[PromptMessage]) -> list[Numbers]:
-    """Pair the messages of two prompts in order, so that the pairs have as much in common as possible.
-
-    Messages at the beginning and the end that are equal are pairs. Those between are aligned by their words and roles.
-    """
+    """Pair the messages of two prompts in order, so that pairs have as many words and roles in common as possible."""
     start, ends = 0, [len(a), len(b)]
     while start < min(ends) and _is_same(a[start], b[start]):
         start += 1
@@ -107,10 +104,7 @@ def _walked(best: list[list[float]], values: list[list[float]]) -> Iterator[Numb
 
 
 def text_pairs(a: Prompt, b: Prompt) -> Iterator[tuple[PromptText | None, PromptText | None]]:
-    """Yield the texts of two prompts in pairs: of messages those that are aligned, of parts those of one number.
-
-    None stands for a text that one side lacks. A text and messages aren't paired with each other: the text comes first.
-    """
+    """Yield the texts of two prompts in pairs; None stands for a text that one side lacks. A bare text comes first."""
     if a.messages is None and b.messages is None:
         yield PromptText(a.pieces), PromptText(b.pieces)
         return
@@ -198,10 +192,7 @@ Block = tuple[int, int, int, int]
 
 
 def changes(text: str, other: str) -> tuple[list[Mark], list[Mark]]:
-    """Mark the words of two texts that differ, as `removed` in the first text and `added` in the second.
-
-    Long texts are compared line by line first. If they still differ over a long stretch, all of it is marked.
-    """
+    """Mark the words of two texts that differ as `removed` and `added`; long texts are compared by lines first."""
     blocks = _blocks(text, other)
     removed = [(start, end, "removed") for start, end, _, _ in blocks if start < end]
     added = [(start, end, "added") for _, _, start, end in blocks if start < end]

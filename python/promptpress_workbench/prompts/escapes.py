@@ -78,10 +78,7 @@ def one_line(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Write a message or a name on one line, with all characters escaped that aren't printable or can't be seen.
-
-    This is stricter than `one_line`: messages about prompts need no unusual spaces and no private-use characters.
-    """
+    """Write a message on one line, with all unusual spaces and private characters escaped too, unlike `one_line`."""
     if text.isprintable() and not _UNSEEN.search(text):
         return text
     return "".join(c if c.isprintable() else escaped(c) for c in one_line(text))

@@ -294,11 +294,7 @@ def _cut(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def kind_of(piece: Piece) -> Kind:
-    """Return the kind of a piece.
-
-    Within an example it is that of the example, around roles that of the meta template. What was masked, or filled in
-    from within a value, is told everywhere.
-    """
+    """Return the kind of a piece: within an example that of the example, but what was masked or filled in is told."""
     source = piece.source
     if source is not None and source.startswith(("meta_template", "role.")):
         return "meta"
@@ -346,10 +342,7 @@ def legend(pieces: Iterable[Piece]) -> list[tuple[Kind, str]]:
 
 
 def shown_kind(piece: Piece) -> ShownKind:
-    """Return the kind of a piece as it is coloured.
-
-    The colour of a speaker is for texts of unknown origin, and for the messages of a column of conversations.
-    """
+    """Return the kind of a piece as it is coloured: by speaker if the origin isn't known, or in a conversation."""
     kind = kind_of(piece)
     if piece.is_control:
         return "control"

@@ -57,11 +57,7 @@ def fragments(
     marks: Sequence[Mark] = (),
     show_masked: bool = False,
 ) -> Iterator[Fragment]:
-    """Turn the pieces of a text into fragments; each line feed ends one.
-
-    `whitespace` has glyphs for white space, which stays as it is if that is None. Marks may overlap and cross pieces.
-    If `show_masked` is true, a hidden answer is shown by the name of its column.
-    """
+    """Turn the pieces of a text into fragments, with glyphs for white space; marks may overlap and cross pieces."""
     ordered = sorted(mark for mark in marks if mark[0] < mark[1])
     open_marks: list[Mark] = []
     position = following = 0
@@ -89,10 +85,7 @@ def trailing(pieces: Iterable[Piece]) -> list[Mark]:
 
 
 def wrapped(parts: Iterable[Fragment], width: int | None = None) -> Iterator[list[Fragment]]:
-    """Yield fragments as lines without line feeds; a text that ends with a line feed has an empty last line.
-
-    A line of more than `width` cells is broken, at a space if there is one in its second half. None breaks no line.
-    """
+    """Yield lines of at most `width` cells, broken at spaces if possible; a final line feed gives an empty line."""
     line: list[Fragment] = []
     for part in parts:
         first, *others = part.text.split("\n")
@@ -306,10 +299,7 @@ def stylesheet_under(light: str, dark: str) -> str:
 
 
 def pieces_html(pieces: Iterable[Piece], *, marks: Sequence[Mark] = (), whitespace: bool = False) -> str:
-    """Return the pieces of a text as spans with `title` and `data-` attributes for their origins.
-
-    Marks have the classes `pp-match`, `pp-added` and `pp-removed`. If `whitespace` is true, white space is shown.
-    """
+    """Return the pieces of a text as spans with their origins in attributes, and marks (`pp-match`, ...) as classes."""
     out = []
     position = 0
     pieces = list(pieces)
@@ -341,10 +331,7 @@ def text_html(inner: str) -> str:
 def prompt_html(
     prompt: Prompt, *, marks: Sequence[TextMark] = (), whitespace: bool = False, head: str | None = None
 ) -> str:
-    """Return a prompt as a `div` of class `pp-prompt`, for a page that has `STYLESHEET`.
-
-    `head` is the text above the prompt. If it is None, it is the prompt's `heading`.
-    """
+    """Return a prompt as a `div`, for a page that has `STYLESHEET`, below `head` or the prompt's `heading`."""
     out = [f'<div class="pp-prompt"><div class="pp-head">{safe(heading(prompt) if head is None else head)}</div>']
     for text in with_speakers(prompt).texts():
         out.append(block_html(text, marks_of_text(marks, text), whitespace=whitespace))

@@ -167,10 +167,7 @@ def request_names(sample: int, label: Any, turn: int | None) -> list[str]:
 
 
 def as_request(value: Any, *, is_json: bool | None) -> Any:
-    """Turn a value of a prompt column into a request: a text, or a list of messages.
-
-    If `is_json` is None, a text counts as messages if it is JSON that holds nothing but objects with a role.
-    """
+    """Turn a value into a request: a text, or messages in JSON (None: if it holds nothing but objects with a role)."""
     if not isinstance(value, str) or is_json is False or (is_json is None and not value.startswith("[{")):
         return value
     try:
@@ -185,10 +182,7 @@ def as_request(value: Any, *, is_json: bool | None) -> Any:
 def prompt_of(
     request: Any, sample: int, spans: Iterable[Mapping[str, Any]] = (), *, label: Any = None, turn: int | None = None
 ) -> Prompt:
-    """Build a prompt from a request and its spans, which are rows of `Renderer.explain`.
-
-    A text that its spans don't cover to the byte becomes one piece without an origin.
-    """
+    """Build a prompt from a request and rows of `Renderer.explain`, if they cover the text to the byte."""
     by_text: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
     for span in spans:
         by_text.setdefault((span["message"], span["part"]), []).append(dict(span))

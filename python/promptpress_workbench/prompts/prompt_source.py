@@ -166,10 +166,7 @@ def parent_rows(lists: pa.Array) -> pa.Array:
 
 
 def message_texts(prompts: pa.Array) -> list[tuple[pa.Array, pa.Array | None]] | None:
-    """Return the texts of a prompt column, each array with the numbers of its requests (None: one a request).
-
-    If the column may hold parts, whose texts are nested more deeply, return None.
-    """
+    """Return the texts of a column with the numbers of their requests (None: one each); None if it may hold parts."""
     if is_text(prompts.type):
         return [(without_views(prompts), None)]
     if not is_list(prompts.type) or not types.is_struct(prompts.type.value_type):

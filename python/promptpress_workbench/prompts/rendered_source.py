@@ -106,7 +106,7 @@ class RenderedSource:
             return int(pc.max(self._samples).as_py()) + 1 if len(self._samples) else 0
         return self.rows.num_rows // max(self._label_count, 1)
 
-    def _requests_of(self, row: int) -> Sequence[int]:
+    def requests_of(self, row: int) -> Sequence[int]:
         """Return the row numbers of one sample's requests."""
         samples = self._samples
         if samples is None:
@@ -124,11 +124,9 @@ class RenderedSource:
             message = f"there is no such row: rows count from 0, and there are {self.num_samples}"
             raise render_error("row_out_of_range", message, row=row)
         out = []
-        for number in self._requests_of(row):
+        for number in self.requests_of(row):
             (batch,) = self.rows.row(number).to_batches()
-            requests = self._batch(batch, number)
-            for value, request in zip(to_pylist(requests.prompts), requests.ids(), strict=True):
-                out.append(_with_error(self.request(value, *request), batch))
+            out += [_with_error(prompt, batch) for prompt in self._prompts(self._batch(batch, number))]
         labels = [prompt.label for prompt in out]
         if label is not None:
             out = [prompt for prompt in out if str(prompt.label) == str(label)]
@@ -140,6 +138,10 @@ class RenderedSource:
             if not out:
                 raise render_error("turn_out_of_range", f"turn: there is no turn {turn}", row=row)
         return out
+
+    def _prompts(self, batch: RequestBatch) -> Iterator[Prompt]:
+        for value, request in zip(to_pylist(batch.prompts), batch.ids(), strict=True):
+            yield self.request(value, *request)
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         return prompt_of(as_request(value, is_json=None), sample, label=label, turn=turn)

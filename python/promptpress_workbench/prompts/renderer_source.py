@@ -252,10 +252,7 @@ def marking_engine(engine: ConfiguredEngine) -> ConfiguredEngine | None:
 
 
 def with_masked_spans(spans: Sequence[_Span], marked: Sequence[_Span]) -> list[_Span]:
-    """Add an empty span where an answer is masked, found in the spans of the same request by `marking_engine`.
-
-    If more than the marks differs, the spans stay as they are.
-    """
+    """Add the empty spans of masked answers, of `marking_engine`, to spans that are the same otherwise."""
     out: list[_Span] = []
     start, last_text = 0, None
     for span in marked:
@@ -287,7 +284,7 @@ class TemplateSource:
     labels = None
 
     def __init__(self, renderer: TableRenderer[TemplateEngine], rows: SampleRows) -> None:
-        self.rows = rows
+        self.renderer, self.rows = renderer, rows
         self._engine = engine_of(renderer)
         self._engine.output_schema(rows.schema, RenderOptions())  # raises an error if a column is missing
 

@@ -266,10 +266,7 @@ def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: LoadedTok
 def _of_engine(
     engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, left_out: RowErrors | None = None
 ) -> Statistics:
-    """Return the statistics of requests of any engine; `left_out` gets the rows that can't be rendered.
-
-    Origins are known if there is a budget, because spans say what is left of the examples.
-    """
+    """Return the statistics of requests of any engine, and origins if there is a budget; `left_out` gets bad rows."""
     fitted = engine if isinstance(engine, ConfiguredEngine) and engine.fit is not None else None
     has_origins = fitted is not None and fitted.chat is None and left_out is None
     options = RenderOptions(

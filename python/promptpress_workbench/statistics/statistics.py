@@ -162,10 +162,7 @@ class _Table:
 
 
 def text_report(statistics: Mapping[str, Any], width: int = _MIN_WIDTH, *, is_ascii: bool = False) -> str:
-    """Return a page of text in lines of at most `width` cells (80 or more), without a line end after the last line.
-
-    If `is_ascii` is true, bars are drawn with `#` instead of blocks; names of the data keep their characters.
-    """
+    """Return a page of text in lines of at most `width` cells (80 or more), whose bars may be ASCII."""
     lines = [_heading(statistics)]
     for table in _tables(statistics):
         lines += ["", table.title, *_lines(table, max(width, _MIN_WIDTH), is_ascii=is_ascii)]

@@ -84,10 +84,7 @@ def _pieces(pieces: Iterable[Piece], left: int) -> tuple[Piece, ...]:
 def compared_html(
     a: Sequence[Prompt], b: Sequence[Prompt], *, names: tuple[str, str] = ("", ""), whitespace: bool = False
 ) -> str:
-    """Return the requests of a row side by side: paired by label and turn, and their messages by what they share.
-
-    `names` tell the sides apart, in the headings.
-    """
+    """Return the requests of a row side by side, paired by label and turn, and their messages by what they share."""
     sides = [{(prompt.label, prompt.turn): prompt for prompt in side} for side in (a, b)]
     if a and b and not sides[0].keys() & sides[1].keys():  # labels on one side only
         pairs: list[tuple[Prompt | None, Prompt | None]] = list(zip_longest(a, b))

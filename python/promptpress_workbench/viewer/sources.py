@@ -40,10 +40,7 @@ _FIRST = 1024
 
 @dataclass(frozen=True)
 class Choice:
-    """A configuration as the fields of the page choose it.
-
-    `prompts` and `model` are names of the catalogue. A field that is None follows the configuration.
-    """
+    """A configuration as the fields of the page choose it, by names of the catalogue; None is as configured."""
 
     prompts: str
     model: str | None = None
@@ -64,10 +61,7 @@ class ConfigEntry:
 
 
 class Catalogue:
-    """The prompt configurations and models of some files, by their names, and the renderers that `make` makes of them.
-
-    `template` is a Jinja template or a chat template that takes the place of configurations.
-    """
+    """The configurations and models of some files, or a template, by name, and the renderers that `make` makes."""
 
     MODES: Sequence[str] = get_args(Mode)
     OUTPUTS: Sequence[str] = get_args(Output)
@@ -202,11 +196,6 @@ class StoredRows:
         return pa.chunked_array(chunks, kind)
 
 
-def _values(table: pa.Table) -> dict[str, Any]:
-    """Return the values of a table's one row."""
-    return {name: column[0].as_py() for name, column in zip(table.column_names, table.columns, strict=True)}
-
-
 class StoredPrompts(RendererSource):
     """The prompts of a renderer; `window` renders samples without the rows before them."""
 
@@ -223,9 +212,6 @@ class StoredPrompts(RendererSource):
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
         table = self._with_examples(self._store.rows(start, stop), start)
         return self._requests(self._row_engine, table.to_batches(), start)
-
-    def columns(self, row: int) -> dict[str, Any]:
-        return _values(self.rows.row(row))
 
     def _draws(self, stop: int) -> pa.Array:
         if stop > _FIRST or self._all_draws is not None:
@@ -245,23 +231,17 @@ class StoredPrompts(RendererSource):
 class StoredTemplate(TemplateSource):
     """The texts of a template; `window` renders rows without those before them."""
 
-    def __init__(self, renderer: TemplateRenderer[Any], rows: StoredRows) -> None:
-        super().__init__(renderer, rows)
-        self.renderer = renderer
-        self._store = rows.store
+    renderer: TemplateRenderer[Any]
+    rows: StoredRows
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        table = self._store.rows(start, stop)
         try:
-            texts = self._engine.render(table, RenderOptions()).column(0)
+            texts = self._engine.render(self.rows.store.rows(start, stop), RenderOptions()).column(0)
         except RenderError as error:
             raise of_row(error, start + (error.row or 0)) from None
         for chunk in texts.chunks:
             yield RequestBatch(_core.repeated_rows(start, len(chunk), 1), chunk, numbering="own")
             start += len(chunk)
-
-    def columns(self, row: int) -> dict[str, Any]:
-        return _values(self.rows.row(row))
 
 
 class StoredRendered(RenderedSource):
@@ -269,15 +249,8 @@ class StoredRendered(RenderedSource):
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
         for row in range(start, min(stop, self.num_samples)):
-            numbers = self._requests_of(row)
-            rows = [self.rows.row(number).to_batches()[0] for number in numbers]
-            for number, batch in zip(numbers, rows, strict=True):
-                yield self._batch(batch, number)
-
-    def columns(self, row: int) -> dict[str, Any]:
-        """Return the columns of a sample's first request, but for its prompt."""
-        values = _values(self.rows.row(self._requests_of(row)[0]))
-        return {name: value for name, value in values.items() if name != self.prompt_column}
+            for number in self.requests_of(row):
+                yield self._batch(self.rows.row(number).to_batches()[0], number)
 
 
 Source = StoredPrompts | StoredTemplate | StoredRendered

@@ -27,7 +27,7 @@ from promptpress_workbench.prompts.kinds import described, kind_of
 from promptpress_workbench.prompts.layout import COLORS
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
 from promptpress_workbench.prompts.prompt_source import PromptSource, RequestFilter, parent_rows
-from promptpress_workbench.viewer.sources import Choice, SampleStore, Source, Sources
+from promptpress_workbench.viewer.sources import Choice, SampleStore, Source, Sources, StoredRendered
 
 _LINE = 300  # characters of a prompt in a line of the list
 _MIN_COMMON = 24  # characters of a common beginning that stays in the list
@@ -121,6 +121,15 @@ class View:
         prompts = self.sources.of(choice).prompts(row)
         labels = {prompt.label: prompt for prompt in prompts if prompt.label is not None}
         return [labels[self.label]] if self.label in labels else prompts
+
+    def columns(self, row: int) -> dict[str, Any]:
+        """Return the columns of a sample; of a rendered one those of its first request, but for the prompt."""
+        source, without = self.source, None
+        if isinstance(source, StoredRendered):
+            row, without = source.requests_of(row)[0], source.prompt_column
+        table = source.rows.row(row)
+        values = zip(table.column_names, table.columns, strict=True)
+        return {name: column[0].as_py() for name, column in values if name != without}
 
     def names(self) -> tuple[str, str]:
         """Return what tells the two compared choices apart."""

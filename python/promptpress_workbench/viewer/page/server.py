@@ -31,11 +31,7 @@ _ICON = (
 
 
 def serve(title: str, port: int, announce: Callable[[str], None], *, open_browser: bool) -> None:
-    """Serve the pages of NiceGUI's app until the process is interrupted.
-
-    Port 0 is any free port. `announce` receives the address when the server answers there; if `open_browser` is true,
-    the system's browser opens it.
-    """
+    """Serve the pages of NiceGUI's app at a port (0: any free one) until the process is interrupted."""
     if port > _LAST_PORT:
         raise UsageError(f"--port {port}: ports go up to {_LAST_PORT}; without --port any free one is taken")
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
@@ -124,10 +120,10 @@ def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare:
         others = view.prompts(row, other=True)
         sides = [list(cut(side, MAX_CHARACTERS)) for side in (prompts, others)]
         html = compared_html(*sides, names=view.names(), whitespace=whitespace)
-        columns = columns_html(view.source.columns(row), [*prompts, *others])
+        columns = columns_html(view.columns(row), [*prompts, *others])
         return {"row": row, "html": html, "legend": legend_html(sides[0] + sides[1]), "columns": columns}
     html, left = rows_html(prompts, whole=whole, whitespace=whitespace)
-    columns = columns_html(view.source.columns(row), prompts)
+    columns = columns_html(view.columns(row), prompts)
     legend = legend_html(prompts if whole else cut(prompts, MAX_CHARACTERS))
     answer: dict[str, Any] = {"row": row, "html": html, "legend": legend, "columns": columns}
     if left:
