@@ -18,6 +18,8 @@ from promptpress_workbench.audit.subject import ConfiguredSubject, Subject
 AnySubject = TypeVar("AnySubject", bound=Subject)
 AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
+_MAX_LISTED = 5
+
 
 class _AnyCheck(Generic[AnySubject, AnyBatch]):
     """One concern of an audit. It is made for a subject, sees each batch in order, and then yields its findings."""
@@ -52,9 +54,6 @@ class Check(_AnyCheck[Subject, Batch]):
 
 class ConfiguredCheck(_AnyCheck[ConfiguredSubject, ConfiguredBatch]):
     """A check for renderers with a configuration; templates have none."""
-
-
-_MAX_LISTED = 5
 
 
 class ExampleRows(Columns):

@@ -22,6 +22,9 @@ _SECTIONS = ("begin", "round", "end")
 _MODEL_ROLES = {"assistant", *(alias for alias, role in OUTPUT_FORMS["openai"].aliases if role == "assistant")}
 _MAX_QUOTED = 40
 
+_BY_ROWS = {"same_table", "chosen_samples"}
+"""Notes on tables, whose rows another check compares one by one."""
+
 
 class Roles(ConfiguredCheck):
     """The template's turns compared with the meta template, whatever the samples are."""
@@ -177,10 +180,6 @@ def _is_first(template: Any, dialogues: list[tuple[str, Mapping[str, Any]]]) -> 
         return False
     first = next(iter(template.values()), None)
     return dialogues[0][1] is template or dialogues[0][1] is first
-
-
-_BY_ROWS = {"same_table", "chosen_samples"}
-"""Notes on tables, whose rows another check compares one by one."""
 
 
 class Notes(ConfiguredCheck):

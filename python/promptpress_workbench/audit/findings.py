@@ -33,6 +33,14 @@ SCHEMA = pa.schema(
     ]
 )
 
+_MARKS = {"error": frozenset({"removed"}), "warning": frozenset({"match"}), "info": frozenset[str]()}
+_MAX_ROWS = 6
+_STYLE = """\
+.pp-finding{border-left:3px solid #8b93a0;padding:0 0 0 10px;margin:0 0 12px;text-align:left}
+.pp-finding.pp-of-error{border-color:#d33f49}.pp-finding.pp-of-warning{border-color:#c98a00}
+.pp-finding-head{font-weight:600}.pp-finding-rows,.pp-finding-remedy{opacity:.75}
+"""
+
 
 @dataclass
 class Rows:
@@ -114,15 +122,6 @@ def take_column(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.Chunke
 def take_table(table: pa.Table, rows: pa.Array) -> pa.Table:
     """Take rows of a table with columns of any type."""
     return pa.Table.from_arrays([take_column(column, rows) for column in table.columns], schema=table.schema)
-
-
-_MARKS = {"error": frozenset({"removed"}), "warning": frozenset({"match"}), "info": frozenset[str]()}
-_MAX_ROWS = 6
-_STYLE = """\
-.pp-finding{border-left:3px solid #8b93a0;padding:0 0 0 10px;margin:0 0 12px;text-align:left}
-.pp-finding.pp-of-error{border-color:#d33f49}.pp-finding.pp-of-warning{border-color:#c98a00}
-.pp-finding-head{font-weight:600}.pp-finding-rows,.pp-finding-remedy{opacity:.75}
-"""
 
 
 def report_lines(table: pa.Table, show: Callable[[int], str]) -> Iterator[Line]:

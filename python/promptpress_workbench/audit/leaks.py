@@ -1,4 +1,4 @@
-"""The text of the answer in its own prompt, and the piece of the prompt that brings it in.
+"""Answers in their own prompts: their text, with the piece that brings it in, and samples among their own examples.
 
 Short answers (a letter, a number, yes) occur in every prompt by chance, so they count only if the answer's own
 placeholder brings them in. Longer answers are searched for as whole words. An answer is there by design, for the model
@@ -50,6 +50,16 @@ _SEARCHED = ("answer_in_value", "answer_by_design", "answer_in_example")
 _MAX_DISTINCT = 100_000
 _MAX_MESSAGES = 1 << 24
 """A number above that of the messages of any request."""
+
+_MESSAGES = {
+    "own_example_row": "the sample is itself among its examples: the same row of the same table",
+    "own_example_equal": "an example has the sample's values in {columns}",
+    "own_example_alike": "an example has the sample's values in {columns}, but for case, spaces and punctuation",
+}
+_MAX_COMPARED = 1000
+"""The number of samples that are compared to find out if they are the table of examples."""
+
+_WORD = re.compile(r"(?<![^\W_])[A-Za-z]{4,}(?![^\W_])")
 
 
 class Answers(Check):
@@ -267,17 +277,6 @@ def _example_overlaps(
     )
     kept = pc.indices_nonzero(overlap)
     return matches.take(kept), flat.take(kept)
-
-
-_MESSAGES = {
-    "own_example_row": "the sample is itself among its examples: the same row of the same table",
-    "own_example_equal": "an example has the sample's values in {columns}",
-    "own_example_alike": "an example has the sample's values in {columns}, but for case, spaces and punctuation",
-}
-_MAX_COMPARED = 1000
-"""The number of samples that are compared to find out if they are the table of examples."""
-
-_WORD = re.compile(r"(?<![^\W_])[A-Za-z]{4,}(?![^\W_])")
 
 
 class OwnExamples(ConfiguredCheck):

@@ -52,6 +52,9 @@ _KINDS = (
     ("likely_special_token", "a control token of well-known models", lambda token: f" ({families_of(token)})"),
 )
 
+_HARNESSES = ("opencompass", "aisbench")
+_TAGS = ("<AIS_TEXT_START>", "<AIS_IMAGE_START>", "<AIS_VIDEO_START>", "<AIS_AUDIO_START>", "<AIS_CONTENT_TAG>")
+
 
 class SpecialTokens(Check):
     """Values with special tokens of this model, or with control tokens of well-known models."""
@@ -225,10 +228,6 @@ def _added_token(tokenizer: Any) -> str | None:
         return None
     token: str | None = tokenizer.id_to_token(special.ids[0])
     return token
-
-
-_HARNESSES = ("opencompass", "aisbench")
-_TAGS = ("<AIS_TEXT_START>", "<AIS_IMAGE_START>", "<AIS_VIDEO_START>", "<AIS_AUDIO_START>", "<AIS_CONTENT_TAG>")
 
 
 class TemplateTokens(ConfiguredCheck):

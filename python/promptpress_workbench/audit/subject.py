@@ -23,6 +23,9 @@ _DATA = pa.array(["field", "filled_field", "argument", "computed"])
 
 _UNKNOWN = "jinja2"
 
+_CONTENT = ("question", "answer", "content")
+"""Columns that templates of conversations and of media read without a placeholder."""
+
 
 class RequestTokens(NamedTuple):
     """The tokens of one request of a sample, with the bytes of the text at which each token begins and ends."""
@@ -133,10 +136,6 @@ def _borders(spans: pa.Array, rows: int) -> list[list[int]]:
     for row, start in zip(parents.take(numbers).to_pylist(), starts, strict=True):
         out[row].append(start)
     return out
-
-
-_CONTENT = ("question", "answer", "content")
-"""Columns that templates of conversations and of media read without a placeholder."""
 
 
 @dataclass

@@ -22,6 +22,15 @@ from promptpress_workbench.audit.subject import ConfiguredSubject, RequestTokens
 _MAX_BETWEEN = 8
 """The most tokens between what is trained and the token that would end it."""
 
+_MAX_NUMBERS = 5
+"""The numbers of examples that a message lists."""
+
+_MAX_ENDS = 4
+"""So many of the first turns, and of the last ones, are looked at."""
+
+_MAX_EXCERPT = 40
+"""The most characters of a text that a message shows."""
+
 
 class TrainedTokens(Check):
     """Masks that train nothing, that don't train the token that ends a turn, or that aren't known."""
@@ -140,10 +149,6 @@ def _last_trained(mask: bytes) -> Iterator[int]:
         yield len(mask) - 1
 
 
-_MAX_NUMBERS = 5
-"""The numbers of examples that a message lists."""
-
-
 class Budgets(ConfiguredCheck):
     """Examples that are left out, and requests that don't fit without any."""
 
@@ -192,13 +197,6 @@ class Budgets(ConfiguredCheck):
         what = "without any example" if fit.drops is not None else "with the examples that the harness keeps"
         message = f"the prompt has more than {most} {what}, so the model cuts it"
         yield finding_of("prompt_truncated", message, self._long)
-
-
-_MAX_ENDS = 4
-"""So many of the first turns, and of the last ones, are looked at."""
-
-_MAX_EXCERPT = 40
-"""The most characters of a text that a message shows."""
 
 
 class GrowingChats(Check):

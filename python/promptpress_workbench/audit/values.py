@@ -24,6 +24,16 @@ KINDS = (
 )
 """The kinds of the core's `odd_characters`, by their numbers."""
 
+_NAMES = (
+    *("question", "answer", "input", "output", "context", "prompt", "text", "passage", "article", "document"),
+    *("choices", "options", "target", "instruction", "query", "response", "reference", "title", "subject", "sentence"),
+    *("premise", "hypothesis"),
+)
+"""Names that templates often have in braces, and LaTeX and mathematical sets seldom have."""
+
+_LATEX = r"(\\[A-Za-z]{2,}\*?(\[[^\[\]]*\])?|[_^])(\{[^{}]*\})+"
+"""A command with its argument, or an index: \\begin{document}, W_{output}. A single letter is an escaped line end."""
+
 
 class Nulls(Check):
     """Null values that prompts show as a word."""
@@ -104,17 +114,6 @@ def _search_characters(columns: Columns, name: str, by_kind: list[Rows]) -> None
     # A struct has several texts in each row, and they are one value.
     for kind, arrays in rows.items():
         by_kind[kind].add(columns.row_numbers(concatenated(arrays)), *locations.get(kind, ()))
-
-
-_NAMES = (
-    *("question", "answer", "input", "output", "context", "prompt", "text", "passage", "article", "document"),
-    *("choices", "options", "target", "instruction", "query", "response", "reference", "title", "subject", "sentence"),
-    *("premise", "hypothesis"),
-)
-"""Names that templates often have in braces, and LaTeX and mathematical sets seldom have."""
-
-_LATEX = r"(\\[A-Za-z]{2,}\*?(\[[^\[\]]*\])?|[_^])(\{[^{}]*\})+"
-"""A command with its argument, or an index: \\begin{document}, W_{output}. A single letter is an escaped line end."""
 
 
 class Placeholders(ConfiguredCheck):

@@ -60,6 +60,9 @@ _STYLE = """\
 """
 _BRACKETS = {"removed": ("[-", "-]"), "added": ("{+", "+}")}
 
+_MAX_PROMPTS = 3
+"""The number of requests whose prompts are kept for printing."""
+
 
 def summary(comparison: Comparison) -> str:
     """Return the result of a comparison in one line."""
@@ -249,10 +252,6 @@ def _text(window: Window) -> str:
     left_out = [f"…({counted(count, 'character')})" if count else "" for count in (window.before, window.after)]
     before, after = (span_html("escape", text) if text else "" for text in left_out)
     return text_html(before + pieces_html(window.pieces, marks=window.marks) + after)
-
-
-_MAX_PROMPTS = 3
-"""The number of requests whose prompts are kept for printing."""
 
 
 class Diff:

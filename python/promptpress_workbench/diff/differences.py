@@ -31,6 +31,20 @@ _SAME_ROLE = 0.3
 _ANY = 0.01
 """The least value of a pair: two messages that have nothing in common still stand side by side."""
 
+_TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
+_MAX_CHARACTERS = 1600
+_MAX_TOKENS = 400
+"""difflib's time grows with the square of this number, and in bad cases faster."""
+
+_MAX_LINE_BLOCKS = 20
+"""The most stretches of lines whose words are compared."""
+
+_CONTEXT = 100
+_MAX_SHOWN = 1600
+_MAX_WINDOWS = 6
+Block = tuple[int, int, int, int]
+"""Start and end of a stretch in the first text, and of the stretch in the second text that replaces it."""
+
 
 @dataclass(frozen=True)
 class Location:
@@ -173,22 +187,6 @@ def _piece(pieces: tuple[Piece, ...], character: int, *, with_hidden: bool) -> P
             return piece
         character -= len(piece.text)
     return None
-
-
-_TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
-_MAX_CHARACTERS = 1600
-_MAX_TOKENS = 400
-"""difflib's time grows with the square of this number, and in bad cases faster."""
-
-_MAX_LINE_BLOCKS = 20
-"""The most stretches of lines whose words are compared."""
-
-_CONTEXT = 100
-_MAX_SHOWN = 1600
-_MAX_WINDOWS = 6
-
-Block = tuple[int, int, int, int]
-"""Start and end of a stretch in the first text, and of the stretch in the second text that replaces it."""
 
 
 def changes(text: str, other: str) -> tuple[list[Mark], list[Mark]]:

@@ -1,4 +1,8 @@
-"""Prompts as lines of styled fragments, for a terminal or a page of plain text: heading, roles, texts, origins."""
+"""Prompts as lines of styled fragments, for a terminal or a page of plain text, and as HTML made of such fragments.
+
+Nothing of a prompt is ever markup: texts are escaped, characters that can't be seen are shown, and there is no script.
+All classes begin with `pp-`; `STYLESHEET` styles them, light and dark.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,23 @@ Mark = tuple[int, int, str]
 
 TextMark = tuple[int | None, int | None, Mark]
 """The numbers of a message and a part, None and None for a bare text, and a mark in that text."""
+
+COLORS = {  # kind: text and background of the light theme, then of the dark one
+    "template": ("#0b4f9e", "#e8f0fb", "#9ec5ff", "#16263d"),
+    "column": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
+    "example": ("#7a2f86", "#f7e9f9", "#e3a7ee", "#331c38"),
+    "example_column": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
+    "meta": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
+    "separator": ("#4b5563", "#eceef1", "#b3bac5", "#262b33"),
+    "masked": ("#a01226", "#fde6e9", "#ffa3af", "#40171d"),
+    "filled": ("#7f1d1d", "#fecaca", "#ffe1e1", "#8f1d1d"),
+    "control": ("#9d174d", "#fdf2f8", "#f9a8d4", "#2e1522"),
+    "system": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
+    "user": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
+    "assistant": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
+    "tool": ("#0e5a66", "#def3f6", "#7fd6e2", "#0f2d33"),
+}
+_FONT = "13px/1.5 ui-monospace,SF Mono,Cascadia Mono,DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,25 +243,6 @@ class Layout:
             parts += [Fragment("  ", "head"), Fragment(one_line(name), kind)]
         if parts:
             yield from wrapped(parts[1:], self.width)
-
-
-COLORS = {  # kind: text and background of the light theme, then of the dark one
-    "template": ("#0b4f9e", "#e8f0fb", "#9ec5ff", "#16263d"),
-    "column": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
-    "example": ("#7a2f86", "#f7e9f9", "#e3a7ee", "#331c38"),
-    "example_column": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
-    "meta": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
-    "separator": ("#4b5563", "#eceef1", "#b3bac5", "#262b33"),
-    "masked": ("#a01226", "#fde6e9", "#ffa3af", "#40171d"),
-    "filled": ("#7f1d1d", "#fecaca", "#ffe1e1", "#8f1d1d"),
-    "control": ("#9d174d", "#fdf2f8", "#f9a8d4", "#2e1522"),
-    "system": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
-    "user": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
-    "assistant": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
-    "tool": ("#0e5a66", "#def3f6", "#7fd6e2", "#0f2d33"),
-}
-
-_FONT = "13px/1.5 ui-monospace,SF Mono,Cascadia Mono,DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 
 def _rules(theme: int) -> str:

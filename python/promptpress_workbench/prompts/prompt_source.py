@@ -1,4 +1,4 @@
-"""Sources of prompts: tables of requests, which are gone through in batches or looked at one by one."""
+"""Sources of prompts: tables of requests, which are gone through in batches, looked at one by one, or searched."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from promptpress_workbench.prompts.layout import TextMark
 from promptpress_workbench.prompts.prompt import Prompt
 
 _TEXT_KEYS = ("prompt", "content")
+
+_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
 
 class RequestId(NamedTuple):
@@ -177,9 +179,6 @@ def message_texts(prompts: pa.Array) -> list[tuple[pa.Array, pa.Array | None]] |
         return None
     messages, parents = prompts.flatten(), parent_rows(prompts)
     return [(without_views(pc.struct_field(messages, name)), parents) for name in names]
-
-
-_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
 
 @dataclass(frozen=True)

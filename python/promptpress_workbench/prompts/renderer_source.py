@@ -30,6 +30,14 @@ from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows
 
 _JOINTS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
 
+_MARK = "\ue000"
+"""A character of private use, which no template has and which isn't part of a placeholder."""
+
+_MASKED = ("masked", "filled_masked")
+"""The sources of text that replaces an answer."""
+
+_Span = dict[str, Any]
+
 
 class RendererSource:
     """The prompts of a renderer and samples, with their origins.
@@ -219,15 +227,6 @@ def _label_index(labels: Sequence[Any], texts: Sequence[Any], label: Any) -> int
             if rule(index):
                 return index
     raise render_error("unknown_label", f"there is no label {label!r}")
-
-
-_MARK = "\ue000"
-"""A character of private use, which no template has and which isn't part of a placeholder."""
-
-_MASKED = ("masked", "filled_masked")
-"""The sources of text that replaces an answer."""
-
-_Span = dict[str, Any]
 
 
 def marking_engine(engine: ConfiguredEngine) -> ConfiguredEngine | None:

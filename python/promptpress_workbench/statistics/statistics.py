@@ -1,4 +1,7 @@
-"""`promptpress.Statistics` and `promptpress.LengthSummary`."""
+"""`promptpress.Statistics` and `promptpress.LengthSummary`, with their reports: a page of text, and HTML for notebooks.
+
+Cells of reports may hold names and labels of the data, so all of them are escaped for their place.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,19 @@ import pyarrow as pa
 from promptpress.engine.errors import counted
 
 from promptpress_workbench.prompts.escapes import cells, printable
+
+BLOCKS = " ▏▎▍▌▋▊▉█"
+"""The characters of bars: from nothing to a whole block, by eighths."""
+
+_MIN_WIDTH = 80
+_MIN_BAR = 10
+_MAX_BAR = 60
+_MAX_ORIGINS = 20
+# The page has the colours of the notebook, dark or light.
+_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+_CELL = "padding:0 .8em 0 0;text-align:{};white-space:pre-wrap;overflow-wrap:anywhere"
+_BAR = "background:currentColor;opacity:.45;height:.8em;width:{:.2f}em"
+_BAR_EM = 20
 
 
 @dataclass(frozen=True)
@@ -131,22 +147,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, LengthSummary):
         return value.to_dict()
     return value.to_pylist() if isinstance(value, pa.Table) else value
-
-
-BLOCKS = " ▏▎▍▌▋▊▉█"
-"""The characters of bars: from nothing to a whole block, by eighths."""
-
-_MIN_WIDTH = 80
-_MIN_BAR = 10
-_MAX_BAR = 60
-
-_MAX_ORIGINS = 20
-
-# The page has the colours of the notebook, dark or light.
-_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
-_CELL = "padding:0 .8em 0 0;text-align:{};white-space:pre-wrap;overflow-wrap:anywhere"
-_BAR = "background:currentColor;opacity:.45;height:.8em;width:{:.2f}em"
-_BAR_EM = 20
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ from promptpress_workbench.viewer.sources import Choice, SampleStore, Source, So
 _LINE = 300  # characters of a prompt in a line of the list
 _MIN_COMMON = 24  # characters of a common beginning that stays in the list
 
+_MAX_SHARES = 14
+
 
 class View:
     """The state of one open page; prompts come from `sources`, samples from `store`."""
@@ -295,9 +297,6 @@ def _texts(values: pa.Array, rows: pa.Array) -> Iterator[tuple[pa.Array, pa.Arra
         for number, field in enumerate(kind):
             if field.name not in ("role", "type"):
                 yield from _texts(values.field(number), rows)
-
-
-_MAX_SHARES = 14
 
 
 def _mixed(colour: str, other: str) -> str:

@@ -29,6 +29,12 @@ _ICON = (
     '<path d="M3 5h10M3 8h7M3 11h9" stroke="#fff" stroke-width="1.6"/></svg>'
 )
 
+STATIC = "/_promptpress"
+"""The path of the page's own script and style, below the token."""
+
+_MAX_LINES = 1000
+_MAX_SHARED = 20_000
+
 
 def serve(title: str, port: int, announce: Callable[[str], None], *, open_browser: bool) -> None:
     """Serve the pages of NiceGUI's app at a port (0: any free one) until the process is interrupted."""
@@ -72,13 +78,6 @@ def serve(title: str, port: int, announce: Callable[[str], None], *, open_browse
             guarded, log_level="error", access_log=False, ws="websockets-sansio", proxy_headers=False
         )
         uvicorn.Server(config).run(sockets=[listening])
-
-
-STATIC = "/_promptpress"
-"""The path of the page's own script and style, below the token."""
-
-_MAX_LINES = 1000
-_MAX_SHARED = 20_000
 
 
 def add_routes(views: dict[str, View]) -> None:

@@ -38,6 +38,24 @@ _KEYS = {
     "?": "this list",
 }
 
+_GRID = {
+    "columnDefs": [
+        {"field": "row", "headerName": "Row", "width": 84, "cellClass": "pp-number", "headerClass": "pp-right"},
+        {"field": "size", "headerName": "Bytes", "width": 98, "cellClass": "pp-number", "headerClass": "pp-right"},
+        {"field": "text", "headerName": "Prompt", "flex": 1, "cellClass": "pp-line"},
+    ],
+    "defaultColDef": {"sortable": False, "resizable": True, "suppressMovable": True, "suppressHeaderMenuButton": True},
+    "rowModelType": "infinite",
+    "cacheBlockSize": 100,
+    "maxBlocksInCache": 30,
+    "blockLoadDebounceMillis": 40,
+    "rowHeight": 27,
+    "headerHeight": 30,
+    "animateRows": False,
+    ":rowClassRules": "{'pp-wrong': row => row.data?.wrong}",
+    "theme": "quartz",
+}
+
 
 @dataclass(frozen=True)
 class PageSetup:
@@ -274,25 +292,6 @@ class _ChoiceFields:
     def _change(self, field: str, value: str) -> object:
         self._choice = self._choice.changed(**{field: value or None})
         return self._on_change(self._choice)
-
-
-_GRID = {
-    "columnDefs": [
-        {"field": "row", "headerName": "Row", "width": 84, "cellClass": "pp-number", "headerClass": "pp-right"},
-        {"field": "size", "headerName": "Bytes", "width": 98, "cellClass": "pp-number", "headerClass": "pp-right"},
-        {"field": "text", "headerName": "Prompt", "flex": 1, "cellClass": "pp-line"},
-    ],
-    "defaultColDef": {"sortable": False, "resizable": True, "suppressMovable": True, "suppressHeaderMenuButton": True},
-    "rowModelType": "infinite",
-    "cacheBlockSize": 100,
-    "maxBlocksInCache": 30,
-    "blockLoadDebounceMillis": 40,
-    "rowHeight": 27,
-    "headerHeight": 30,
-    "animateRows": False,
-    ":rowClassRules": "{'pp-wrong': row => row.data?.wrong}",
-    "theme": "quartz",
-}
 
 
 class ListPanel:
