@@ -528,4 +528,4 @@ def test_figures_of_the_page() -> None:
     assert [(share.name, share.bytes) for share in shares_of(figures)] == [("column q", 5), ("prompt template", 3)]
     samples = pa.table({"q": ["1+1", "see {a}"], "a": ["2", "4"]})
     (finding,) = listed_findings(pp.Renderer("Q: {q}", substitution="harness").audit(samples))
-    assert (finding.code, finding.rows) == ("placeholder_filled", [1])
+    assert (finding.code, finding.first_rows) == ("placeholder_filled", [1])

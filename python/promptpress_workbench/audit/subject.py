@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
 from promptpress.engine import ConfiguredEngine, RenderOptions, TableEngine, sample_numbers
@@ -14,9 +14,11 @@ from promptpress.engine import core as _core
 from promptpress.engine.configs import Configuration
 from promptpress.engine.tables import core_schema, is_text
 from promptpress.engine.tables import lazy_compute as pc
-from promptpress.engine.templates import ChatSettings, TemplateEngine
 from promptpress.engine.tokens import Encoder, LoadedTokenizer, TokenEngine, TokenSettings
 from promptpress.typing import Mask
+
+if TYPE_CHECKING:
+    from promptpress.engine.templates import ChatSettings, TemplateEngine  # they need Jinja2
 
 _DATA = pa.array(["field", "filled_field", "argument", "computed"])
 """The sources of what data bring; all others are the configuration's."""

@@ -7,17 +7,19 @@ import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from promptpress.engine import ExampleChoices, Part, RenderOptions, Run, sample_numbers
 from promptpress.engine.errors import counted
-from promptpress.engine.templates import ChatEngine
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch
 from promptpress_workbench.audit.check import Check, ConfiguredCheck
 from promptpress_workbench.audit.findings import Finding, Rows, finding_of
 from promptpress_workbench.audit.subject import ConfiguredSubject, RequestTokens, Subject, TemplateSubject
+
+if TYPE_CHECKING:
+    from promptpress.engine.templates import ChatEngine  # needs Jinja2
 
 _MAX_BETWEEN = 8
 """The most tokens between what is trained and the token that would end it."""
@@ -210,8 +212,9 @@ class GrowingChats(Check):
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         assert isinstance(subject, TemplateSubject)
-        assert isinstance(subject.engine, ChatEngine)
-        self._engine = copy.copy(subject.engine)  # whose runs leave the counts of the audit's own alone
+        self._engine = copy.copy(
+            cast("ChatEngine", subject.engine)
+        )  # whose runs leave the counts of the audit's own alone
         self._run = self._engine.begin(RenderOptions(errors="column"), None)
         self._example = ""
 

@@ -1,4 +1,4 @@
-"""Differences in lines, side by side or one below the other if the lines are narrow, and as HTML for notebooks."""
+"""`promptpress.diff` and `promptpress.Diff`, with differences in lines, side by side or not, and in HTML."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from promptpress import to_pylist
@@ -23,10 +23,12 @@ from promptpress.engine.core import RenderError, StreamState, TemplateError
 from promptpress.engine.errors import of_row, render_error
 from promptpress.engine.tables import for_core
 from promptpress.engine.tables import lazy_compute as pc
-from promptpress.engine.templates import TemplateEngine
 
 from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
 from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows
+
+if TYPE_CHECKING:
+    from promptpress.engine.templates import TemplateEngine  # needs Jinja2
 
 _JOINTS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
 

@@ -21,6 +21,7 @@ from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
+from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.diff.comparison import Pairs, paired, unequal
 from promptpress_workbench.prompts.escapes import one_line, printable
 from promptpress_workbench.prompts.kinds import described, kind_of
@@ -355,23 +356,10 @@ def repeated_of(figures: Statistics) -> list[tuple[int, list[int]]]:
     return [(group["requests"], sorted({request // times for request in group["first"]})) for group in groups]
 
 
-@dataclass(frozen=True)
-class ListedFinding:
-    """A finding of an audit, with no hidden characters in its texts, and the first rows to go to."""
-
-    severity: str
-    code: str
-    message: str
-    remedy: str
-    rows: list[int]
-
-
-def listed_findings(table: pa.Table) -> list[ListedFinding]:
-    """Return the findings of a table of `Renderer.audit`, in its order."""
-    out = []
-    for entry in table.to_pylist():
-        rows = entry["rows"]
-        count = "" if rows is None else f" ({counted(rows, 'row')})"
-        message, remedy = printable(entry["message"]) + count, printable(entry["remedy"])
-        out.append(ListedFinding(entry["severity"], entry["code"], message, remedy, entry["first_rows"] or []))
+def listed_findings(table: pa.Table) -> list[Finding]:
+    """Return the findings of a table of `Renderer.audit`, in its order, without hidden characters in their texts."""
+    out = [Finding(**entry) for entry in table.to_pylist()]
+    for finding in out:
+        count = "" if finding.rows is None else f" ({counted(finding.rows, 'row')})"
+        finding.message, finding.remedy = printable(finding.message) + count, printable(finding.remedy)
     return out
