@@ -17,7 +17,7 @@ from typing import Any
 
 import promptpress
 from peers.promptpress_peer import renderer_of
-from promptpress_workbench.audit.checks import CHECKS
+from promptpress_workbench.audit.collect import CHECKS
 from workloads import BY_ID
 
 WORKLOADS = ("zero", "five-text", "five-messages")

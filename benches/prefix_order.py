@@ -1,9 +1,8 @@
-"""The share of prompts that an engine with a prefix cache has read before: in the samples' order and in prefix order.
+"""The share of prompts that begins as the prompt before it: in the samples' order and in prefix order.
 
-`python benches/prefix_order.py` prints, for three workloads, the share of the bytes that a simulated cache finds; then
-what prefix order costs, in a process and as a command, and its memory. The cache has blocks of 64 bytes, about 16
-tokens of English, and forgets those that weren't used for the longest time. The best possible share is that of a cache
-without limit, which no order changes. `--seconds` says how long each way is timed.
+`python benches/prefix_order.py` prints, for three workloads, the share of the bytes that a prompt has in common with
+the one before it; then what prefix order costs, in a process and as a command, and its memory. `--seconds` says how
+long each way is timed.
 """
 
 from __future__ import annotations
@@ -25,15 +24,12 @@ from typing import Any
 import promptpress as pp
 import promptpress._core as _core
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from promptpress._engine.ordered_rendering import prefix_order
 from promptpress._engine.table_engine import engine_of
 from texts import SEED, SHARED, SHOTS, Words, multiple_choice, real_texts, word_problems
 
-BLOCK_BYTES = 64
-TOKENS_IN_BLOCK = 16
-CACHE_TOKENS = (10_000, 100_000, 1_000_000)
-UNLIMITED = 1 << 40
 CHATS = 100_000
 SYSTEM_PROMPTS = 20
 MEMORY_ROWS = 4_000_000
@@ -108,22 +104,17 @@ def chats(count: int) -> pa.Table:
     return pa.table({"messages": rows})
 
 
-def share(renderer: Any, table: pa.Table, order: str | None, blocks: int) -> float:
-    """The share of the bytes that a cache finds."""
-    cache = _core.BlockCache(BLOCK_BYTES, blocks)
-    for chunk in renderer.render(table, order=order)["prompt"].chunks:
-        cache.add(chunk, False)
-    size, hits = cache.hits
-    return hits / size
+def share(rendered: pa.Table) -> float:
+    """The share of the bytes that prompts have in common with the one before them."""
+    shared = _core.SharedBytes()
+    count = sum(pc.sum(shared.add(chunk, False)).as_py() for chunk in rendered["prompt"].chunks)
+    return count / pp.stats(rendered).bytes.sum
 
 
 def print_shares(name: str, renderer: Any, table: pa.Table) -> None:
     rendered, ordered = renderer.render(table, index="sample"), renderer.render(table, order="prefix", index="sample")
     assert ordered.sort_by("sample")["prompt"].equals(rendered["prompt"])
-    best = share(renderer, table, None, UNLIMITED)
-    for tokens in CACHE_TOKENS:
-        before, after = (share(renderer, table, order, tokens // TOKENS_IN_BLOCK) for order in (None, "prefix"))
-        print(f"{name:<44} {tokens:>9,} {before:>8.1%} {after:>8.1%} {best:>8.1%}")
+    print(f"{name:<44} {share(rendered):>8.1%} {share(ordered):>8.1%}")
 
 
 def fastest(ways: list[Callable[[], Any]], seconds: float) -> list[float]:
@@ -239,7 +230,7 @@ def print_all(seconds: float, times: int) -> None:
     train = subjects()
     shots, labels, chat = few_shot(train), four_labels(), pp.ChatTemplate(CHATML)
     conversations = chats(CHATS)
-    print(f"{'share of the bytes that a cache finds':<44} {'tokens':>9} {'samples':>8} {'prefix':>8} {'best':>8}")
+    print(f"{'share of the bytes that begin as before':<44} {'samples':>8} {'prefix':>8}")
     for order, table in (("file", train), ("shuffled", shuffled(train))):
         print_shares(f"MMLU, five shots of the subject, {order}", shots, with_shots(table, train))
         print_shares(f"MMLU, ppl with four labels, {order}", labels, table)

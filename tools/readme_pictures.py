@@ -19,11 +19,10 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import yaml
-from promptpress_workbench.prompts.html import COLORS
-from promptpress_workbench.prompts.layout import Layout, Line
+from promptpress_workbench.prompts.layout import COLORS, Layout, Line
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.sample_rows import TableRows
-from promptpress_workbench.prompts.sources import source_of
+from promptpress_workbench.prompts.prompt_source import TableRows
+from promptpress_workbench.prompts.renderer_source import source_of
 from pyarrow import csv
 
 PROJECT = Path(__file__).resolve().parents[1]

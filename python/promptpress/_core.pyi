@@ -15,7 +15,6 @@ __all__ = [
     "OUTPUT_FORMS",
     "STRING_LAYOUTS",
     "TEMPLATE_KEYS",
-    "BlockCache",
     "CompiledRenderer",
     "ConversationShapes",
     "Duplicates",
@@ -444,16 +443,6 @@ class SharedBytes:
 
     def __new__(cls) -> SharedBytes: ...
     def add(self, requests: pa.Array, json: bool) -> pa.Array: ...
-
-@final
-class BlockCache:
-    """A simulated prefix cache of so many blocks of so many bytes."""
-
-    def __new__(cls, block_bytes: int, capacity: int) -> BlockCache: ...
-    def add(self, requests: pa.Array, json: bool) -> None: ...
-    @property
-    def hits(self) -> tuple[int, int]:
-        """The bytes of all requests so far, and those of blocks that were in the cache."""
 
 @final
 class JinjaProgram:

@@ -5,16 +5,14 @@
 //! by the second part, and so on; no text is rendered or compared for that. `take` returns the samples in this order.
 //!
 //! `requests` reads rendered requests as bytes. `shared` counts the bytes that a request has in common with the request
-//! before it, and `block_cache` simulates the prefix cache of an engine.
+//! before it.
 
-mod block_cache;
 mod order;
 mod parts;
 mod requests;
 mod shared;
 mod take;
 
-pub use block_cache::{BlockCache, CacheHits};
 pub use order::{PrefixOrder, prefix_order};
 pub use parts::Part;
 pub use requests::Requests;

@@ -88,7 +88,6 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<audit::TextFinder>()?;
     module.add_class::<prefix_order::RowSource>()?;
     module.add_class::<prefix_order::SharedBytes>()?;
-    module.add_class::<prefix_order::BlockCache>()?;
     module.add_class::<token_ids::TextEncoder>()?;
     module.add_class::<token_ids::TokenRows>()?;
     module.add_class::<token_ids::TokenColumns>()?;

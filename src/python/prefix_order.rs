@@ -92,35 +92,3 @@ impl SharedBytes {
         export(py, Arc::new(Int64Array::from(shared)))
     }
 }
-
-/// A simulated prefix cache of `capacity` blocks of `block_bytes` bytes.
-#[pyclass(frozen, module = "promptpress._core")]
-pub(super) struct BlockCache {
-    inner: Mutex<core::BlockCache>,
-}
-
-#[pymethods]
-impl BlockCache {
-    #[new]
-    fn new(block_bytes: usize, capacity: usize) -> Self {
-        Self { inner: Mutex::new(core::BlockCache::new(block_bytes, capacity)) }
-    }
-
-    /// Send requests, which may be messages as JSON, through the cache.
-    fn add(&self, py: Python<'_>, requests: Imported<ArrayRef>, json: bool) -> PyResult<()> {
-        let requests = requests.0;
-        let work = || -> Result<()> {
-            let requests = Requests::new(&requests, json)?;
-            self.inner.lock().unwrap_or_else(PoisonError::into_inner).add(&requests);
-            Ok(())
-        };
-        plain(py, detached_rows(py, None, requests.len(), work)?)
-    }
-
-    /// The bytes of all requests so far, and those of blocks that were in the cache.
-    #[getter]
-    fn hits(&self) -> (u64, u64) {
-        let hits = self.inner.lock().unwrap_or_else(PoisonError::into_inner).hits();
-        (hits.bytes, hits.hit_bytes)
-    }
-}

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from promptpress._core import ODD_KINDS
-from promptpress_workbench.audit.checks.values import KINDS
 from promptpress_workbench.audit.codes import CODES, NOTES, SEVERITIES
+from promptpress_workbench.audit.values import KINDS
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / "docs" / "audit.md"

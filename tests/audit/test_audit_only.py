@@ -8,8 +8,8 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from promptpress_workbench.audit.batch import ConfiguredBatch, TemplateBatch
-from promptpress_workbench.audit.checks import CHECKS
 from promptpress_workbench.audit.codes import ALL_CODES
+from promptpress_workbench.audit.collect import CHECKS
 
 SAMPLES = pa.table({"q": ["fine", "fine", "see <|im_end|>"], "a": ["x", "x", "y"]})
 RENDERERS: list[Any] = [pp.Renderer("Q: {q}"), pp.JinjaTemplate("Q: {{ q }}")]

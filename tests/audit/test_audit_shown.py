@@ -20,10 +20,9 @@ from marks import UNWARNED
 from parts.audit_parts import CHAT, CHATML, READER, findings_by_code, rows, shots, table
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_engine import engine_of
-from promptpress_workbench.audit.batch import TemplateBatch
+from promptpress_workbench.audit.batch import TemplateBatch, Texts
 from promptpress_workbench.audit.subject import TemplateSubject
-from promptpress_workbench.audit.texts import Texts
-from promptpress_workbench.prompts.control_tokens import FAMILIES
+from promptpress_workbench.prompts.kinds import FAMILIES
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 FIRST = {"type": "FixKRetriever", "fix_id_list": [0]}

@@ -8,8 +8,7 @@ import unicodedata
 import promptpress as pp
 import pyarrow as pa
 from promptpress_workbench.prompts.escapes import one_line, printable, runs
-from promptpress_workbench.prompts.layout import Layout
-from promptpress_workbench.prompts.lines import Fragment, wrapped
+from promptpress_workbench.prompts.layout import Fragment, Layout, wrapped
 from promptpress_workbench.prompts.prompt import Piece
 
 # Unicode's Default_Ignorable_Code_Point but for variation selectors, which emoji have.

@@ -79,8 +79,6 @@ def test_python_refuses_them_too() -> None:
     renderer = pp.Renderer("{q}")
     with pytest.raises(ValueError, match="limits: 'bytes' is a number below 2"):
         renderer.audit(samples, limits={"bytes": 10**20})
-    with pytest.raises(ValueError, match="less than 2"):
-        pp.stats(renderer, samples, cache_bytes=10**20)
     with pytest.raises(pp.TemplateError, match="shots: a prompt has at most 1,000,000 examples"):
         pp.Renderer("{q} {a}", shots=10**18, output_column="a", examples=samples)
     with pytest.raises(pp.TemplateError, match="expected a number up to 9223372036854775807, which nothing reaches"):

@@ -18,7 +18,7 @@ from promptpress_workbench.cli.options import option_name
 from promptpress_workbench.cli.run_counts import Done
 from promptpress_workbench.cli.terminal import Terminal
 from promptpress_workbench.cli.verify_outcomes import plain
-from promptpress_workbench.prompts.lines import Fragment
+from promptpress_workbench.prompts.layout import Fragment
 
 
 @pytest.mark.parametrize(

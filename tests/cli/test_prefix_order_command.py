@@ -1,4 +1,4 @@
-"""`--order prefix` of `render` and `export`, `join` after it, and `stats --cache`."""
+"""`--order prefix` of `render` and `export`, and `join` after it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress_workbench.cli import main
+from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.errors import ExitCode
 
 ROWS = 60
@@ -109,58 +110,22 @@ OPENAI = ["export", "openai-batch", *TEMPLATE, "--model-name", "m", "--cache-con
         ([*OPENAI, "--order", "prefix", "--url", "/v1/completions"], ExitCode.USAGE, "/v1/chat/completions"),
         ([*OPENAI, "--order", "prefix", "--body", '{"prompt_cache_key": "a"}'], ExitCode.USAGE, "already"),
         (["export", "ray", *TEMPLATE, "--order", "prefix", "--cache-control"], ExitCode.USAGE, "openai-batch"),
-        (["stats", *TEMPLATE, "--cache-block", "3"], ExitCode.USAGE, "--cache-block"),
-        (["stats", *TEMPLATE, "--cache", "3"], ExitCode.USAGE, "--cache 3"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
     arguments: list[str], code: ExitCode, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = [] if arguments[0] == "stats" else ["--out", "out.parquet"]
-    assert run(*arguments, *out) == code
+    assert run(*arguments, "--out", "out.parquet") == code
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("words", "bytes_of_cache"),
+    ("words", "number"),
     [("100000", 100_000), ("64K", 65_536), ("64KiB", 65_536), ("64kB", 64_000), ("1.5 MB", 1_500_000), ("1g", 2**30)],
 )
-def test_sizes_with_a_unit(words: str, bytes_of_cache: int, capsys: pytest.CaptureFixture[str]) -> None:
-    reports = []
-    for size in (words, str(bytes_of_cache)):
-        assert main(["stats", *TEMPLATE, "--cache", size, "--json"]) == ExitCode.OK
-        reports.append(capsys.readouterr().out)
-    assert reports[0] == reports[1]
+def test_sizes_with_a_unit(words: str, number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    export = ("export", "openai-batch", *TEMPLATE, "--model-name", "m", "--out", "in.jsonl")
+    assert parse([*export, "--max-bytes", words]).max_bytes == number
     for wrong in ("0", "0K", "-1", "1X", "GB", "0.2"):
-        assert main(["stats", *TEMPLATE, f"--cache={wrong}"]) == ExitCode.USAGE
+        assert run(*export, f"--max-bytes={wrong}") == ExitCode.USAGE
         assert "is no number of bytes from 1 on, such as 40000000, 64M, 1GiB or 1GB" in capsys.readouterr().err
-
-
-def test_stats_say_what_a_cache_finds(capsys: pytest.CaptureFixture[str]) -> None:
-    cache = ("--cache", "256", "--cache-block", "16")
-    assert run("stats", *TEMPLATE, *cache, "--json") == 0
-    rows = json.loads(capsys.readouterr().out)["prefix_cache"]
-    assert [row["order"] for row in rows] == ["samples", "prefix"]
-    assert rows[0]["share"] < 0.1
-    assert rows[1]["share"] > 0.8
-    assert run("stats", *TEMPLATE, *cache) == 0
-    assert "a prefix cache of 256 bytes in blocks of 16" in capsys.readouterr().out
-    assert run("render", *TEMPLATE, "--out", "out.parquet", "--order", "prefix") == 0
-    assert run("stats", "out.parquet", *cache, "--json", "--quiet") == 0
-    (row,) = json.loads(capsys.readouterr().out)["prefix_cache"]
-    assert (row["order"], row["hit_bytes"]) == ("samples", rows[1]["hit_bytes"])
-
-
-def test_statistics_in_python() -> None:
-    statistics = pp.stats(pp.Renderer("{topic}: {q}"), SAMPLES, cache_bytes=1000, cache_block=10)
-    assert statistics.prefix_cache is not None
-    assert statistics.prefix_cache["order"].to_pylist() == ["samples", "prefix"]
-    assert "prefix cache of 1,000 bytes" in str(statistics)
-    template = pp.JinjaTemplate("{{ topic }}: {{ q }}")
-    other = pp.stats(template, SAMPLES, cache_bytes=1000, cache_block=10)
-    assert other.prefix_cache is not None
-    assert other.prefix_cache.equals(statistics.prefix_cache)
-    assert pp.stats(pp.Renderer("{q}"), SAMPLES).prefix_cache is None
-    for sizes in ((0, 10), (5, 10), (10, 0)):
-        with pytest.raises(ValueError, match="cache_bytes"):
-            pp.stats(pp.Renderer("{q}"), SAMPLES, cache_bytes=sizes[0], cache_block=sizes[1])

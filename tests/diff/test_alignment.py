@@ -6,9 +6,9 @@ import promptpress as pp
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from promptpress_workbench.diff.alignment import aligned
-from promptpress_workbench.diff.changes import changes, windows
-from promptpress_workbench.prompts.prompt import Piece, PromptMessage
+from promptpress_workbench.diff.comparison import equal_rows, is_comparable
+from promptpress_workbench.diff.differences import aligned, changes, first_difference, windows
+from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage
 
 MESSAGES = st.lists(
     st.builds(
@@ -86,3 +86,23 @@ def test_words_are_marked_in_long_texts_too() -> None:
     removed, added = changes("".join(lines), "".join(other))
     assert ["".join(lines)[start:end] for start, end, _ in removed] == ["line"] * 6
     assert ["".join(other)[start:end] for start, end, _ in added] == ["row"] * 6
+
+
+def test_the_first_difference_counts_bytes_and_characters() -> None:
+    location = first_difference(Prompt(0, "é1", (Piece("é1"),)), Prompt(0, "é2", (Piece("é2"),)))
+    assert location is not None
+    assert (location.start, location.character) == (2, 1)
+
+
+def test_words_and_windows() -> None:
+    assert changes("one two three", "one 2 three") == ([(4, 7, "removed")], [(4, 5, "added")])
+    ((mine, yours),) = windows([Piece("same " * 99 + "one")], [Piece("same " * 99 + "two")])
+    assert (mine.before, mine.marks, yours.marks) == (395, ((100, 103, "removed"),), ((100, 103, "added"),))
+
+
+def test_what_is_comparable() -> None:
+    assert is_comparable(pa.string(), pa.large_string())
+    assert not is_comparable(pa.string(), pa.list_(pa.string()))
+    column = pa.array([[{"role": "user", "content": "a"}], []])
+    other = pa.array([[{"role": "user", "content": "a", "name": None}], [{"role": "", "content": "", "name": ""}]])
+    assert equal_rows(column, other).to_pylist() == [True, False]

@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 from marks import UNWARNED
 from parts.pseudo_terminal import in_terminal
 from promptpress_workbench.cli import main
-from promptpress_workbench.diff.changes import changes, windows
-from promptpress_workbench.diff.equal_rows import equal_rows
-from promptpress_workbench.diff.first_difference import common_prefix, common_suffix
+from promptpress_workbench.diff.comparison import equal_rows
+from promptpress_workbench.diff.differences import changes, common_prefix, common_suffix, windows
 from promptpress_workbench.prompts.escapes import cells
 from promptpress_workbench.prompts.prompt import Piece
 from test_prompt_html import HOSTILE

@@ -188,33 +188,31 @@ def brute_force(requests: list[Any]) -> list[int]:
     return out
 
 
-def hits(prompts: pa.ChunkedArray, blocks: int) -> int:
-    cache = _core.BlockCache(16, blocks)
-    for chunk in prompts.chunks:
-        cache.add(chunk, False)
-    return cache.hits[1]
+def shared_bytes(prompts: pa.ChunkedArray) -> int:
+    shared = _core.SharedBytes()
+    return sum(pc.sum(shared.add(chunk, False)).as_py() for chunk in prompts.chunks)
 
 
 @pytest.mark.parametrize("name", ["plain", "labels", "messages", "random", "chosen", "chat", "json chat"])
-@pytest.mark.parametrize("blocks", [8, 40, 10_000])
-def test_a_cache_finds_no_less_than_in_the_order_of_the_samples(name: str, blocks: int) -> None:
+def test_neighbours_share_no_less_than_in_the_order_of_the_samples(name: str) -> None:
     renderer, table = RENDERERS[name](), samples(random.Random(7), 400)
     subjects = pa.array([f"subject {n * 7 % 40}, " * 5 for n in range(400)])
     table = table.set_column(table.schema.get_field_index("subject"), "subject", subjects)
-    before, after = (hits(renderer.render(table, order=order)["prompt"], blocks) for order in (None, "prefix"))
+    before, after = (shared_bytes(renderer.render(table, order=order)["prompt"]) for order in (None, "prefix"))
     assert after >= before
-    if blocks == 40 and name in {"plain", "messages"}:
+    if name in {"plain", "messages"}:
         assert after > 4 * before
 
 
-def test_a_cache_counts_messages_as_statistics_do() -> None:
+def test_equal_requests_share_what_statistics_count() -> None:
     table = samples(random.Random(5), 60)
     for name in ("messages", "json", "openai"):
-        renderer = RENDERERS[name]()
-        cache = pp.stats(renderer, table, cache_bytes=1 << 20).prefix_cache.to_pylist()
-        sizes, _ = _core.request_sizes(renderer.render(table)["prompt"].combine_chunks(), name == "json")
-        total = pc.sum(sizes).as_py()
-        assert [row["bytes"] for row in cache] == [total, total], name
+        prompts = RENDERERS[name]().render(table)["prompt"].combine_chunks()
+        sizes, _ = _core.request_sizes(prompts, name == "json")
+        shared = _core.SharedBytes()
+        shared.add(prompts.slice(0, 1), name == "json")
+        twice = pa.array([row for row in range(60) for _ in range(2)])
+        assert shared.add(prompts.take(twice), name == "json").to_pylist()[1::2] == sizes.to_pylist(), name
 
 
 def test_a_column_that_a_mask_stands_for_is_no_part_of_the_order() -> None:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from promptpress_workbench.prompts.file_rows import FileRows
+from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
-from promptpress_workbench.prompts.sample_rows import TableRows
 
 SAMPLES = pa.table({"q": [f"q{n}" for n in range(40)], "a": ["x"] * 40})
 TEXT = pp.Renderer("Q: {q}", reader={"output_column": "a"})

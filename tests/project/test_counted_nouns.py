@@ -21,7 +21,6 @@ ALWAYS_SEVERAL = {
     "BUDGET.text": "a constant",
     "size": "larger than a limit",
     "len(source)": "larger than a limit",
-    "orders[0]['cache_bytes']": "no less than a block",
     "_MAX_SHOTS": "a constant",
     "_MAX_ROWS": "a constant",
     "ROWS": "a constant",

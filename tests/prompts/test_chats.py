@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from promptpress_workbench.cli import terminal
-from promptpress_workbench.prompts.chats import caption, shown_kind, shown_legend, with_speakers
-from promptpress_workbench.prompts.control_tokens import FAMILIES
-from promptpress_workbench.prompts.html import COLORS
+from promptpress_workbench.prompts.kinds import FAMILIES, caption, shown_kind, shown_legend, with_speakers
+from promptpress_workbench.prompts.layout import COLORS
 from promptpress_workbench.prompts.prompt import Piece, Prompt
 
 TURNS = [("system", "Be kind."), ("user", "Hi there."), ("assistant", "Hello you."), ("user", "And now?")]
@@ -94,7 +93,7 @@ def test_messages_of_a_rendered_file_are_coloured_by_role() -> None:
     talk = [{"role": "HUMAN", "prompt": "Hi"}, {"role": "critic", "prompt": "Hm"}]
     (prompt,) = pp.Renderer("{q}").preview(pa.table({"q": ["x"]}))._prompts
     assert shown_kind(with_speakers(prompt).pieces[0]) == "column"
-    from promptpress_workbench.prompts.pieces import prompt_of
+    from promptpress_workbench.prompts.prompt import prompt_of
 
     pieces = [piece for message in with_speakers(prompt_of(talk, 0)).messages or () for piece in message.pieces]
     assert list(map(shown_kind, pieces)) == ["user", "unknown"]

@@ -11,7 +11,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
-from promptpress_workbench.prompts import notebooks
+from promptpress_workbench.prompts import preview as notebooks
 from promptpress_workbench.prompts.escapes import printable
 from test_prompt_html import HOSTILE, read
 from test_show import CONTROLS

@@ -9,8 +9,8 @@ import pytest
 from case_files import Case, case_files, read_cases
 from marks import UNWARNED
 from promptpress._engine.table_engine import engine_of
+from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.prompts.sample_rows import TableRows
 
 pytestmark = UNWARNED
 

@@ -18,9 +18,9 @@ from hypothesis import assume, given, settings
 from marks import UNWARNED
 from promptpress_workbench.prompts.file_rows import FileRows
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage
+from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.prompts.sample_rows import TableRows
 from test_against_model import QUICK, rendered_by
 
 pytestmark = UNWARNED

@@ -7,9 +7,9 @@ from datetime import date
 import pyarrow as pa
 import pytest
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, diff
-from promptpress_workbench.prompts.origins import described, legend
-from promptpress_workbench.prompts.sample_rows import TableRows
-from promptpress_workbench.prompts.sources import source_of
+from promptpress_workbench.prompts.kinds import described, legend
+from promptpress_workbench.prompts.prompt_source import TableRows
+from promptpress_workbench.prompts.renderer_source import source_of
 
 SAMPLES = pa.table({"q": [" one ", "é", "{a}"], "a": ["1", "2", "3"]})
 TALKS = pa.table({"messages": [[{"role": "user", "content": " Hi. "}, {"role": "assistant", "content": "Yes?"}]] * 2})
@@ -41,7 +41,7 @@ def test_pieces_of_a_chat_name_the_message():
         pieces = {piece.text: described(piece) for piece in prompt.pieces if piece.source == "field"}
         assert pieces["Hi."] == "column messages[0].content, role user"
         assert pieces["Yes?"] == "column messages[1].content, role assistant"
-        assert legend([prompt]) == [("template", "template"), ("column", "column: messages")]
+        assert legend(prompt.all_pieces()) == [("template", "template"), ("column", "column: messages")]
 
 
 def test_dates_have_no_origins():
@@ -49,7 +49,7 @@ def test_dates_have_no_origins():
     with pytest.warns(match="rendered by Jinja2 itself"):
         (prompt,) = source_of(JinjaTemplate("{{ day.strftime('%Y') }}"), samples).prompts(0)
     assert [described(piece) for piece in prompt.pieces] == ["not known"]
-    assert legend([prompt]) == []
+    assert legend(prompt.all_pieces()) == []
 
 
 def test_errors_name_the_row():

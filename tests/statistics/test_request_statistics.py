@@ -15,6 +15,7 @@ from amounts import part_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
+from promptpress_workbench.statistics.statistics import _fitted
 from test_origin_totals import text_of
 
 pytestmark = UNWARNED
@@ -309,3 +310,8 @@ def test_what_is_known_is_plain_data() -> None:
     plain = pp.stats(pp.Renderer("Q: {q}"), pa.table({"q": ["1", "1"]})).to_dict()
     assert json.loads(json.dumps(plain)) == plain
     assert plain["duplicates"] == [{"requests": 2, "first": [0, 1]}]
+
+
+def test_cells_of_a_report_are_cut_or_filled() -> None:
+    assert [_fitted("abc", 5, right=side) for side in (False, True)] == ["abc  ", "  abc"]
+    assert _fitted("a long name", 7, right=False) == "a lo..."

@@ -46,11 +46,7 @@ def test_rows_that_cannot_be_rendered_are_left_out(renderer: Any, samples: pa.Ta
         assert [row["sample"] for row in rows] == [NUMBERS[row["sample"]] for row in wanted_rows]
 
 
-def test_caches_and_other_words() -> None:
-    statistics = pp.stats(CHAT, TALKS, errors="skip", cache_bytes=1000, cache_block=4)
-    wanted = pp.stats(CHAT, TALKS.take(NUMBERS), cache_bytes=1000, cache_block=4)
-    assert statistics.prefix_cache is not None
-    assert statistics.prefix_cache.equals(wanted.prefix_cache)
+def test_other_words() -> None:
     with pytest.raises(ValueError, match="errors: 'column' is not one of 'raise', 'skip'"):
         pp.stats(CHAT, TALKS, errors="column")  # type: ignore[arg-type]
 

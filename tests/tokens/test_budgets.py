@@ -37,7 +37,7 @@ def renderer(most: int = 60, **options: Any) -> pp.Renderer:
 
 
 def test_statistics_say_how_many_prompts_keep_how_many_examples() -> None:
-    statistics = pp.stats(renderer(), SAMPLES, cache_bytes=1000)
+    statistics = pp.stats(renderer(), SAMPLES)
     assert statistics.shots is not None
     assert statistics.shots.to_pylist() == [
         {"n_shots": 3, "requests": 2, "truncated": 0},
@@ -45,9 +45,6 @@ def test_statistics_say_how_many_prompts_keep_how_many_examples() -> None:
         {"n_shots": 0, "requests": 1, "truncated": 1},
     ]
     assert "requests by the number of examples that fit" in str(statistics)
-    assert statistics.prefix_cache is not None
-    of_orders = statistics.prefix_cache["bytes"].to_pylist()
-    assert of_orders == [statistics.bytes.sum] * 2
     whole, plain = pp.stats(renderer(10**6), SAMPLES), pp.stats(pp.Renderer("Q: {q}\nA: {a}", **SHOTS), SAMPLES)
     assert plain.shots is None
     assert (whole.by_origin, whole.by_column, whole.bytes) == (plain.by_origin, plain.by_column, plain.bytes)

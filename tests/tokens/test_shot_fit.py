@@ -12,8 +12,8 @@ import pytest
 from amounts import part_of
 from marks import UNWARNED
 from parts.small_tokenizers import KINDS, WORDS, small_tokenizer
-from promptpress_workbench.prompts.sample_rows import TableRows
-from promptpress_workbench.prompts.sources import source_of
+from promptpress_workbench.prompts.prompt_source import TableRows
+from promptpress_workbench.prompts.renderer_source import source_of
 
 pytestmark = UNWARNED
 

@@ -14,9 +14,7 @@ from promptpress import ChatTemplate, JinjaTemplate
 from promptpress_workbench.cli import view
 from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.settings import Settings
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice
-from promptpress_workbench.viewer.sample_store import SampleStore
-from promptpress_workbench.viewer.sources import Sources
+from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources
 
 SAMPLES = pa.table({"q": ["1+1?", "2+2?"]})
 

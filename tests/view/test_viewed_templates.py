@@ -10,9 +10,7 @@ import pytest
 from promptpress import ChatTemplate, JinjaTemplate, RenderError
 from promptpress_workbench.cli import main
 from promptpress_workbench.files.read.samples import Samples
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice
-from promptpress_workbench.viewer.sample_store import SampleStore
-from promptpress_workbench.viewer.sources import Sources
+from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources
 from promptpress_workbench.viewer.view import View
 
 CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,18 +17,13 @@ from parts.small_tokenizers import small_tokenizer
 from promptpress import Renderer
 from promptpress_workbench.cli import main
 from promptpress_workbench.files.read.samples import Samples
-from promptpress_workbench.prompts.pieces import prompt_of
-from promptpress_workbench.prompts.prompt import Piece, Prompt
+from promptpress_workbench.prompts.prompt import Piece, Prompt, prompt_of
+from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.prompts.sample_rows import TableRows
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice
-from promptpress_workbench.viewer.columns_html import columns_html
 from promptpress_workbench.viewer.guard import Guard
-from promptpress_workbench.viewer.prompt_html import compared_html, cut
-from promptpress_workbench.viewer.sample_store import SampleStore
-from promptpress_workbench.viewer.search import DifferenceSearch, TextSearch
-from promptpress_workbench.viewer.sources import Sources, StoredPrompts, StoredRows
-from promptpress_workbench.viewer.view import View
+from promptpress_workbench.viewer.prompt_html import columns_html, compared_html, cut
+from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources, StoredPrompts, StoredRows
+from promptpress_workbench.viewer.view import DifferenceSearch, TextSearch, View, listed_findings, shares_of
 
 ODD = pa.table(
     {
@@ -525,3 +521,11 @@ def test_the_guard_refuses(path: str, headers: list[tuple[bytes, bytes]]) -> Non
     assert body["body"].startswith(b"403: ")
     (close,) = ask(Guard(inner, "t", 80), path, *headers, kind="websocket")
     assert close["type"] == "websocket.close"
+
+
+def test_figures_of_the_page() -> None:
+    figures = pp.stats(pp.Renderer("Q: {q}"), pa.table({"q": ["1+1=?"]}))
+    assert [(share.name, share.bytes) for share in shares_of(figures)] == [("column q", 5), ("prompt template", 3)]
+    samples = pa.table({"q": ["1+1", "see {a}"], "a": ["2", "4"]})
+    (finding,) = listed_findings(pp.Renderer("Q: {q}", substitution="harness").audit(samples))
+    assert (finding.code, finding.first_rows) == ("placeholder_filled", [1])

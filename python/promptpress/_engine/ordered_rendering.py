@@ -72,8 +72,6 @@ def ordered_batches(
     table: pa.Table,
     options: RenderOptions,
     count: Callable[[int], object] = int,
-    *,
-    is_silent: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Render a table in prefix order, into batches whose index has the numbers of the samples.
 
@@ -84,14 +82,12 @@ def ordered_batches(
         table: All samples.
         options: The columns next to the prompts, with an order and an index.
         count: Gets the number of samples of each batch that is rendered.
-        is_silent: True if nothing is said of the samples, because their rendering in their own order does.
 
     """
     options = options.of_schema(table.schema)
     schema = engine.output_schema(table.schema, options)
     engine.check_table()
-    if not is_silent:
-        engine.warn(schema, table.schema, table)
+    engine.warn(schema, table.schema, table)
     labels = engine.labels_of_table(table)
     ordered_engine, choices = engine.in_any_order(len(table))
     read = {*engine.columns_read(table.column_names), *options.kept}
@@ -125,8 +121,7 @@ def ordered_batches(
         if error.row is None or not 0 <= error.row < len(order.rows):
             raise
         raise of_row(error, run.row_number(error.row)) from error.__cause__
-    if not is_silent:
-        engine.ended(run)
+    engine.ended(run)
 
 
 def _counted(batches: Iterator[pa.RecordBatch], count: Callable[[int], object]) -> Iterator[pa.RecordBatch]:

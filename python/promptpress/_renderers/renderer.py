@@ -394,7 +394,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         turn = None if turn is None else operator.index(turn)
         spans = origin_spans(self._engine, table, row, label, turn)
         if "IPython" in sys.modules:
-            from promptpress_workbench.prompts.notebooks import show_spans  # noqa: PLC0415 - seldom needed
+            from promptpress_workbench.prompts.preview import show_spans  # noqa: PLC0415 - seldom needed
 
             show_spans(spans, self, table, row, label=label, turn=turn)
         return spans

@@ -2,7 +2,6 @@
 
 from promptpress._core import (
     OUTPUT_FORMS,
-    BlockCache,
     CompiledRenderer,
     Duplicates,
     JsonColumns,
@@ -37,7 +36,6 @@ from promptpress._core import (
 
 __all__ = [
     "OUTPUT_FORMS",
-    "BlockCache",
     "CompiledRenderer",
     "Duplicates",
     "JsonColumns",

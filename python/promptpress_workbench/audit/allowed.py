@@ -13,10 +13,7 @@ from promptpress_workbench.audit.codes import known_codes
 
 
 def allowed_findings(config: Config, selection: Selection) -> list[str]:
-    """Return the findings that a configuration allows by `audit: {allow: [...]}`.
-
-    Both the file and the dataset's dict can contain this key.
-    """
+    """Return the findings that a configuration allows by `audit: {allow: [...]}`, in the file or the dataset's dict."""
     allowed: list[str] = []
     for mapping in (config.value, selection.dataset):
         given = mapping.get("audit") if isinstance(mapping, Mapping) else None

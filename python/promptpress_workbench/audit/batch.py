@@ -1,24 +1,140 @@
-"""Some samples with their requests, and values of both that several checks share."""
+"""Some samples with their requests, the texts within both, and values that several checks share."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
+from promptpress import to_pylist
 from promptpress.engine import Run, sample_numbers
 from promptpress.engine import core as _core
 from promptpress.engine.core import RenderedRows, RenderError
-from promptpress.engine.tables import is_json, is_text, json_texts
+from promptpress.engine.tables import is_json, is_text, json_texts, without_views
 from promptpress.engine.tables import lazy_compute as pc
+from promptpress.engine.tokens import text_parts
 from pyarrow import types
 
-from promptpress_workbench.audit.finding import sorted_unique
-from promptpress_workbench.audit.shared_property import shared_property
+from promptpress_workbench.audit.findings import sorted_unique
 from promptpress_workbench.audit.subject import ConfiguredSubject, Subject, TemplateSubject
-from promptpress_workbench.audit.texts import Texts, request_texts, texts_in_json, texts_within
+from promptpress_workbench.prompts.prompt_source import message_texts, parent_rows
+
+Value = TypeVar("Value")
+
+_NAME = re.compile(r"[\w .-]*")
+"""The names of fields that hold nothing to look for."""
+
+
+class shared_property(Generic[Value]):  # noqa: N801 - used like functools.cached_property
+    """A `functools.cached_property` with a lock for each object and property: other threads wait for the value."""
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Value:
+        attributes = instance.__dict__
+        # An attribute of the instance hides this descriptor, so this runs until the value is there.
+        with attributes.setdefault(f"_{self._name}_lock", Lock()):
+            if self._name not in attributes:
+                attributes[self._name] = self._compute(instance)
+        value: Value = attributes[self._name]
+        return value
+
+
+class Texts(NamedTuple):
+    """Some texts, with the row of each."""
+
+    array: pa.Array
+    """The texts, as strings."""
+    parents: pa.Array | None
+    """The row of each text (int64), ascending; None if each row has one text."""
+
+    def rows(self, numbers: pa.Array) -> pa.Array:
+        """Return the rows of some texts, which are given by number."""
+        return numbers.cast(pa.int64()) if self.parents is None else self.parents.take(numbers)
+
+    def spread(self, values: pa.Array) -> pa.Array:
+        """Return for each text the value of its row."""
+        return values if self.parents is None else values.take(self.parents)
+
+    def of_rows(self, mask: pa.Array) -> Texts:
+        """Keep the texts of the rows that a mask marks."""
+        if self.parents is None:
+            return Texts(self.array.filter(mask), pc.indices_nonzero(mask).cast(pa.int64()))
+        kept = mask.take(self.parents)
+        return Texts(self.array.filter(kept), self.parents.filter(kept))
+
+
+def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[Texts]:
+    """Yield the texts of a column (`parents` has the rows), also in lists and structs, and odd names of fields."""
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        yield from texts_within(array.storage, parents)
+    elif is_text(kind):
+        yield Texts(without_views(array), parents)
+    elif types.is_dictionary(kind):
+        if is_text(kind.value_type):
+            values = without_views(array.dictionary)
+            yield Texts(pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode(), parents)
+    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        if _may_hold_text(kind):
+            rows = parent_rows(array)
+            yield from texts_within(array.flatten(), rows if parents is None else parents.take(rows))
+    elif types.is_struct(kind):
+        for index in range(kind.num_fields):
+            name = kind.field(index).name
+            if not _NAME.fullmatch(name):
+                rows = pc.indices_nonzero(array.is_valid()).cast(pa.int64())
+                names = pa.DictionaryArray.from_arrays(pa.array([0] * len(rows), pa.int32()), pa.array([name]))
+                yield Texts(names.dictionary_decode(), rows if parents is None else parents.take(rows))
+            if _may_hold_text(kind.field(index).type):
+                yield from texts_within(pc.struct_field(array, [index]), parents)
+
+
+def texts_in_json(array: pa.Array) -> Texts:
+    """Return the texts within a column whose values are JSON; a value that is none is a text itself."""
+    values, parents = [], []
+    for number, value in enumerate(to_pylist(array)):
+        remaining: list[Any] = [] if value is None else [value]
+        with suppress(ValueError, RecursionError):
+            remaining = [json.loads(text) for text in remaining]
+        while remaining:
+            item = remaining.pop()
+            if isinstance(item, str):
+                values.append(item)
+                parents.append(number)
+            elif isinstance(item, (list, dict)):
+                remaining += reversed([*item, *item.values()] if isinstance(item, dict) else item)
+    return Texts(pa.array(values, pa.large_string()), pa.array(parents, pa.int64()))
+
+
+def _may_hold_text(kind: pa.DataType) -> bool:
+    if types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    if types.is_union(kind):
+        return False  # pyarrow ends the process when it takes a union out of a struct with nulls
+    return is_text(kind) or any(_may_hold_text(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def request_texts(prompts: pa.Array, *, is_json: bool) -> list[Texts]:
+    """Return the texts of requests, or of their messages without roles and payloads of media."""
+    columns = None if is_json else message_texts(prompts)
+    if columns is not None:
+        return [Texts(texts, None if rows is None else rows.cast(pa.int64())) for texts, rows in columns]
+    values, parents = [], []
+    for number, request in enumerate(to_pylist(prompts)):
+        for text in text_parts(request, is_json=is_json):
+            values.append(text)
+            parents.append(number)
+    return [Texts(pa.array(values, pa.large_string()), pa.array(parents, pa.int64()))]
 
 
 class Requests:
@@ -80,7 +196,6 @@ class Columns:
         self._reading = Lock()
 
     def column(self, name: str) -> pa.Array:
-        """Return the values of a column."""
         return self.samples.column(self.samples.schema.get_field_index(name))
 
     def texts(self, name: str) -> list[Texts]:
@@ -110,10 +225,7 @@ class Columns:
         return numbers if len(kept) == len(unique) else numbers.filter(pc.is_in(rows, value_set=kept))
 
     def matches(self, name: str, find: Callable[[pa.Array], pa.RecordBatch]) -> Iterator[tuple[Texts, pa.RecordBatch]]:
-        """Yield the texts of a column with what a function finds in those that a request shows.
-
-        `find` returns a table whose first column has the numbers of the texts. Texts without any match are left out.
-        """
+        """Yield a column's texts with what `find` finds in those that are shown; texts without any are left out."""
         for texts in self.texts(name):
             matches = find(texts.array)
             if len(matches):
@@ -176,10 +288,7 @@ class Batch(Columns):
         raise NotImplementedError
 
     def explained(self, row: int) -> list[dict[str, Any]]:
-        """Return the spans of a sample's first request before a chat template, as `Renderer.explain` does.
-
-        `row` is the sample's number among all. A row that can't be explained has no spans.
-        """
+        """Return the spans of a sample's first request before a chat template; none if it can't be explained."""
         raise NotImplementedError
 
     @property
@@ -206,10 +315,10 @@ class Batch(Columns):
         requests: dict[int, list[str]] = {row: [] for row in rows}
         for part in self.requests:
             samples = pc.subtract(part.samples, self.first)
-            for message_texts in part.message_texts:
-                parents = message_texts.spread(samples)
+            for texts_of in part.message_texts:
+                parents = texts_of.spread(samples)
                 kept = pc.is_in(parents, value_set=searched)
-                pairs = zip(parents.filter(kept).to_pylist(), message_texts.array.filter(kept).to_pylist(), strict=True)
+                pairs = zip(parents.filter(kept).to_pylist(), texts_of.array.filter(kept).to_pylist(), strict=True)
                 for row, text in pairs:
                     requests[row].append(text or "")
         # A chat template may trim a text.
@@ -233,27 +342,15 @@ class Batch(Columns):
 
 
 def _written_forms(value: str) -> set[str]:
-    r"""Return a text as it is, and as JSON and Python write it within quotes.
-
-    >>> sorted(_written_forms("a\n"))
-    ['a\n', 'a\\n']
-
-    """
+    """Return a text as it is, and as JSON and Python write it within quotes."""
     return {value, *(text[1:-1] for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value)))}
 
 
 class ConfiguredBatch(Batch):
     """Some samples with their requests, as a configuration renders them.
 
-    Args:
-        subject: The audited renderer.
-        samples: The samples.
-        first: The number of the first sample.
-        core_table: The samples as the core reads them.
-        python_text: The function that gives the core the texts of columns that it can't print.
-        position: The position of the first sample in the stream. It isn't changed.
-        rendered: The position after the last sample that was rendered, with the number of rows with filled values.
-
+    `core_table` and `python_text` are the samples as the core reads them, `position` is that of the first sample in the
+    stream, and `rendered` that after the last sample that was rendered, with the number of rows with filled values.
     """
 
     def __init__(
@@ -275,7 +372,7 @@ class ConfiguredBatch(Batch):
 
     @property
     def position(self) -> _core.StreamState:
-        """A copy of the position of the first sample in the stream."""
+        """A copy, because rendering moves a position."""
         return self._position.copy()
 
     @shared_property

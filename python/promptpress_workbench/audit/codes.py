@@ -254,14 +254,7 @@ ALL_CODES = frozenset({*CODES, *NOTES})
 
 
 class Limit(NamedTuple):
-    """A limit that a user may set: the code of the finding beyond it, and the help of its option.
-
-    Args:
-        code: The code.
-        help: The help.
-        needs_tokenizer: True if a tokenizer counts what is limited.
-
-    """
+    """A limit that a user may set: the code of the finding beyond it, and the help of its option."""
 
     code: str
     help: str
@@ -290,24 +283,7 @@ def with_superseding(codes: frozenset[str]) -> frozenset[str]:
 
 
 def known_codes(codes: Iterable[str], argument: str = "allow") -> frozenset[str]:
-    """Check and return codes of findings that a user gives.
-
-    Args:
-        codes: The codes.
-        argument: The name of the argument, for errors.
-
-    Raises:
-        TypeError: If `codes` is one text, or holds something other than texts.
-        ValueError: If there is no such code.
-
-    >>> sorted(known_codes(["empty_prompt"]))
-    ['empty_prompt']
-    >>> known_codes(["emptyprompt"])
-    Traceback (most recent call last):
-    ...
-    ValueError: allow: there is no finding 'emptyprompt'; did you mean 'empty_prompt'?
-
-    """
+    """Check and return codes of findings that a user gives by an argument."""
     if isinstance(codes, str):
         raise TypeError(f"{argument}: expected a list of codes, found one text; write [{codes!r}]")
     given = list(codes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -14,8 +13,6 @@ from promptpress.engine import (
     RenderOptions,
     TableEngine,
     TableRenderer,
-    as_reader,
-    as_table,
     engine_of,
     sample_numbers,
 )
@@ -26,17 +23,27 @@ from promptpress.engine.tokens import load_tokenizer
 from promptpress.typing import Mask
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, TemplateBatch
-from promptpress_workbench.audit.checks import CHECKS
-from promptpress_workbench.audit.checks.check import Check
-from promptpress_workbench.audit.checks.tokens import TokenBorders, TrainedTokens
+from promptpress_workbench.audit.check import Check, ConfiguredCheck
 from promptpress_workbench.audit.codes import ALL_CODES, LIMITS, known_codes, with_superseding
-from promptpress_workbench.audit.finding import Finding, Rows, finding_of, table_of
-from promptpress_workbench.audit.report import findings_html
-from promptpress_workbench.audit.subject import ConfiguredSubject, Subject, TemplateSubject
-from promptpress_workbench.audit.token_batches import token_batches
-from promptpress_workbench.prompts.notebooks import show_table
-from promptpress_workbench.statistics.collect import sliced
+from promptpress_workbench.audit.configuration import LastRole, Notes, Roles, UnknownOrigins, UnusedColumns
+from promptpress_workbench.audit.findings import Finding, Rows, finding_of, findings_html, table_of
+from promptpress_workbench.audit.leaks import Answers, OwnExamples
+from promptpress_workbench.audit.requests import EmptyPrompts, EqualLabels, EqualPrompts, Lengths
+from promptpress_workbench.audit.special_tokens import DoubleBos, MediaTags, SpecialTokens, TemplateTokens
+from promptpress_workbench.audit.subject import ConfiguredSubject, TemplateSubject, token_batches
+from promptpress_workbench.audit.tokens import Budgets, GrowingChats, TokenBorders, TrainedTokens
+from promptpress_workbench.audit.values import Nulls, OddCharacters, Placeholders
+from promptpress_workbench.prompts.preview import show_table
+from promptpress_workbench.statistics.collect import open_samples, sliced
 from promptpress_workbench.threads import Threads
+
+CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (
+    *(OwnExamples, Answers, Placeholders, TemplateTokens, MediaTags, SpecialTokens),
+    *(EmptyPrompts, EqualPrompts, EqualLabels, Lengths, Budgets, DoubleBos, LastRole, Roles),
+    *(TrainedTokens, GrowingChats, TokenBorders),
+    *(Nulls, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
+)
+"""Every check, in the order in which findings of equal severity are listed."""
 
 _MAX_THREADS = 4
 """More threads would have nothing to do, because the core has threads too."""
@@ -55,10 +62,7 @@ def audit(
     output_column: str | None = None,
     row_number: Callable[[int], int] = int,
 ) -> pa.Table:
-    """Return the table of findings; the arguments are those of `audit` of the renderers.
-
-    `row_number` returns the number of a row in the findings, for its number among the samples.
-    """
+    """Return the table of findings, as `audit` of the renderers; `row_number` gives a row's number in the findings."""
     listed = (ALL_CODES if only is None else known_codes(only, "only")) - known_codes(allow)
     codes = with_superseding(listed)
     kinds = [kind for kind in CHECKS if not codes.isdisjoint(kind.codes)]
@@ -69,35 +73,33 @@ def audit(
     token_counter = None if codes.isdisjoint([*TrainedTokens.codes, *TokenBorders.codes]) else counter
     if errors not in ("raise", "skip"):
         raise ValueError(f"errors: {errors!r} is not one of 'raise', 'skip'")
-    engine.check_table()
     left_out = _LeftOut() if errors == "skip" else None
-    subject: Subject
+    subject: Any
     batches: Iterator[Batch]
+    reader, labels = open_samples(engine, samples, RenderOptions())
+    facts: dict[str, Any] = {"limits": limits, "counter": counter, "row_number": row_number, "mask": mask}
+    facts |= {"codes": codes, "engine": engine}
     if isinstance(engine, ConfiguredEngine):
-        table = as_table(samples, engine.value_reading) if engine.core.label_column is not None else None
-        reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
-        engine.output_schema(reader.schema, RenderOptions())  # raises for duplicate columns and similar mistakes
-        labels = engine.core.labels if table is None else engine.labels_of_table(table)
-        subject = ConfiguredSubject(reader.schema, labels, limits, counter, mask=mask, codes=codes, engine=engine)
-        subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, labels, mask)
-        checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
-        batches = _configured_batches(subject, _good_batches(engine, labels, reader, left_out))
+        subject = ConfiguredSubject(reader.schema, labels, **facts)
     else:
-        reader = as_reader(samples, engine.value_reading)
-        engine.output_schema(reader.schema, RenderOptions())
-        _check_column(output_column, reader.schema)
-        subject = TemplateSubject(
-            reader.schema, None, limits, counter, output_column, mask=mask, codes=codes, engine=engine
-        )
-        subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, None, mask)
-        checks = [kind(subject) for kind in kinds if issubclass(kind, Check) and kind.applies_to(subject)]
+        if output_column is not None and output_column not in reader.schema.names:
+            names = reader.schema.names
+            hint = did_you_mean(output_column, names) or f"; there are {', '.join(map(repr, names))}"
+            message = f"output_column: the samples have no such column{hint}"
+            raise render_error("missing_column", message, column=output_column)
+        subject = TemplateSubject(reader.schema, output_column=output_column, **facts)
+        kinds = [kind for kind in kinds if issubclass(kind, Check)]
+    subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, labels, mask)
+    checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
+    good = _good_batches(engine, labels, reader, left_out)
+    if isinstance(subject, ConfiguredSubject):
+        batches = _configured_batches(subject, good)
+    else:
         options = RenderOptions(spans="detailed" if any(check.reads_columns for check in checks) else False)
         run = engine.begin(options, None)
-        good = _good_batches(engine, None, reader, left_out)
         batches = (TemplateBatch(subject, samples, first, run) for first, samples in good)
     if any(check.reads_requests for check in checks):
         batches = _with_requests(batches)
-    subject.row_number = row_number
     # Checks share no state, and most of their time is spent outside of Python.
     with Threads(min(_core.threads(), _MAX_THREADS)) as threads:
         for batch in _rendered_ahead(batches, threads):
@@ -105,20 +107,22 @@ def audit(
                 done.result()
     findings = [] if left_out is None else list(left_out.findings())
     findings += [finding for check in checks for finding in check.findings()]
+    findings = _listed([finding for finding in findings if finding.rows != 0], listed)
+    for finding in findings:
+        finding.first_rows = None if finding.first_rows is None else list(map(row_number, finding.first_rows))
+    table = table_of(findings)
+    show_table(table, findings_html)
+    return table
+
+
+def _listed(findings: list[Finding], listed: frozenset[str]) -> list[Finding]:
+    """Return the findings whose codes are listed, without those that others make superfluous."""
     if any(finding.code == "answer_in_prompt" for finding in findings):
         listed -= {"unmasked_output_column"}  # this note says the same about the template
     examples = [(item.rows, item.first_rows) for item in findings if item.code.startswith("own_example")]
     if any(item.code == "answer_in_example" and (item.rows, item.first_rows) in examples for item in findings):
         listed -= {"answer_in_example"}  # which follows if samples are their own examples
-    kept = (finding for finding in findings if finding.code in listed)
-    table = table_of(
-        finding
-        if finding.first_rows is None
-        else replace(finding, first_rows=list(map(row_number, finding.first_rows)))
-        for finding in kept
-    )
-    show_table(table, findings_html)
-    return table
+    return [finding for finding in findings if finding.code in listed]
 
 
 class _LeftOut:
@@ -134,9 +138,8 @@ class _LeftOut:
         self._rows.add([row])
 
     def findings(self) -> Iterator[Finding]:
-        if self._rows:
-            message = f"the row can't be rendered, and is left out of all other checks: {self._message}"
-            yield finding_of("unrenderable_row", message, self._rows)
+        message = f"the row can't be rendered, and is left out of all other checks: {self._message}"
+        yield finding_of("unrenderable_row", message, self._rows)
 
 
 def _bad_rows(run: Any, batch: pa.RecordBatch, first: int) -> Iterator[tuple[int, str]]:
@@ -155,10 +158,7 @@ def _bad_rows(run: Any, batch: pa.RecordBatch, first: int) -> Iterator[tuple[int
 def _good_batches(
     engine: TableEngine, labels: list[Any] | None, reader: Iterable[pa.RecordBatch], left_out: _LeftOut | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches with the numbers of their first rows; on request without rows that can't be rendered.
-
-    Batches are cut where such rows are left out, so that rows keep their numbers.
-    """
+    """Yield batches with the numbers of their first rows, cut where rows that can't be rendered are left out."""
     first = 0
     run = None if left_out is None else copy.copy(engine).begin(RenderOptions(errors="column"), labels)
     for batch in sliced(reader):
@@ -172,13 +172,6 @@ def _good_batches(
         if start < batch.num_rows:
             yield first + start, batch.slice(start)
         first += batch.num_rows
-
-
-def _check_column(name: str | None, schema: pa.Schema) -> None:
-    """Refuse a column of answers that the samples lack."""
-    if name is not None and name not in schema.names:
-        hint = did_you_mean(name, schema.names) or f"; there are {', '.join(map(repr, schema.names))}"
-        raise render_error("missing_column", f"output_column: the samples have no such column{hint}", column=name)
 
 
 def _configured_batches(subject: ConfiguredSubject, batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[Batch]:

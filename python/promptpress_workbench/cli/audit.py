@@ -19,7 +19,7 @@ from promptpress_harness.configs.config_file import Config, read_config
 from promptpress_workbench.audit.allowed import allowed_findings
 from promptpress_workbench.audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress_workbench.audit.collect import audit as audit_table
-from promptpress_workbench.audit.report import report_lines, summary
+from promptpress_workbench.audit.findings import report_lines, summary
 from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.configurations import open_samples, renderer_and_selection, token_counter
 from promptpress_workbench.cli.errors import ExitCode, in_options

@@ -373,7 +373,7 @@ prompts that render wrote. Values of the data are printed with all unprintable c
         *_config(),
         _JINJA,
         _DATA,
-        _group("measurements", "prompt_column", "tokenizer", "cache", "cache_block", *OVERRIDES),
+        _group("measurements", "prompt_column", "tokenizer", *OVERRIDES),
         _budget(),
         _ROWS,
         _group(

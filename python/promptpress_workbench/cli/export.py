@@ -47,7 +47,7 @@ from promptpress_workbench.export.streams import (
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
 from promptpress_workbench.files.write.output_file import STDOUT, is_null_device
-from promptpress_workbench.prompts.pieces import as_request
+from promptpress_workbench.prompts.prompt import as_request
 
 _OPTIONS = {
     option: tuple(name for name, export in EXPORTS.items() if option in export.options)

@@ -228,13 +228,6 @@ OPTIONS: dict[str, Keywords] = {
     "port": _value("N", "default: any free port", values.natural, default=0),
     "html": _value("FILE", "write some rows into one self-contained file"),
     "rows": _value("0,17,...", "the rows to write; default: the first ten", values.naturals),
-    # stats
-    "cache": _value(
-        "N",
-        "simulate a prefix cache of N bytes (64M, 1GiB): how much it finds of the prompts in file and in prefix order",
-        values.size,
-    ),
-    "cache_block": _value("N", "bytes of a block of that cache (64, which are about 16 tokens)", values.size),
     # audit
     "allow": _list("CODE,CODE", "findings to leave out"),
     "only": _list("CODE,CODE", "findings to look for (all)"),

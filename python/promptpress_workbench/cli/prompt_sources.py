@@ -23,12 +23,10 @@ from promptpress_workbench.cli.run_counts import AnyRenderer
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.files.read.formats import DataFormat, HarnessTypes, RowChoice
 from promptpress_workbench.files.read.samples import ChosenRows, Samples
-from promptpress_workbench.prompts.chosen_source import ChosenSampleRows, ChosenSource
-from promptpress_workbench.prompts.file_rows import FileRows
-from promptpress_workbench.prompts.prompt_source import PromptSource
+from promptpress_workbench.prompts.file_rows import ChosenSampleRows, ChosenSource, FileRows
+from promptpress_workbench.prompts.prompt_source import PromptSource, SampleRows, TableRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
-from promptpress_workbench.prompts.sample_rows import SampleRows, TableRows
-from promptpress_workbench.prompts.sources import source_of
+from promptpress_workbench.prompts.renderer_source import source_of
 
 _CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
 

@@ -22,16 +22,21 @@ from promptpress_workbench.cli.run_counts import AnyRenderer, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Terminal, say
 from promptpress_workbench.diff.comparison import Comparison, compare, difference_rows
-from promptpress_workbench.diff.layout import DiffLayout, summary
+from promptpress_workbench.diff.diff import DiffLayout, summary
 from promptpress_workbench.files.read.samples import sampled_rows
 from promptpress_workbench.files.write.output_file import standard_output
-from promptpress_workbench.prompts.chosen_source import ChosenSource
+from promptpress_workbench.prompts.file_rows import ChosenSource
 from promptpress_workbench.prompts.layout import Layout
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import PromptSource
+from promptpress_workbench.prompts.prompt_source import (
+    PromptSource,
+    RequestFilter,
+    SampleRows,
+    extremes,
+    match_marks,
+    matching,
+)
 from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.prompts.sample_rows import SampleRows
-from promptpress_workbench.prompts.search import RequestFilter, extremes, match_marks, matching
 
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
 """Options that say otherwise what roles are called."""
@@ -54,7 +59,7 @@ def show(settings: Settings, arguments: Namespace) -> None:
         for prompt in _prompts(source, settings, arguments, terminal, layout):
             tokens = None
             if counter is not None:
-                texts = ["".join(piece.text for piece in pieces) for _, _, pieces in prompt.texts()]
+                texts = [text.text for text in prompt.texts()]
                 tokens = sum(count or 0 for count in Encoder.of(counter).counts(texts, special=False))
             marks = () if arguments.grep is None else match_marks(prompt, arguments.grep)
             if printed:

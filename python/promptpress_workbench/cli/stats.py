@@ -6,11 +6,9 @@ import json
 import shutil
 from argparse import Namespace
 from dataclasses import replace
-from typing import Any
 
 import promptpress
 import pyarrow as pa
-from promptpress.engine.errors import UsageError
 
 from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, token_counter
 from promptpress_workbench.cli.jinja_sources import template_of
@@ -23,13 +21,11 @@ from promptpress_workbench.files.read.samples import ChosenRows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
 from promptpress_workbench.statistics.collect import collected
-from promptpress_workbench.statistics.prefix_cache import CACHE_BLOCK
-from promptpress_workbench.statistics.report import BLOCKS, text_report
+from promptpress_workbench.statistics.statistics import BLOCKS, text_report
 
 
 def stats(settings: Settings, arguments: Namespace) -> None:
     """Measure the prompts, rendered now or before, and print the statistics."""
-    caches = _caches(arguments)
     counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
     renderer: RendererOrTemplate | None = None
     paths = settings.data or []
@@ -45,9 +41,9 @@ def stats(settings: Settings, arguments: Namespace) -> None:
         report_notes(renderer, samples.schema, settings)
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies():
         reader = samples.reader(progress.advance)
-        options = {"tokenizer": counter, "errors": settings.errors or "raise", **caches}
         sources = (reader, None) if renderer is None else (renderer, reader)
-        statistics, left_out = collected(*sources, column=column, **options)
+        errors = settings.errors or "raise"
+        statistics, left_out = collected(*sources, tokenizer=counter, column=column, errors=errors)
     if not (settings.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
         RunCounts(renderer).report()
     samples.close()
@@ -66,18 +62,6 @@ def stats(settings: Settings, arguments: Namespace) -> None:
         encoding, width = stream.encoding or "utf-8", shutil.get_terminal_size().columns
         text = text_report(statistics.to_dict(), width, is_ascii=not can_encode(BLOCKS, encoding))
         print(encodable(text, encoding), file=stream)
-
-
-def _caches(arguments: Namespace) -> dict[str, Any]:
-    """Return the arguments of the simulated prefix cache."""
-    if arguments.cache is None:
-        if arguments.cache_block is not None:
-            raise UsageError("--cache-block: goes with --cache N, which simulates a cache")
-        return {}
-    block = CACHE_BLOCK if arguments.cache_block is None else arguments.cache_block
-    if block > arguments.cache:
-        raise UsageError(f"--cache {arguments.cache}: holds no block of {block} bytes; --cache-block has their size")
-    return {"cache_bytes": arguments.cache, "cache_block": block}
 
 
 def _with_row_numbers(requests: pa.Table, chosen: ChosenRows) -> pa.Table:

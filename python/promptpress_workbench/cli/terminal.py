@@ -17,8 +17,7 @@ from promptpress_workbench.prompts.escapes import ASCII, UNICODE, Glyphs, encoda
 
 if TYPE_CHECKING:
     from promptpress_workbench.cli.settings import Settings
-    from promptpress_workbench.prompts.layout import Line
-    from promptpress_workbench.prompts.lines import Fragment
+    from promptpress_workbench.prompts.layout import Fragment, Line
 
 ColorChoice: TypeAlias = Literal["auto", "always", "never"]
 """The values of `--color`; `auto` depends on the stream and the environment."""

@@ -23,10 +23,8 @@ from promptpress_workbench.cli.options import CONFIGURATION_OPTIONS, first_given
 from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
 from promptpress_workbench.cli.settings import TEMPLATE, Settings
 from promptpress_workbench.cli.terminal import say
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice, ConfigEntry
-from promptpress_workbench.viewer.html_file import write_html
-from promptpress_workbench.viewer.sample_store import SampleStore
-from promptpress_workbench.viewer.sources import Sources
+from promptpress_workbench.viewer.prompt_html import write_html
+from promptpress_workbench.viewer.sources import Catalogue, Choice, ConfigEntry, SampleStore, Sources
 
 _MAX_HEADING = 120  # characters of a template in the heading of the HTML file
 
@@ -60,7 +58,7 @@ def view(settings: Settings, arguments: Namespace) -> None:
     try:
         if arguments.html is not None:
             heading = " · ".join(filter(None, [_heading(settings, choice), title]))
-            rows = write_html(arguments.html, arguments.rows, store, sources, choice, heading=heading)
+            rows = write_html(arguments.html, arguments.rows, store, sources, choice, title=heading)
             if not settings.quiet:
                 say(f"{counted(rows, 'row')} in {arguments.html}")
             return

@@ -1,10 +1,13 @@
-"""Comparison of two sources of prompts over whole tables."""
+"""Comparison of two sources of prompts over whole tables: their requests in pairs, and the pairs that differ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import merge
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from promptpress import to_pylist
@@ -12,29 +15,18 @@ from promptpress.engine import core as _core
 from promptpress.engine.core import RenderError
 from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
+from pyarrow import types
 
-from promptpress_workbench.diff.equal_rows import equal_rows, is_comparable
-from promptpress_workbench.diff.first_difference import Location, first_difference
-from promptpress_workbench.diff.pairs import Pairs, Unpaired, paired
-from promptpress_workbench.prompts.chats import with_speakers
+from promptpress_workbench.diff.differences import Location, first_difference
+from promptpress_workbench.prompts.kinds import with_speakers
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import PromptSource, take
+from promptpress_workbench.prompts.prompt_source import PromptSource, RequestBatch, is_list, parent_rows, take
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A request that isn't the same on both sides.
-
-    Args:
-        sample: The sample.
-        label: The label, if the request has one.
-        turn: The turn, if the request has one.
-        location: The location of the first difference.
-        a: The first side's prompt; None if that side lacks the request, or the prompt isn't kept.
-        b: The second side's prompt, or None for the same reasons.
-
-    """
+    """A request that isn't the same on both sides; a prompt is None if its side lacks it, or it isn't kept."""
 
     sample: int
     label: Any
@@ -46,16 +38,7 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """The result of a comparison.
-
-    Args:
-        compared: The number of requests that both sides have.
-        different: The number of those that differ.
-        only_a: The number of requests that the second side lacks.
-        only_b: The number of requests that the first side lacks.
-        first: The first differences.
-
-    """
+    """The numbers of requests that both sides have, that differ, and that one side lacks; and the first differences."""
 
     compared: int = 0
     different: int = 0
@@ -65,20 +48,11 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if both sides have the same requests."""
         return not (self.different or self.only_a or self.only_b)
 
 
 def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Comparison:
-    """Compare all requests of two sources of the same samples.
-
-    Args:
-        a: The first source.
-        b: The second source.
-        limit: The most differences to return; the others are only counted.
-        prompts: The number of these whose prompts are kept.
-
-    """
+    """Compare all requests of two sources; keep `limit` differences, and the first `prompts` with their prompts."""
     out = Comparison()
     for side, other in ((a, b), (b, a)):
         if isinstance(side, RenderedSource) and other.labels:
@@ -163,3 +137,181 @@ def difference_rows(differences: Sequence[Difference]) -> pa.Table:
             texts = [getattr(getattr(location, side), name, None) for location in locations]
             columns[f"{side}_{name}"] = pa.array(texts, pa.string())
     return pa.table(columns)
+
+
+class Pairs(NamedTuple):
+    """Requests that both sides have, row by row: of the same samples, labels and turns."""
+
+    a: RequestBatch
+    b: RequestBatch
+
+
+class Unpaired(NamedTuple):
+    """A request of one side, which the other lacks or that isn't paired yet."""
+
+    sample: int
+    label: Any
+    turn: int | None
+    is_a: bool
+    batch: RequestBatch
+    row: int
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (None if self.label is None else str(self.label), self.turn)
+
+
+def paired(a: Iterator[RequestBatch], b: Iterator[RequestBatch]) -> Iterator[Pairs | Unpaired]:
+    """Pair the requests of two streams, which are both ordered by sample.
+
+    As long as both streams have the same samples, labels and turns, which is the usual case, whole batches are paired.
+    After the first difference, each sample's requests are paired by label and turn.
+    """
+    left, right = _Stream(a), _Stream(b)
+    while rows := min(left.available(), right.available()):
+        mine, yours = left.peek(rows), right.peek(rows)
+        if not _have_same_keys(mine, yours):
+            break
+        left.skip(rows)
+        right.skip(rows)
+        if _is_one_counted(mine, yours):  # counted samples may be wrong, and the renderer's are right
+            samples = mine.samples if mine.numbering == "own" else yours.samples
+            mine, yours = replace(mine, samples=samples), replace(yours, samples=samples)
+        yield Pairs(mine, yours)
+    by_sample = attrgetter("sample")
+    for _, requests in groupby(
+        merge(_requests(left, is_a=True), _requests(right, is_a=False), key=by_sample), by_sample
+    ):
+        yield from _of_sample(requests)
+
+
+class _Stream:
+    """A stream of requests that can be looked at before they are consumed."""
+
+    def __init__(self, batches: Iterator[RequestBatch]) -> None:
+        self._batches = batches
+        self._batch: RequestBatch | None = None
+        self._offset = 0
+
+    def available(self) -> int:
+        """Return the number of requests that can be peeked at; 0 at the end."""
+        while self._batch is None or self._offset == len(self._batch):
+            self._batch, self._offset = next(self._batches, None), 0
+            if self._batch is None:
+                return 0
+        return len(self._batch) - self._offset
+
+    def peek(self, rows: int) -> RequestBatch:
+        assert self._batch is not None
+        return self._batch.slice(self._offset, rows)
+
+    def skip(self, rows: int) -> None:
+        self._offset += rows
+
+
+def _have_same_keys(batch: RequestBatch, other: RequestBatch) -> bool:
+    return (
+        (_is_one_counted(batch, other) or batch.samples.cast(pa.int64()).equals(other.samples.cast(pa.int64())))
+        and _are_same(batch.labels, other.labels)
+        and _are_same(batch.turns, other.turns)
+    )
+
+
+def _is_one_counted(batch: RequestBatch, other: RequestBatch) -> bool:
+    """Return true if one side's samples are counted by turns and the other's are known.
+
+    Counting goes wrong if only the last turns are rendered, because their numbers don't show where a sample begins.
+    """
+    return {batch.numbering, other.numbering} == {"own", "counted"}
+
+
+def _are_same(values: pa.Array | None, others: pa.Array | None) -> bool:
+    if values is None or others is None:
+        return values is others
+    if values.type == others.type:
+        return bool(values.equals(others))
+    return [str(value) for value in values.to_pylist()] == [str(value) for value in others.to_pylist()]
+
+
+def _requests(stream: _Stream, *, is_a: bool) -> Iterator[Unpaired]:
+    while rows := stream.available():
+        batch = stream.peek(rows)
+        stream.skip(rows)
+        none = [None] * rows
+        labels = none if batch.labels is None else batch.labels.to_pylist()
+        turns = none if batch.turns is None else batch.turns.to_pylist()
+        for row, (sample, label, turn) in enumerate(zip(batch.samples.to_pylist(), labels, turns, strict=True)):
+            yield Unpaired(sample, label, turn, is_a, batch, row)
+
+
+def _of_sample(requests: Iterable[Unpaired]) -> Iterator[Pairs | Unpaired]:
+    """Pair the requests of one sample, of which the first side's come first."""
+    mine: list[Unpaired] = []
+    waiting: dict[tuple[Any, ...], list[Unpaired]] = {}
+    for request in requests:
+        if request.is_a:
+            mine.append(request)
+        else:
+            waiting.setdefault(request.key, []).append(request)
+    for request in mine:
+        others = waiting.get(request.key)
+        if others:
+            other = others.pop(0)
+            yield Pairs(request.batch.slice(request.row, 1), other.batch.slice(other.row, 1))
+        else:
+            yield request
+    for others in waiting.values():
+        yield from others
+
+
+def is_comparable(kind: pa.DataType, other: pa.DataType) -> bool:
+    """Return true if both types are texts, or both are lists of messages."""
+    return is_text(kind) == is_text(other) and is_list(kind) == is_list(other)
+
+
+def equal_rows(column: pa.Array, other: pa.Array) -> pa.Array:  # noqa: PLR0911 - a kind of type each
+    """Compare two columns row by row, and return booleans without nulls.
+
+    A field that only one side's messages have makes a difference if it isn't null: a null stands for a missing field.
+    """
+    kinds = column.type, other.type
+    if column.type == other.type and column.equals(other):
+        return pa.repeat(pa.scalar(True), len(column))
+    if all(map(is_list, kinds)):
+        return _equal_lists(column, other)
+    if all(map(types.is_struct, kinds)):
+        return _equal_structs(column, other)
+    if all(map(is_text, kinds)):
+        return _equal_values(column.cast(pa.large_string()), other.cast(pa.large_string()))
+    if column.type == other.type and not types.is_nested(column.type):
+        return _equal_values(column, other)
+    if any(map(types.is_null, kinds)):
+        return pc.and_(column.is_null(), other.is_null())
+    pairs = zip(column.to_pylist(), other.to_pylist(), strict=True)
+    return pa.array([mine == yours for mine, yours in pairs], pa.bool_())
+
+
+def _equal_values(column: pa.Array, other: pa.Array) -> pa.Array:
+    are_null = pc.and_(column.is_null(), other.is_null())
+    return pc.if_else(are_null, True, pc.fill_null(pc.equal(column, other), False))
+
+
+def _equal_lists(column: pa.Array, other: pa.Array) -> pa.Array:
+    have_equal_lengths = _equal_values(pc.list_value_length(column), pc.list_value_length(other))
+    kept = pc.indices_nonzero(have_equal_lengths)
+    mine, yours = (side if len(kept) == len(side) else side.take(kept) for side in (column, other))
+    items = equal_rows(mine.flatten(), yours.flatten())
+    different = kept.take(pc.unique(parent_rows(mine).filter(pc.invert(items))))
+    rows = _core.repeated_rows(0, len(column), 1)
+    return pc.and_not(have_equal_lengths, pc.is_in(rows, value_set=different.cast(pa.int64())))
+
+
+def _equal_structs(column: pa.Array, other: pa.Array) -> pa.Array:
+    out = pa.repeat(pa.scalar(True), len(column))
+    for name in dict.fromkeys(item.name for side in (column, other) for item in side.type):
+        fields = [pc.struct_field(side, name) for side in (column, other) if side.type.get_field_index(name) >= 0]
+        if len(fields) == 2:
+            out = pc.and_(out, equal_rows(*fields))
+        elif fields:
+            out = pc.and_(out, fields[0].is_null())
+    return out

@@ -1,23 +1,257 @@
-"""`promptpress.diff` and `promptpress.Diff`.
-
-Importing promptpress imports this module, so the code that compares and prints prompts is imported when it is used.
-"""
+"""`promptpress.diff` and `promptpress.Diff`, with differences in lines, side by side or not, and in HTML."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import zip_longest
+from typing import Any
 
 import pyarrow as pa
 from promptpress.engine import TableRenderer, as_table, engine_of
-from promptpress.engine.errors import render_error
+from promptpress.engine.errors import counted, render_error
 from promptpress.engine.tables import EXACT
 from promptpress.typing import TableLike
 
-if TYPE_CHECKING:
-    from promptpress_workbench.diff.comparison import Comparison
+from promptpress_workbench.diff.comparison import Comparison, Difference, compare, difference_rows
+from promptpress_workbench.diff.differences import Location, Window, text_pairs, windows
+from promptpress_workbench.prompts.escapes import cells
+from promptpress_workbench.prompts.kinds import described
+from promptpress_workbench.prompts.layout import (
+    STYLESHEET,
+    Fragment,
+    Layout,
+    Line,
+    fragments,
+    pieces_html,
+    plain,
+    safe,
+    span_html,
+    text_html,
+    wrapped,
+)
+from promptpress_workbench.prompts.prompt import Prompt, PromptText, request_names
+from promptpress_workbench.prompts.prompt_source import PromptSource, TableRows
+from promptpress_workbench.prompts.rendered_source import RenderedSource
+from promptpress_workbench.prompts.renderer_source import source_of
+
+_MIN_WIDE = 80
+"""The fewest cells of a line for two texts side by side."""
+
+_MAX_SHOWN = 3
+"""The number of differences on a page of text."""
+
+_MAX_LINES = 13
+"""The number of displayed lines of each of two prompts that have nothing in common, with the heading."""
+
+_CHANGES = {
+    "role": "another role",
+    "fields": "other fields",
+    "parts": "another number of parts",
+    "form": "a text on one side, messages on the other",
+    "null": "no prompt on one side",
+    "only_a": "only in A",
+    "only_b": "only in B",
+}
+_STYLE = """\
+.pp-diff{margin:0 0 12px}.pp-diff table{border-collapse:collapse;width:100%;table-layout:fixed}
+.pp-diff td{vertical-align:top;text-align:left;padding:2px 8px;width:50%;border:1px solid #8884;white-space:normal}
+"""
+_BRACKETS = {"removed": ("[-", "-]"), "added": ("{+", "+}")}
 
 _MAX_PROMPTS = 3
 """The number of requests whose prompts are kept for printing."""
+
+
+def summary(comparison: Comparison) -> str:
+    """Return the result of a comparison in one line."""
+    different = comparison.different
+    differs = "none differs" if not different else f"{different:,} differ{'s' * (different == 1)}"
+    out = f"{counted(comparison.compared, 'request')} compared, {differs}"
+    for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
+        out += f"; {count:,} only in {side}" if count else ""
+    return out
+
+
+def location_text(location: Location, a: Prompt | None) -> str:
+    """Describe the first difference of two prompts, with the message's role if the first side's prompt is given."""
+    out = []
+    if location.message is not None:
+        messages = () if a is None or location.only_in == "B" else a.messages or ()
+        role = messages[location.message].role if location.message < len(messages) else None
+        out.append(f"message {location.message}" + ("" if role is None else f" ({role})"))
+    if location.part is not None:
+        out.append(f"part {location.part}")
+    if location.change == "messages":
+        return ", ".join([*out, f"only in {location.only_in}"])
+    if location.change != "text":
+        return ", ".join([*out, _CHANGES[location.change]])
+    out.append(f"byte {location.start:,}, character {location.character:,}")
+    pieces = {"A": location.a, "B": location.b}
+    origins = ""
+    if any(piece is not None and piece.source is not None for piece in pieces.values()):
+        texts = (f"{side}: {'its end' if piece is None else described(piece)}" for side, piece in pieces.items())
+        origins = f" - {'; '.join(texts)}"
+    return ", ".join(out) + origins
+
+
+def text_of(comparison: Comparison) -> str:
+    """Return the result of a comparison, and the differences whose prompts were kept, as a page of text."""
+    layout = DiffLayout(Layout())
+    kept = [item for item in comparison.first if item.a is not None or item.location.change in ("only_a", "only_b")]
+    lines = [plain(line) for item in kept[:_MAX_SHOWN] for line in layout.difference(item)]
+    return "\n".join([summary(comparison), *lines])
+
+
+@dataclass(frozen=True)
+class DiffLayout:
+    """Lays out differences, in brackets (`[-removed-]` and `{+added+}`) if there are no colours."""
+
+    layout: Layout
+    brackets: bool = True
+
+    @property
+    def is_wide(self) -> bool:
+        return self.layout.width is not None and self.layout.width >= _MIN_WIDE
+
+    def difference(self, difference: Difference) -> Iterator[Line]:
+        """Yield the lines of one difference: the request, the location, and the texts that differ."""
+        glyphs = self.layout.glyphs
+        name = f" {glyphs.middle} ".join(request_names(difference.sample, difference.label, difference.turn))
+        yield from self.layout.caption(f"{glyphs.line * 2} {name}", "head")
+        yield from self.layout.caption(location_text(difference.location, difference.a), "role")
+        if difference.a is None or difference.b is None:
+            return
+        if difference.location.change in ("form", "null"):
+            yield from self._whole_prompts(difference.a, difference.b)
+            return
+        if self.is_wide:
+            yield from self._sides([[Fragment("A", "head")]], [[Fragment("B", "head")]])
+        yield from self._texts(difference.a, difference.b)
+
+    def _whole_prompts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
+        """Yield two prompts that have nothing in common: one is a text, the other is messages or null."""
+        layout = replace(self.layout, width=self._width)
+        nothing = [[Fragment("(no prompt)", "head")]]
+        mine, yours = (
+            nothing if prompt.request is None else list(layout.prompt(prompt))[1:_MAX_LINES] for prompt in (a, b)
+        )
+        yield from self._sides(mine, yours)
+
+    def _texts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
+        equal = 0
+        for mine, yours in text_pairs(a, b):
+            if _are_equal(mine, yours):
+                equal += 1
+                continue
+            yield from self._equal(equal)
+            equal = 0
+            yield from self._block(mine, yours)
+        yield from self._equal(equal)
+
+    def _equal(self, count: int) -> Iterator[Line]:
+        if count:
+            texts = "text that is" if count == 1 else "texts that are"
+            yield from self.layout.caption(f"({count} {texts} equal)", "text")
+
+    def _block(self, mine: PromptText | None, yours: PromptText | None) -> Iterator[Line]:
+        layout = replace(self.layout, width=self._width)
+        sides = (mine, yours)
+        yield from self._sides(*([] if side is None else list(layout.head(side)) for side in sides))
+        for stretches in windows(*(() if side is None else side.pieces for side in sides)):
+            pairs = zip(stretches, sides, strict=True)
+            yield from self._sides(*([] if side is None else self._window(window) for window, side in pairs))
+
+    def _window(self, window: Window) -> list[Line]:
+        layout = self.layout
+        ellipsis = layout.glyphs.ellipsis
+        before = [Fragment(f"{ellipsis}({counted(window.before, 'character')}) ", "text")] if window.before else []
+        after = [Fragment(f" {ellipsis}({counted(window.after, 'character')})", "text")] if window.after else []
+        glyphs = layout.glyphs if layout.whitespace else None
+        text = list(fragments(window.pieces, whitespace=glyphs, marks=window.marks))
+        if self.brackets:
+            text = _bracketed(text)
+        return list(wrapped([*before, *text, *after], self._width))
+
+    @property
+    def _width(self) -> int | None:
+        width = self.layout.width
+        if width is None:
+            return None
+        return (width - 3) // 2 if self.is_wide else width - 2
+
+    def _sides(self, mine: list[Line], yours: list[Line]) -> Iterator[Line]:
+        if not self.is_wide:
+            for sign, lines in (("-", mine), ("+", yours)):
+                for line in lines:
+                    yield [Fragment(f"{sign} ", "head"), *line]
+            return
+        width = self._width or 0
+        for left, right in zip_longest(mine, yours, fillvalue=list[Fragment]()):
+            used = sum(cells(fragment.text) for fragment in left)
+            yield [*left, Fragment(" " * (width - used), "text"), Fragment(" | ", "text"), *right]
+
+
+def _bracketed(text: list[Fragment]) -> list[Fragment]:
+    """Put brackets around marked stretches, which may cross pieces."""
+    out: list[Fragment] = []
+    open_mark: str | None = None
+    for fragment in [*text, Fragment("", "text")]:
+        mark = next((mark for mark in _BRACKETS if mark in fragment.marks), None)
+        if mark != open_mark:
+            if open_mark is not None:
+                out.append(Fragment(_BRACKETS[open_mark][1], "text"))
+            if mark is not None:
+                out.append(Fragment(_BRACKETS[mark][0], "text"))
+            open_mark = mark
+        out.append(fragment)
+    return out
+
+
+def _are_equal(mine: PromptText | None, yours: PromptText | None) -> bool:
+    return mine is not None and yours is not None and mine.content == yours.content
+
+
+def html_of(comparison: Comparison) -> str:
+    """Return the result of a comparison, and the differences whose prompts were kept, as HTML with its style sheet."""
+    kept = "".join(_html(item) for item in comparison.first if item.a is not None or item.b is not None)
+    return f"<style>{STYLESHEET}{_STYLE}</style><p>{escape(summary(comparison))}</p>{kept}"
+
+
+def _html(difference: Difference) -> str:
+    name = " · ".join(request_names(difference.sample, difference.label, difference.turn))
+    head = safe(f"{name}: {location_text(difference.location, difference.a)}")
+    rows = ""
+    if difference.a is not None and difference.b is not None:
+        pairs = text_pairs(difference.a, difference.b)
+        rows = "".join(_rows(*pair) for pair in pairs if not _are_equal(*pair))
+    table = f"<table>{rows}</table>" if rows else ""
+    return f'<div class="pp-diff"><div class="pp-head">{head}</div>{table}</div>'
+
+
+def _rows(mine: PromptText | None, yours: PromptText | None) -> str:
+    """Return the rows of one pair of texts: their roles, then each stretch in which they differ."""
+    sides = (mine, yours)
+    heads = ["" if side is None or side.message is None else side.message.role or "" for side in sides]
+    rows = _row(span_html("role", head) for head in heads) if any(heads) else ""
+    for stretches in windows(*(() if side is None else side.pieces for side in sides)):
+        rows += _row("" if side is None else _text(window) for window, side in zip(stretches, sides, strict=True))
+    return rows
+
+
+def _row(columns: Iterable[str]) -> str:
+    return (
+        '<tr style="background:none">'
+        + "".join(f'<td style="text-align:left">{cell}</td>' for cell in columns)
+        + "</tr>"
+    )
+
+
+def _text(window: Window) -> str:
+    left_out = [f"…({counted(count, 'character')})" if count else "" for count in (window.before, window.after)]
+    before, after = (span_html("escape", text) if text else "" for text in left_out)
+    return text_html(before + pieces_html(window.pieces, marks=window.marks) + after)
 
 
 class Diff:
@@ -29,12 +263,12 @@ class Diff:
     >>> import promptpress as pp
     >>> import pyarrow as pa
     >>> samples = pa.table({"q": ["1+1=?", "see {a}"], "a": ["2", "gold"]})
-    >>> found = pp.diff(pp.Renderer("{q}", substitution="harness"), pp.Renderer("{q}"), samples)
-    >>> len(found), found.compared, found.rows.select(["sample", "start", "a_column", "b_column"]).to_pylist()
+    >>> diff = pp.diff(pp.Renderer("{q}", substitution="harness"), pp.Renderer("{q}"), samples)
+    >>> len(diff), diff.compared, diff.rows.select(["sample", "start", "a_column", "b_column"]).to_pylist()
     (1, 2, [{'sample': 1, 'start': 4, 'a_column': 'a', 'b_column': 'q'}])
-    >>> found.different, found.only_a, found.only_b
+    >>> diff.different, diff.only_a, diff.only_b
     (1, 0, 0)
-    >>> print(found)
+    >>> print(diff)
     2 requests compared, 1 differs
     ── row 1
     byte 4, character 4 - A: filled in from within a value: column a; B: column q
@@ -95,22 +329,15 @@ class Diff:
         return self._rows.__arrow_c_stream__(requested_schema)
 
     def __setattr__(self, name: str, value: object) -> None:
-        message = f"a Diff is frozen: {name} can't be set"
-        raise AttributeError(message)
+        raise AttributeError(f"a Diff is frozen: {name} can't be set")
 
     def __repr__(self) -> str:
-        from promptpress_workbench.diff.layout import summary  # noqa: PLC0415
-
         return f"<Diff: {summary(self._comparison)}>"
 
     def __str__(self) -> str:
-        from promptpress_workbench.diff.layout import text_of  # noqa: PLC0415
-
         return text_of(self._comparison)
 
     def _repr_html_(self) -> str:
-        from promptpress_workbench.diff.html import html_of  # noqa: PLC0415
-
         return html_of(self._comparison)
 
 
@@ -148,30 +375,21 @@ def diff(
     """
     if limit < 0:
         raise render_error("invalid_number", f"limit: expected a number from 0 on, found {limit}")
-    from promptpress_workbench.diff.comparison import compare, difference_rows  # noqa: PLC0415
-    from promptpress_workbench.prompts.sample_rows import TableRows  # noqa: PLC0415
-
     readings = [engine_of(side).value_reading for side in (a, b) if isinstance(side, TableRenderer)]
     is_shared = len({(reading.exact, reading.column) for reading in readings}) == 1
     rows = None if samples is None else TableRows(samples, readings[0] if is_shared else EXACT)
-    sources = [_source(side, rows, name) for side, name in ((a, "a"), (b, "b"))]
-    comparison = compare(*sources, limit=limit, prompts=_MAX_PROMPTS)
+    comparison = compare(_source(a, rows, "a"), _source(b, rows, "b"), limit=limit, prompts=_MAX_PROMPTS)
     return Diff(comparison, difference_rows(comparison.first))
 
 
-def _source(side: Any, rows: Any, name: str) -> Any:
-    from promptpress_workbench.prompts.rendered_source import RenderedSource  # noqa: PLC0415
-    from promptpress_workbench.prompts.sample_rows import TableRows  # noqa: PLC0415
-    from promptpress_workbench.prompts.sources import source_of  # noqa: PLC0415
-
+def _source(side: Any, rows: TableRows | None, name: str) -> PromptSource:
     if isinstance(side, TableRenderer):
         if rows is None:
-            message = f"{name}: a Renderer needs samples; give them as the third argument"
-            raise TypeError(message)
+            raise TypeError(f"{name}: a Renderer needs samples; give them as the third argument")
         return source_of(side, rows)
     try:
         table = as_table(side)
     except TypeError as error:
-        message = f"{name}: expected a Renderer or a rendered table, found a {type(side).__name__}"
-        raise TypeError(message) from error
+        found = type(side).__name__
+        raise TypeError(f"{name}: expected a Renderer or a rendered table, found a {found}") from error
     return RenderedSource(TableRows(table))

@@ -48,21 +48,10 @@ def escaped(text: str) -> str:
 
 
 def runs(text: str, whitespace: Glyphs | None = None) -> Iterator[tuple[str, int, bool]]:
-    r"""Split a text into parts that are displayed as they are and parts with a replacement.
+    """Split a text into parts that are displayed as they are and parts with a replacement, also for white space.
 
-    Args:
-        text: Any text.
-        whitespace: Replacements for white space. None keeps white space.
-
-    Yields:
-        The displayed text, the number of characters of `text` that it stands for, and true if it is a replacement. The
-        replacement of a line feed stands for none, because the line feed itself follows.
-
-    >>> list(runs("a\x1b[1m"))
-    [('a', 1, False), ('\\x1b', 1, True), ('[1m', 3, False)]
-    >>> list(runs("a b\n", UNICODE))
-    [('a', 1, False), ('·', 1, True), ('b', 1, False), ('↵', 0, True), ('\n', 1, False)]
-
+    Each part is the displayed text, the number of characters that it stands for, and true if it is a replacement. The
+    replacement of a line feed stands for no character, because the line feed itself follows.
     """
     done = 0
     for match in (_UNSEEN if whitespace is None else _UNSEEN_OR_SPACE).finditer(text):
@@ -84,62 +73,30 @@ def runs(text: str, whitespace: Glyphs | None = None) -> Iterator[tuple[str, int
 
 
 def one_line(text: str) -> str:
-    r"""Write a name, a label or a role on one line, with invisible characters escaped.
-
-    >>> print(one_line("a\n\x1b[1m"))
-    a\n\x1b[1m
-
-    """
+    """Write a name, a label or a role on one line, with invisible characters escaped."""
     return _UNSEEN_IN_LINE.sub(lambda match: escaped(match.group()), text)
 
 
 def printable(text: str) -> str:
-    r"""Write a message or a name on one line, with all characters escaped that aren't printable or can't be seen.
-
-    This is stricter than `one_line`: messages about prompts need no unusual spaces and no private-use characters.
-
-    >>> print(printable("a\x1b[31m\u202e\u3164\n"))
-    a\x1b[31m\u202e\u3164\n
-
-    """
+    """Write a message on one line, with all unusual spaces and private characters escaped too, unlike `one_line`."""
     if text.isprintable() and not _UNSEEN.search(text):
         return text
     return "".join(c if c.isprintable() else escaped(c) for c in one_line(text))
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    r"""Escape the characters that an encoding lacks, so that a stream accepts the text.
-
-    Args:
-        text: Any text; it may contain lone surrogates.
-        encoding: A stream's `encoding`. None is UTF-8.
-
-    >>> print(encodable("é 日", "latin-1"))
-    é \u65e5
-
-    """
+    """Escape lone surrogates and the characters that a stream's encoding (UTF-8 if it is None) lacks."""
     encoding = encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def visible(text: str) -> str:
-    r"""Escape the invisible characters of a text, but not its line feeds and tabs.
-
-    >>> print(visible("a\n\x1b[1m"))
-    a
-    \x1b[1m
-
-    """
+    """Escape the invisible characters of a text, but not its line feeds and tabs."""
     return _UNSEEN.sub(lambda match: escaped(match.group()), text)
 
 
 def cells(text: str) -> int:
-    """Count the cells that a text takes in a terminal: two for wide characters, none for combining ones.
-
-    >>> cells("a日é")
-    4
-
-    """
+    """Count the cells that a text takes in a terminal: two for wide characters, none for combining ones."""
     return len(text) if text.isascii() else sum(map(cell, text))
 
 

@@ -1,18 +1,24 @@
-"""Samples in files, read from disk when they are needed."""
+"""Rows of files, read from disk when they are needed, and chosen rows, which keep their numbers of the whole data."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from promptpress import DataError
+from promptpress.engine.errors import render_error
 
 from promptpress_workbench.files.read.formats import DataFormat
-from promptpress_workbench.files.read.samples import Samples, reading
-from promptpress_workbench.prompts.sample_rows import check_row
+from promptpress_workbench.files.read.samples import ChosenRows, Samples, reading
+from promptpress_workbench.prompts.prompt import Prompt
+from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows, check_row
+from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _BLOCK = 4096
 """Rows that are decoded at once on the way to a row."""
@@ -23,11 +29,6 @@ class FileRows:
 
     A single row is found by the files' own index: of Parquet, the row groups before it aren't read. Rows in ascending
     order are found in one pass over the files. `data_format` and `options` are those of `Samples`.
-
-    Raises:
-        DataError: If a file can't be read, or the files' columns differ.
-        UsageError: For an unknown suffix.
-
     """
 
     def __init__(self, paths: Sequence[str], data_format: DataFormat | str | None = None, **options: Any) -> None:
@@ -49,7 +50,6 @@ class FileRows:
         return self._num_rows
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield all rows."""
         samples = Samples(self._paths, self._format, **self._options)
         try:
             yield from samples.reader()
@@ -59,7 +59,6 @@ class FileRows:
             samples.close()
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Read one column of all rows, and no other from Parquet files."""
         kind, index = self.schema.field(name).type, self.schema.get_field_index(name)
         if not self._groups:
             return pa.chunked_array([batch.column(index) for batch in self.batches()], kind)
@@ -70,7 +69,6 @@ class FileRows:
         return pa.chunked_array(chunks, kind)
 
     def row(self, number: int) -> pa.Table:
-        """Return one row."""
         if number < 0 or self._num_rows is not None:
             check_row(number, self.num_rows)
         block = self._block
@@ -112,3 +110,73 @@ class FileRows:
                 out.append((first, path, file, group))
                 first += file.metadata.row_group(group).num_rows
         return out
+
+
+class ChosenSampleRows:
+    """The chosen rows of a table, numbered from 0, as `SampleRows`."""
+
+    def __init__(self, rows: SampleRows, chosen: ChosenRows) -> None:
+        self.rows = rows
+        self.chosen = chosen
+        self.schema: pa.Schema = rows.schema
+
+    @property
+    def num_rows(self) -> int:
+        return self.chosen.count()
+
+    def row(self, number: int) -> pa.Table:
+        check_row(number, self.num_rows)
+        return self.rows.row(self.chosen.number(number))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        return self.chosen.batches()
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        index = self.schema.get_field_index(name)
+        return pa.chunked_array([batch.column(index) for batch in self.batches()], self.schema.field(index).type)
+
+
+class ChosenSource:
+    """The prompts of a source of `ChosenSampleRows`, with the rows' numbers of the whole table.
+
+    What goes by a sample's position, such as a retriever's draw of examples, counts the chosen rows.
+    """
+
+    def __init__(self, source: RendererSource | TemplateSource, chosen: ChosenRows) -> None:
+        self.source = source
+        self.has_origins = source.has_origins
+        self._chosen = chosen
+
+    @property
+    def labels(self) -> list[Any] | None:
+        return self.source.labels
+
+    @property
+    def num_samples(self) -> int:
+        return self.source.num_samples
+
+    def row_number(self, position: int) -> int:
+        """Return the number in the whole table of one of the chosen rows."""
+        check_row(position, self._chosen.count())
+        return self._chosen.number(position)
+
+    def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
+        prompts = self.source.prompts(self._position(row), label, turn)
+        return [replace(prompt, sample=row) for prompt in prompts]
+
+    def divergent_columns(self, row: int) -> list[str]:
+        return self.source.divergent_columns(self._position(row)) if isinstance(self.source, RendererSource) else []
+
+    def requests(self) -> Iterator[RequestBatch]:
+        for batch in self.source.requests():
+            yield replace(batch, samples=self._chosen.numbers(batch.samples))
+
+    def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
+        return self.source.request(value, sample, label, turn)
+
+    def _position(self, row: int) -> int:
+        position = self._chosen.position(row)
+        if position is None:
+            message = "the row isn't among the chosen ones; rows have the numbers of the whole data, from 0"
+            raise render_error("row_out_of_range", message, row=row)
+        return position

@@ -1,37 +1,193 @@
-"""A prompt laid out for a terminal or a page of text: heading, roles, texts, origins."""
+"""Prompts as lines of styled fragments, for a terminal or a page of plain text, and as HTML made of such fragments.
+
+Nothing of a prompt is ever markup: texts are escaped, characters that can't be seen are shown, and there is no script.
+All classes begin with `pp-`; `STYLESHEET` styles them, light and dark.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
 
-from promptpress_workbench.prompts.chats import shown_legend, with_speakers
-from promptpress_workbench.prompts.escapes import UNICODE, Glyphs, one_line
-from promptpress_workbench.prompts.lines import Fragment, Mark, TextMark, fragments, marks_of_text, trailing, wrapped
-from promptpress_workbench.prompts.origins import described, kind_of
-from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, heading
+from promptpress_workbench.prompts.escapes import UNICODE, Glyphs, cell, cells, one_line, runs
+from promptpress_workbench.prompts.kinds import (
+    ShownKind,
+    caption,
+    described,
+    kind_of,
+    shown_kind,
+    shown_legend,
+    with_speakers,
+)
+from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, heading
+
+_TRAILING = re.compile(r"[ \t\xa0]+(?=\n|\Z)")
+_TAB_STOP = 8
+_EXCERPT = 60
+
+Mark = tuple[int, int, str]
+"""The first character of a stretch, the one after its last, and its kind: `match`, `removed`, `added`."""
+
+TextMark = tuple[int | None, int | None, Mark]
+"""The numbers of a message and a part, None and None for a bare text, and a mark in that text."""
+
+COLORS = {  # kind: text and background of the light theme, then of the dark one
+    "template": ("#0b4f9e", "#e8f0fb", "#9ec5ff", "#16263d"),
+    "column": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
+    "example": ("#7a2f86", "#f7e9f9", "#e3a7ee", "#331c38"),
+    "example_column": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
+    "meta": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
+    "separator": ("#4b5563", "#eceef1", "#b3bac5", "#262b33"),
+    "masked": ("#a01226", "#fde6e9", "#ffa3af", "#40171d"),
+    "filled": ("#7f1d1d", "#fecaca", "#ffe1e1", "#8f1d1d"),
+    "control": ("#9d174d", "#fdf2f8", "#f9a8d4", "#2e1522"),
+    "system": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
+    "user": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
+    "assistant": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
+    "tool": ("#0e5a66", "#def3f6", "#7fd6e2", "#0f2d33"),
+}
+_FONT = "13px/1.5 ui-monospace,SF Mono,Cascadia Mono,DejaVu Sans Mono,Menlo,Consolas,monospace"
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A stretch of a line with one style; its characters can be seen, or are tabs and line feeds."""
+
+    text: str
+    kind: ShownKind | str = "unknown"
+    """The kind of the origin, or `head`, `role` or `text` for texts about a prompt."""
+    marks: frozenset[str] = frozenset()
+    """Further styles: `match`, `removed`, `added`, `escape` for a replaced character, `trailing` for white space before
+    the end of a line."""
+
 
 Line = list[Fragment]
 
-_EXCERPT = 60
+
+def marks_of_text(marks: Iterable[TextMark], text: PromptText) -> list[Mark]:
+    return [mark for number, part, mark in marks if (number, part) == (text.number, text.part)]
+
+
+def fragments(
+    pieces: Iterable[Piece],
+    *,
+    whitespace: Glyphs | None = None,
+    marks: Sequence[Mark] = (),
+    show_masked: bool = False,
+) -> Iterator[Fragment]:
+    """Turn the pieces of a text into fragments, with glyphs for white space; marks may overlap and cross pieces."""
+    ordered = sorted(mark for mark in marks if mark[0] < mark[1])
+    open_marks: list[Mark] = []
+    position = following = 0
+    for piece in pieces:
+        kind = shown_kind(piece)
+        if show_masked and piece.masked and not piece.text:
+            yield Fragment(f"[masked: {one_line(piece.column or '')}]", kind)
+        begin, end = position, position + len(piece.text)
+        while position < end:
+            while following < len(ordered) and ordered[following][0] <= position:
+                open_marks.append(ordered[following])
+                following += 1
+            open_marks = [mark for mark in open_marks if mark[1] > position]
+            next_start = [mark[0] for mark in ordered[following : following + 1]]
+            stop = min([end, *(mark[1] for mark in open_marks), *next_start])
+            styles = frozenset(mark[2] for mark in open_marks)
+            for text, _, is_escape in runs(piece.text[position - begin : stop - begin], whitespace):
+                yield Fragment(text, kind, styles | {"escape"} if is_escape else styles)
+            position = stop
+
+
+def trailing(pieces: Iterable[Piece]) -> list[Mark]:
+    """Mark white space before the end of a line, or of the text."""
+    return [(*match.span(), "trailing") for match in _TRAILING.finditer("".join(piece.text for piece in pieces))]
+
+
+def wrapped(parts: Iterable[Fragment], width: int | None = None) -> Iterator[list[Fragment]]:
+    """Yield lines of at most `width` cells, broken at spaces if possible; a final line feed gives an empty line."""
+    line: list[Fragment] = []
+    for part in parts:
+        first, *others = part.text.split("\n")
+        if first:
+            line.append(replace(part, text=first) if others else part)
+        for text in others:
+            yield from _broken(line, width)
+            line = [replace(part, text=text)] if text else []
+    yield from _broken(line, width)
+
+
+def plain(line: Iterable[Fragment]) -> str:
+    """Return the text of a line, without styles."""
+    return "".join(fragment.text for fragment in line)
+
+
+def _broken(line: list[Fragment], width: int | None) -> Iterator[list[Fragment]]:
+    if width is None:
+        yield line
+        return
+    line = _without_tabs(line)
+    if sum(cells(fragment.text) for fragment in line) <= width:
+        yield line
+        return
+    text = plain(line)
+    starts, used, space, begin = [0], 0, 0, 0
+    for index, character in enumerate(text):
+        wide = cell(character)
+        if used + wide > width and used:
+            begin = space if space > begin and 2 * cells(text[begin:space]) > width else index
+            starts.append(begin)
+            used = cells(text[begin:index])
+        used += wide
+        if character in " ·":
+            space = index + 1
+    yield from _cut(line, starts)
+
+
+def _cut(line: list[Fragment], starts: list[int]) -> Iterator[list[Fragment]]:
+    """Cut a line into several, which begin at some of its characters."""
+    ends = [*starts[1:], sum(len(fragment.text) for fragment in line)]
+    current: list[Fragment] = []
+    position = number = 0
+    for fragment in line:
+        done = 0
+        while done < len(fragment.text):
+            count = min(len(fragment.text) - done, ends[number] - position)
+            current.append(replace(fragment, text=fragment.text[done : done + count]))
+            done, position = done + count, position + count
+            if position == ends[number]:
+                yield current
+                current = []
+                number += 1
+    if current:
+        yield current
+
+
+def _without_tabs(line: list[Fragment]) -> list[Fragment]:
+    if not any("\t" in fragment.text for fragment in line):
+        return line
+    out, used = [], 0
+    for fragment in line:
+        text = ""
+        for part in re.split("(\t)", fragment.text):
+            expanded = " " * (_TAB_STOP - used % _TAB_STOP) if part == "\t" else part
+            text += expanded
+            used += cells(expanded)
+        out.append(replace(fragment, text=text))
+    return out
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Lays out prompts in lines.
-
-    Args:
-        width: Cells of a line. None breaks no lines.
-        glyphs: Glyphs for rules and for white space.
-        whitespace: True to show white space.
-        show_masked: True to show where an answer is hidden, which isn't part of the prompt.
-
-    """
+    """Lays out prompts in lines of so many cells, or of any length."""
 
     width: int | None = None
     glyphs: Glyphs = UNICODE
     whitespace: bool = False
+    """Show white space."""
     show_masked: bool = False
+    """Show where an answer is hidden, which isn't part of the prompt."""
 
     def prompt(self, prompt: Prompt, *, marks: Sequence[TextMark] = (), tokens: int | None = None) -> Iterator[Line]:
         """Yield the lines of a prompt: a heading, then its text, or the role and the text of each message."""
@@ -39,21 +195,21 @@ class Layout:
         yield from self.caption(f"{self.glyphs.line * 2} {above}", "head")
         if prompt.request is None:
             return
-        for number, part, pieces in with_speakers(prompt).texts():
-            if number is not None:
-                yield from self.message_head((prompt.messages or ())[number], part)
-            yield from self.text(pieces, marks_of_text(marks, number, part))
+        for text in with_speakers(prompt).texts():
+            yield from self.head(text)
+            yield from self.text(text.pieces, marks_of_text(marks, text))
 
-    def message_head(self, message: PromptMessage, part: int | None = None) -> Iterator[Line]:
-        """Yield the role of a message and the kind of a part, by its number; only the first part has the role."""
-        if not part:
-            yield from self._head(f"[{'(no role)' if message.role is None else message.role}]", message.fields)
-        if part is not None:
-            content_part = message.parts[part]
-            yield from self._head(f"({content_part.kind or 'part'})", content_part.fields)
-
-    def _head(self, name: str, fields: Iterable[tuple[str, object]]) -> Iterator[Line]:
-        return self.caption(name + "".join(f" {key}={value}" for key, value in fields), "role")
+    def head(self, text: PromptText) -> Iterator[Line]:
+        """Yield the role of a text's message and the kind of its part; only the first part has the role."""
+        heads: list[tuple[str, tuple[tuple[str, object], ...]]] = []
+        if (message := text.message) is not None:
+            heads += (
+                [] if text.part else [(f"[{'(no role)' if message.role is None else message.role}]", message.fields)]
+            )
+            parts = [] if text.part is None else [message.parts[text.part]]
+            heads += [(f"({part.kind or 'part'})", part.fields) for part in parts]
+        for name, fields in heads:
+            yield from self.caption(name + "".join(f" {key}={value}" for key, value in fields), "role")
 
     def text(self, pieces: Iterable[Piece], marks: Sequence[Mark] = ()) -> Iterator[Line]:
         """Yield the lines of a text with its marks."""
@@ -68,24 +224,158 @@ class Layout:
 
     def origins(self, prompt: Prompt) -> Iterator[Line]:
         """Yield a line for each piece: its bytes, its origin in words, and how its text begins."""
-        for number, part, pieces in prompt.texts():
+        for text in prompt.texts():
             start = 0
-            if number is not None:
-                yield from self.message_head((prompt.messages or ())[number], part)
-            for piece in pieces:
+            yield from self.head(text)
+            for piece in text.pieces:
                 end = start + len(piece.text.encode("utf-8", "surrogatepass"))
                 quoted = one_line(piece.text[: _EXCERPT + 1]).replace('"', '\\"')
-                text = f'"{quoted[:_EXCERPT]}{self.glyphs.ellipsis if len(quoted) > _EXCERPT else ""}"'
+                excerpt = f'"{quoted[:_EXCERPT]}{self.glyphs.ellipsis if len(quoted) > _EXCERPT else ""}"'
                 origin = Fragment(one_line(described(piece)), kind_of(piece))
-                yield from wrapped(
-                    [Fragment(f"  {start}-{end}  ", "head"), origin, Fragment(f"  {text}", "text")], self.width
-                )
+                line = [Fragment(f"  {start}-{end}  ", "head"), origin, Fragment(f"  {excerpt}", "text")]
+                yield from wrapped(line, self.width)
                 start = end
 
     def legend(self, prompts: Iterable[Prompt]) -> Iterator[Line]:
         """Yield a line that explains the colours of some prompts; none if nothing is known."""
         parts = []
-        for kind, name in shown_legend(map(with_speakers, prompts)):
+        for kind, name in shown_legend(prompts):
             parts += [Fragment("  ", "head"), Fragment(one_line(name), kind)]
         if parts:
             yield from wrapped(parts[1:], self.width)
+
+
+def _rules(theme: int) -> str:
+    kinds = " ".join(
+        f".pp-{kind}{{color:{colors[2 * theme]};background:{colors[2 * theme + 1]}}}" for kind, colors in COLORS.items()
+    )
+    frame, ink, quiet = (("#d5d9df", "#1c2430", "#5d6673"), ("#3b424d", "#e3e7ed", "#98a2b0"))[theme]
+    match, added, removed = (("#ffe27a", "#9be5ae", "#ffb3bb"), ("#7a6200", "#1d6b37", "#8a2533"))[theme]
+    return (
+        f".pp-prompt,.pp-legend{{color:{ink};border-color:{frame}}} .pp-head,.pp-role,.pp-field{{color:{quiet}}} "
+        f".pp-message{{border-color:{frame}}} {kinds} .pp-match{{background:{match}}} .pp-added{{background:{added}}} "
+        f".pp-removed{{background:{removed}}} .pp-escape{{color:{quiet}}}"
+    )
+
+
+def _under(selector: str, rules: str) -> str:
+    """Put rules under a selector."""
+    out = []
+    for rule in rules.split("} "):
+        names, _, body = rule.rstrip("}").partition("{")
+        out.append(",".join(f"{selector} {name}" for name in names.split(",")) + "{" + body + "}")
+    return " ".join(out)
+
+
+_DARK = _rules(1)
+
+STYLESHEET = f"""\
+.pp-prompt{{border:1px solid;border-radius:6px;margin:0 0 12px;padding:8px 10px;text-align:left;max-width:100%}}
+.pp-head{{font:12px system-ui,sans-serif;margin:0 0 6px}}
+.pp-message{{border-left:3px solid;padding:0 0 0 8px;margin:6px 0}}
+.pp-role{{font:600 12px system-ui,sans-serif}}
+.pp-field{{font:12px system-ui,sans-serif;margin:0 0 0 8px}}
+.pp-text{{font:{_FONT};white-space:pre-wrap;overflow-wrap:anywhere;margin:0;\
+padding:0;background:none;border:0;unicode-bidi:isolate}}
+.pp-piece{{border-radius:2px;unicode-bidi:isolate}}
+.pp-filled{{outline:1.5px solid #dc2626}}
+.pp-masked-place{{font-size:11px;padding:0 3px;border:1px dashed}}
+.pp-escape{{font-size:85%;opacity:.85}}
+.pp-trailing{{outline:1px solid}}
+.pp-legend{{font:12px system-ui,sans-serif;margin:0 0 8px}}
+.pp-legend .pp-piece{{display:inline-block;padding:0 4px;margin:0 8px 4px 0}}
+{_rules(0)}
+@media (prefers-color-scheme:dark){{{_DARK}}}
+{_under('[data-jp-theme-light="true"]', _rules(0))}
+{_under('[data-jp-theme-light="false"]', _DARK)}
+{_under("body.vscode-light", _rules(0))}
+{_under("body.vscode-dark", _DARK)}
+"""
+"""The stylesheet of this module's HTML: for a `<style>` element, once a page."""
+
+
+def stylesheet_under(light: str, dark: str) -> str:
+    """Return a stylesheet for a page that has one selector if it is light and another if it is dark."""
+    layout = STYLESHEET.partition(_rules(0))[0]
+    return f"{layout}{_under(light, _rules(0))}\n{_under(dark, _DARK)}\n"
+
+
+def pieces_html(pieces: Iterable[Piece], *, marks: Sequence[Mark] = (), whitespace: bool = False) -> str:
+    """Return the pieces of a text as spans with their origins in attributes, and marks (`pp-match`, ...) as classes."""
+    out = []
+    position = 0
+    pieces = list(pieces)
+    marks = [*marks, *(trailing(pieces) if whitespace else ())]
+    for piece in pieces:
+        begin, position = position, position + len(piece.text)
+        piece_marks = [
+            (max(start, begin) - begin, min(stop, position) - begin, kind)
+            for start, stop, kind in marks
+            if start < position and stop > begin
+        ]
+        inner = ""
+        for part in fragments([piece], marks=piece_marks, whitespace=UNICODE if whitespace else None, show_masked=True):
+            text = escape(part.text)
+            classes = " ".join(f"pp-{mark}" for mark in sorted(part.marks))
+            inner += f'<span class="{classes}">{text}</span>' if classes else text
+        out.append(_piece(piece, inner))
+    return "".join(out)
+
+
+def text_html(inner: str) -> str:
+    """Return the HTML of pieces as a block of text.
+
+    The font is set on the element itself, because notebooks have rules for `pre` that win over a class.
+    """
+    return f'<pre class="pp-text" style="font:{_FONT};text-align:left;word-break:normal">{inner}</pre>'
+
+
+def prompt_html(
+    prompt: Prompt, *, marks: Sequence[TextMark] = (), whitespace: bool = False, head: str | None = None
+) -> str:
+    """Return a prompt as a `div`, for a page that has `STYLESHEET`, below `head` or the prompt's `heading`."""
+    out = [f'<div class="pp-prompt"><div class="pp-head">{safe(heading(prompt) if head is None else head)}</div>']
+    for text in with_speakers(prompt).texts():
+        out.append(block_html(text, marks_of_text(marks, text), whitespace=whitespace))
+    return "".join([*out, "</div>"])
+
+
+def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool = False) -> str:
+    """Return one text of a prompt, below the role of its message and the kind of its part if it has them."""
+    block = text_html(pieces_html(text.pieces, marks=marks, whitespace=whitespace))
+    if (message := text.message) is None:
+        return block
+    head = "" if text.part or message.role is None else span_html("role", message.role)
+    head += "" if text.part else _fields(message.fields)
+    if text.part is not None:
+        part = message.parts[text.part]
+        head += span_html("role", part.kind) + _fields(part.fields)
+    return f'<div class="pp-message">{head}{block}</div>'
+
+
+def legend_html(prompts: Iterable[Prompt]) -> str:
+    """Return a `div` of class `pp-legend` that explains the colours of some prompts; nothing if nothing is known."""
+    spans = "".join(span_html(f"piece pp-{kind}", name) for kind, name in shown_legend(prompts))
+    return f'<div class="pp-legend">{spans}</div>' if spans else ""
+
+
+def _piece(piece: Piece, inner: str) -> str:
+    masked = " pp-masked-place" if piece.masked and not piece.text else ""
+    text = caption(piece)
+    title = "" if text is None else f' title="{safe(text)}"'
+    values = {name: getattr(piece, name) for name in ("source", "column", "example", "role")}
+    data = "".join(f' data-{name}="{safe(value)}"' for name, value in values.items() if value is not None)
+    return f'<span class="pp-piece pp-{shown_kind(piece)}{masked}"{title}{data}>{inner}</span>'
+
+
+def span_html(kind: str, text: str) -> str:
+    return f'<span class="pp-{kind}">{safe(text)}</span>'
+
+
+def _fields(fields: Iterable[tuple[str, Any]]) -> str:
+    return "".join(span_html("field", f"{name}: {value}") for name, value in fields)
+
+
+def safe(text: object) -> str:
+    """Return a name, a label or another short text on one line, for an element or an attribute."""
+    return escape(one_line(str(text)))

@@ -1,12 +1,24 @@
-"""The model of one prompt for people: its text in pieces, each with its origin."""
+"""One prompt for people: its text in pieces, each with its origin, made of a request and the spans of `explain`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
+from promptpress.engine.errors import counted
 from promptpress.typing import Request
+
+_CONTENT_KEYS = ("prompt", "content", "parts", "prompt_mm", "text")
+"""Keys that may hold a message's content; the first one that is there does."""
+
+_PAYLOAD_KEYS = ("text", "content", "url", "data")
+"""Keys of a part's payload, which go before others: a part also has a type and may have options."""
+
+Spans = Mapping[tuple[int, int | None], list[dict[str, Any]]]
+"""Spans by the numbers of message and part."""
 
 Speaker: TypeAlias = Literal["system", "user", "assistant", "tool"]
 """The role of a turn in a chat, whatever the model's family calls it."""
@@ -14,30 +26,22 @@ Speaker: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a text that has one origin.
-
-    Args:
-        text: The text as the model gets it. It is empty if an answer was masked by an empty text.
-        source: The origin as `Renderer.explain` names it, such as `prompt_template`, `field`, `masked`,
-            `filled_field` or `role.begin`, or as the spans of a template name it: `template`, `field`, `computed` or
-            `jinja2`. None if the origin isn't known.
-        column: The column of a field, or of a masked answer.
-        example: The number of the in-context example, counted within the prompt.
-        role: The role as the template names it.
-        path: The path of the text in a column of conversations, such as `[0].content`. None for other columns.
-        is_control: True if the piece is a control token of a model family; `chats.with_speakers` sets it.
-        speaker: The role of the turn in a chat that the piece is part of; `chats.with_speakers` sets it.
-
-    """
+    """A stretch of a text that has one origin; the text is empty if an answer was masked by an empty text."""
 
     text: str
     source: str | None = None
+    """The origin as the spans of `Renderer.explain` or of a template name it; None if it isn't known."""
     column: str | None = None
     example: int | None = None
+    """The number of the in-context example, counted within the prompt."""
     role: str | None = None
+    """The role as the template names it."""
     path: str | None = None
+    """The path of the text in a column of conversations, such as `[0].content`."""
     is_control: bool = field(default=False, repr=False)
+    """True if `with_speakers` has found that the piece is a control token of a model family."""
     speaker: Speaker | None = field(default=None, repr=False)
+    """The role of the turn in a chat that the piece is part of; `with_speakers` sets it."""
 
     @property
     def masked(self) -> bool:
@@ -47,14 +51,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
-    """One part of a message's content.
-
-    Args:
-        kind: The part's `type`, such as `text` or `image_url`. It is empty if the part has none.
-        pieces: The part's text, or its payload's address or data.
-        fields: The other fields of the part.
-
-    """
+    """One part of a message's content, of a `type` (or an empty one): its text, or its payload's address or data."""
 
     kind: str
     pieces: tuple[Piece, ...] = ()
@@ -62,59 +59,63 @@ class ContentPart:
 
     @property
     def text(self) -> str:
-        """The text of all pieces."""
         return "".join(piece.text for piece in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """One message of a prompt.
-
-    Args:
-        role: The role as the model gets it. None for a bare string among messages.
-        pieces: The message's text. It is empty if the content consists of parts.
-        parts: The parts of the content, if it isn't a text.
-        fields: The fields other than role and content, such as `name`.
-        key: The key of the content, such as `prompt` or `content`. None for a bare string.
-
-    """
+    """One message of a prompt, of a text or of parts; a bare string among messages has neither role nor key."""
 
     role: str | None
     pieces: tuple[Piece, ...] = ()
     parts: tuple[ContentPart, ...] = ()
     fields: tuple[tuple[str, Any], ...] = ()
     key: str | None = None
+    """The key of the content, such as `prompt` or `content`; `fields` are those other than role and content."""
 
     @property
     def text(self) -> str:
-        """The text of all pieces, parts included."""
         return "".join(piece.text for piece in self.all_pieces())
 
     def all_pieces(self) -> Iterator[Piece]:
-        """Yield the message's pieces, parts included."""
         yield from self.pieces
         for part in self.parts:
             yield from part.pieces
 
+    def texts(self, number: int) -> Iterator[PromptText]:
+        """Yield the text of the message, or those of its parts; `number` is the message's in its prompt."""
+        if not self.parts:
+            yield PromptText(self.pieces, self, number)
+        for index, part in enumerate(self.parts):
+            yield PromptText(part.pieces, self, number, index)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """A text of a prompt: all of it, or that of a message, or that of a part of a message, with their numbers."""
+
+    pieces: tuple[Piece, ...]
+    message: PromptMessage | None = None
+    number: int | None = None
+    part: int | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The text, role and fields, without their origins."""
+        if self.message is None:
+            return (self.text,)
+        part = None if self.part is None else self.message.parts[self.part]
+        part_fields = None if part is None else (part.kind, str(part.fields))
+        return self.text, self.message.role, str(self.message.fields), part_fields
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request as the model gets it.
-
-    Args:
-        sample: The number of the sample, from 0.
-        request: The request itself, as `promptpress.to_pylist` returns it. None if there is no request.
-        pieces: The pieces of a text. Messages have none.
-        messages: The messages. None for a text.
-        label: The label (ppl) as the label column has it.
-        turn: The turn of a conversation.
-        error: The reason why there is no request, if it is known.
-
-    >>> prompt = Prompt(0, "Q: é", (Piece("Q: ", "prompt_template"), Piece("é", "field", "q")))
-    >>> prompt.text, prompt.characters, prompt.bytes
-    ('Q: é', 4, 5)
-
-    """
+    """One request as the model gets it: the pieces of a text, or messages. It may be None for a reason, the error."""
 
     sample: int
     request: Request | None
@@ -126,58 +127,134 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """The text of all pieces: of messages without their roles."""
         return "".join(piece.text for piece in self.all_pieces())
 
     @property
     def characters(self) -> int:
-        """The number of characters of `text`."""
         return sum(len(piece.text) for piece in self.all_pieces())
 
     @property
     def bytes(self) -> int:
-        """The number of bytes of `text` in UTF-8."""
         return sum(len(piece.text.encode()) for piece in self.all_pieces())
 
     def all_pieces(self) -> Iterator[Piece]:
-        """Yield the prompt's pieces, message by message."""
         yield from self.pieces
         for message in self.messages or ():
             yield from message.all_pieces()
 
-    def texts(self) -> Iterator[tuple[int | None, int | None, tuple[Piece, ...]]]:
-        """Yield the pieces of each text after the numbers of its message and its part, which are None for a text."""
+    def texts(self) -> Iterator[PromptText]:
         if self.messages is None:
-            yield None, None, self.pieces
-            return
-        for number, message in enumerate(self.messages):
-            if not message.parts:
-                yield number, None, message.pieces
-            for part_number, part in enumerate(message.parts):
-                yield number, part_number, part.pieces
+            yield PromptText(self.pieces)
+        for number, message in enumerate(self.messages or ()):
+            yield from message.texts(number)
 
 
 def heading(prompt: Prompt, *, tokens: int | None = None, separator: str = " · ") -> str:
-    """Return one line that identifies a prompt and says how large it is.
-
-    >>> heading(Prompt(3, "é", ()), tokens=7)
-    'row 3 · 0 bytes · 0 characters · 7 tokens'
-
-    """
-    entries = [f"row {prompt.sample}"]
-    if prompt.label is not None:
-        entries.append(f"label {prompt.label}")
-    if prompt.turn is not None:
-        entries.append(f"turn {prompt.turn}")
+    """Return one line that identifies a prompt and says how large it is."""
+    entries = request_names(prompt.sample, prompt.label, prompt.turn)
     if prompt.request is None:
         return separator.join([*entries, "no prompt" if prompt.error is None else f"no prompt: {prompt.error}"])
     if prompt.messages is not None:
-        entries.append(_counted(len(prompt.messages), "message"))
-    entries += [_counted(prompt.bytes, "byte"), _counted(prompt.characters, "character")]
-    if tokens is not None:
-        entries.append(_counted(tokens, "token"))
-    return separator.join(entries)
+        entries.append(counted(len(prompt.messages), "message"))
+    entries += [counted(prompt.bytes, "byte"), counted(prompt.characters, "character")]
+    return separator.join(entries if tokens is None else [*entries, counted(tokens, "token")])
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def request_names(sample: int, label: Any, turn: int | None) -> list[str]:
+    """Return the names of a request's row, and of its label and turn if it has them."""
+    names = {"row": sample, "label": label, "turn": turn}
+    return [f"{name} {value}" for name, value in names.items() if value is not None]
+
+
+def as_request(value: Any, *, is_json: bool | None) -> Any:
+    """Turn a value into a request: a text, or messages in JSON (None: if it holds nothing but objects with a role)."""
+    if not isinstance(value, str) or is_json is False or (is_json is None and not value.startswith("[{")):
+        return value
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    if is_json or all(isinstance(item, dict) and isinstance(item.get("role"), str) for item in parsed):
+        return parsed
+    return value
+
+
+def prompt_of(
+    request: Any, sample: int, spans: Iterable[Mapping[str, Any]] = (), *, label: Any = None, turn: int | None = None
+) -> Prompt:
+    """Build a prompt from a request and rows of `Renderer.explain`, if they cover the text to the byte."""
+    by_text: dict[tuple[int, int | None], list[dict[str, Any]]] = {}
+    for span in spans:
+        by_text.setdefault((span["message"], span["part"]), []).append(dict(span))
+    if not isinstance(request, list):
+        text = "" if request is None else _text(request)
+        return Prompt(sample, request, _pieces(text, by_text.get((0, None), [])), label=label, turn=turn)
+    messages = tuple(_message(number, item, by_text) for number, item in enumerate(request))
+    return Prompt(sample, request, messages=messages, label=label, turn=turn)
+
+
+def _message(number: int, item: Any, spans: Spans) -> PromptMessage:
+    text_spans = spans.get((number, None), [])
+    if not isinstance(item, dict):
+        return PromptMessage(None, _pieces(_text(item), text_spans if isinstance(item, str) else []))
+    role = item.get("role")
+    key = next((key for key in _CONTENT_KEYS if isinstance(item.get(key), (str, list))), None)
+    if role is None and "type" in item:  # the parts themselves are the messages
+        return PromptMessage(None, parts=(_part(item, text_spans),))
+    fields = tuple((name, value) for name, value in item.items() if name not in ("role", key))
+    if not isinstance(role, (str, type(None))):
+        fields, role = (("role", item["role"]), *fields), None
+    content = None if key is None else item[key]
+    if isinstance(content, list):
+        parts = tuple(_part(part, spans.get((number, index), [])) for index, part in enumerate(content))
+        return PromptMessage(role, parts=parts, fields=fields, key=key)
+    return PromptMessage(role, _pieces(content or "", text_spans), fields=fields, key=key)
+
+
+def _part(part: Any, spans: list[dict[str, Any]]) -> ContentPart:
+    if not isinstance(part, dict):
+        return ContentPart("", _pieces(_text(part), spans))
+    kind = part.get("type")
+    leaves = list(_leaves({key: value for key, value in part.items() if key != "type"}, ()))
+    texts = [(path, value) for path, value in leaves if isinstance(value, str)]
+    length = spans[-1]["end"] if spans else None
+    fitting = [leaf for leaf in texts if length is None or len(leaf[1].encode()) == length] or texts
+    fitting.sort(key=lambda leaf: leaf[0][-1] not in _PAYLOAD_KEYS)
+    payload_path, payload = fitting[0] if fitting else ((), "")
+    fields = [(".".join(map(str, path)), value) for path, value in leaves if path != payload_path]
+    if kind is not None and not isinstance(kind, str):
+        fields.insert(0, ("type", kind))
+    return ContentPart(kind if isinstance(kind, str) else "", _pieces(payload, spans), tuple(fields))
+
+
+def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the values that nested dicts hold, each after the path of its keys."""
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield path, value
+
+
+def _pieces(text: str, spans: list[dict[str, Any]]) -> tuple[Piece, ...]:
+    """Cut a text at its spans, which count bytes."""
+    if not text and not spans:
+        return ()
+    data = text.encode("utf-8", "surrogatepass")
+    cuts = [0, *(span["end"] for span in spans)]
+    if cuts[:-1] != [span["start"] for span in spans] or cuts[-1] != len(data):
+        return (Piece(text),) if text else ()
+    if len(data) == len(text):
+        texts = [text[start:end] for start, end in pairwise(cuts)]
+    else:
+        try:
+            texts = [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(cuts)]
+        except UnicodeDecodeError:  # a span that ends within a character belongs to another text
+            return (Piece(text),)
+    names = ("source", "column", "example", "role", "path")
+    origins: list[list[Any]] = [[span.get(name) for name in names] for span in spans]
+    return tuple(Piece(part, *origin) for part, origin in zip(texts, origins, strict=True))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -14,10 +14,8 @@ from promptpress.engine.errors import render_error
 from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, without_json, without_views
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.prompts.pieces import as_request, prompt_of
-from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import RequestBatch, take
-from promptpress_workbench.prompts.sample_rows import SampleRows
+from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
+from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows, take
 
 _BATCH = 65536
 _LABEL, _TURN, _SAMPLE, _ERROR = "label", "turn", "sample", "error"
@@ -29,15 +27,6 @@ class RenderedSource:
     If there is a column of sample numbers, it tells the sample of each request. Otherwise samples are counted: the
     labels of ppl are the same for each sample and in one order, and turns ascend. Samples may have columns of the same
     names, so the values decide whether a column counts as one of these.
-
-    Raises:
-        RenderError: If there is no column of prompts.
-
-    >>> from promptpress_workbench.prompts.sample_rows import TableRows
-    >>> source = RenderedSource(TableRows(pa.table({"label": ["A", "B"] * 2, "prompt": ["a", "b", "c", "d"]})))
-    >>> source.num_samples, [(prompt.label, prompt.text) for prompt in source.prompts(1)]
-    (2, [('A', 'c'), ('B', 'd')])
-
     """
 
     has_origins = False
@@ -117,7 +106,7 @@ class RenderedSource:
             return int(pc.max(self._samples).as_py()) + 1 if len(self._samples) else 0
         return self.rows.num_rows // max(self._label_count, 1)
 
-    def _requests_of(self, row: int) -> Sequence[int]:
+    def requests_of(self, row: int) -> Sequence[int]:
         """Return the row numbers of one sample's requests."""
         samples = self._samples
         if samples is None:
@@ -131,12 +120,11 @@ class RenderedSource:
         return range(begin, bisect_right(positions, row, begin, key=lambda position: samples[position].as_py()))
 
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
-        """Return the requests of one sample, as `PromptSource.prompts`."""
         if not 0 <= row < self.num_samples:
             message = f"there is no such row: rows count from 0, and there are {self.num_samples}"
             raise render_error("row_out_of_range", message, row=row)
         out = []
-        for number in self._requests_of(row):
+        for number in self.requests_of(row):
             (batch,) = self.rows.row(number).to_batches()
             out += [_with_error(prompt, batch) for prompt in self._prompts(self._batch(batch, number))]
         labels = [prompt.label for prompt in out]
@@ -156,11 +144,9 @@ class RenderedSource:
             yield self.request(value, *request)
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
-        """Make a prompt, as `PromptSource.request`."""
         return prompt_of(as_request(value, is_json=None), sample, label=label, turn=turn)
 
     def requests(self) -> Iterator[RequestBatch]:
-        """Yield all requests, as `PromptSource.requests`."""
         if not self._is_ascending:
             yield from self._in_order()
             return

@@ -1,10 +1,10 @@
-"""Prompts that a renderer makes from samples, with their origins."""
+"""Prompts that a renderer or a template makes from samples, with their origins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from promptpress import to_pylist
@@ -12,24 +12,33 @@ from promptpress.engine import (
     ConfiguredEngine,
     ConfiguredRenderer,
     RenderOptions,
+    TableRenderer,
     engine_of,
     fitted_sample,
     sample_numbers,
 )
 from promptpress.engine import core as _core
 from promptpress.engine.configs import label_or_text
-from promptpress.engine.core import RenderError, StreamState
+from promptpress.engine.core import RenderError, StreamState, TemplateError
 from promptpress.engine.errors import of_row, render_error
 from promptpress.engine.tables import for_core
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.prompts.masks import marking_engine, with_masked_spans
-from promptpress_workbench.prompts.pieces import as_request, prompt_of
-from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import RequestBatch
-from promptpress_workbench.prompts.sample_rows import SampleRows
+from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
+from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows
+
+if TYPE_CHECKING:
+    from promptpress.engine.templates import TemplateEngine  # needs Jinja2
 
 _JOINTS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
+
+_MARK = "\ue000"
+"""A character of private use, which no template has and which isn't part of a placeholder."""
+
+_MASKED = ("masked", "filled_masked")
+"""The sources of text that replaces an answer."""
+
+_Span = dict[str, Any]
 
 
 class RendererSource:
@@ -38,17 +47,9 @@ class RendererSource:
     One sample is rendered without the others: labels that are the values of a column are collected once, and the
     examples that a retriever chooses by position are passed along. If later turns of a conversation hold the model's
     own replies, there is only the first turn.
-
-    >>> from promptpress import Renderer
-    >>> from promptpress_workbench.prompts.sample_rows import TableRows
-    >>> source = RendererSource(Renderer("Q: {q}"), TableRows(pa.table({"q": ["1+1", "2+2"]})))
-    >>> [piece.text for piece in source.prompts(1)[0].pieces]
-    ['Q: ', '2+2']
-
     """
 
     has_origins = True
-    """True if the pieces of prompts have origins."""
 
     def __init__(self, renderer: ConfiguredRenderer, rows: SampleRows) -> None:
         self.renderer = renderer
@@ -61,7 +62,6 @@ class RendererSource:
 
     @property
     def num_samples(self) -> int:
-        """The number of samples."""
         return self.rows.num_rows
 
     @cached_property
@@ -88,7 +88,6 @@ class RendererSource:
         return marking_engine(self._row_engine)
 
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
-        """Return the requests of one sample, as `PromptSource.prompts`."""
         table = self._row(row) if self.engine.fit is None else self.rows.row(row)
         try:
             if self.engine.fit is not None:
@@ -106,7 +105,6 @@ class RendererSource:
         return [name for entry in divergence for name in entry["columns"]]
 
     def _fitted_prompts(self, table: pa.Table, row: int, label: Any, turn: int | None) -> list[Prompt]:
-        """Return the requests of one sample with the examples that fit."""
         prompts: dict[int, Prompt] = {}
         for fitted in fitted_sample(self.engine, table, row, self.labels):
             of_group = self._prompts(fitted.engine, fitted.table, row, label=label, turn=turn)
@@ -116,25 +114,13 @@ class RendererSource:
     def _prompts(
         self, engine: ConfiguredEngine, table: pa.Table, row: int, *, label: Any, turn: int | None
     ) -> dict[int, Prompt]:
-        """Return requests of one sample, by their numbers.
-
-        Args:
-            engine: Renders them.
-            table: The sample, with its examples if the engine takes them from a column.
-            row: Its number among all samples.
-            label: As in `PromptSource.prompts`.
-            turn: As in `PromptSource.prompts`.
-
-        """
+        """Return requests of one sample by their numbers; the table has its examples if the engine reads a column."""
         core = engine.core
         core_table, python_text = for_core(table)
         labels = self.labels
         requests: list[tuple[Any, Any, int | None]] = []
-        for batch in self._rendered(engine, core_table, labels, StreamState(), python_text):
-            requests += [
-                (request, label_text, turn_number)
-                for request, (_, label_text, turn_number) in zip(to_pylist(batch.prompts), batch.ids(), strict=True)
-            ]
+        for batch in self._requests(engine, table.to_batches()):
+            requests += [(request, *of[1:]) for request, of in zip(to_pylist(batch.prompts), batch.ids(), strict=True)]
         kept = list(range(len(requests)))
         if label is not None and labels is None:
             raise render_error("unknown_label", "there are no labels: only ppl has some")
@@ -189,63 +175,29 @@ class RendererSource:
         return prompt_of(as_request(request, is_json=is_json), row, spans, label=label, turn=turn)
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
-        """Make a prompt without origins, as `PromptSource.request`."""
         return self._prompt(value, sample, (), label, turn)
 
     def requests(self) -> Iterator[RequestBatch]:
-        """Yield all requests, as `PromptSource.requests`."""
-        if self.engine.fit is not None:
-            yield from self._fitted_requests(self.engine, self.rows.batches())
-            return
-        core, labels, position, first = self.engine.core, self.labels, StreamState(), 0
-        for batch in self.rows.batches():
-            table, python_text = for_core(pa.Table.from_batches([batch]), first)
-            # First turns are numbered from the batch's first row, all other requests from the first row of all.
-            offset = first if core.wants_replies else 0
-            yield from self._rendered(self.engine, table, labels, position, python_text, offset=offset)
-            first += batch.num_rows
+        return self._requests(self.engine, self.rows.batches())
 
-    def _fitted_requests(
+    def _requests(
         self, engine: ConfiguredEngine, batches: Iterable[pa.RecordBatch], first: int = 0
     ) -> Iterator[RequestBatch]:
-        """Yield the requests of samples, with the examples that fit.
-
-        Args:
-            engine: Renders them; if they aren't the first samples, it takes their examples from a column.
-            batches: The samples.
-            first: The number of the first sample.
-
-        """
-        run = engine.begin(RenderOptions(), self.labels, first)
+        """Yield the requests of samples; an engine of later samples takes their examples from a column."""
+        has_replies = engine.fit is None and engine.core.wants_replies
+        run = None if has_replies else engine.begin(RenderOptions(), self.labels, first)
         for batch in batches:
-            for part in run.parts(pa.Table.from_batches([batch]), first):
-                yield RequestBatch(sample_numbers(part, run.times), part.prompts, part.labels, part.turns, "own")
+            table = pa.Table.from_batches([batch])
+            if run is None:
+                core_table, python_text = for_core(table, first)
+                replies = pa.array([[]] * len(table), pa.large_list(pa.large_string()))
+                for turn in engine.core.turn(core_table, 0, replies, python_text):
+                    samples = pc.add(sample_numbers(turn, 1).cast(pa.int64()), first)
+                    yield RequestBatch(samples, engine.prompts(turn, 1), turn.labels, turn.turns, "own")
+            else:
+                for part in run.parts(table, first):
+                    yield RequestBatch(sample_numbers(part, run.times), part.prompts, part.labels, part.turns, "own")
             first += batch.num_rows
-
-    @staticmethod
-    def _rendered(
-        engine: ConfiguredEngine,
-        table: pa.Table,
-        labels: list[Any] | None,
-        position: StreamState,
-        python_text: Any,
-        *,
-        offset: int = 0,
-    ) -> Iterator[RequestBatch]:
-        """Render a table, and add an offset to the numbers of its samples."""
-        core, times = engine.core, 1 if labels is None else len(labels)
-        if core.wants_replies:
-            replies = pa.array([[]] * len(table), pa.large_list(pa.large_string()))
-            parts = core.turn(table, 0, replies, python_text)
-        else:
-            parts = core.render(table, labels, position, False, python_text)
-        for part in parts:
-            samples = part.samples
-            if samples is None:
-                samples = _core.repeated_rows(part.start, part.rows, times)
-            if offset:
-                samples = pc.add(samples.cast(pa.int64()), offset)
-            yield RequestBatch(samples, engine.prompts(part, times), part.labels, part.turns, "own")
 
     def _row(self, row: int) -> pa.Table:
         return self._with_examples(self.rows.row(row), row)
@@ -277,3 +229,104 @@ def _label_index(labels: Sequence[Any], texts: Sequence[Any], label: Any) -> int
             if rule(index):
                 return index
     raise render_error("unknown_label", f"there is no label {label!r}")
+
+
+def marking_engine(engine: ConfiguredEngine) -> ConfiguredEngine | None:
+    """Return an engine that renders a mark in place of each answer; None if no answer is masked by an empty text.
+
+    `Renderer.explain` returns spans of bytes, so it has none for an empty text. The request is therefore explained once
+    more with marks, which are removed again. That only counts if the rest equals the request to the byte, because a
+    mark can keep a message that is dropped when it is empty.
+    """
+    if engine.core.masked_column is None:
+        return None
+    inferencer = dict(engine.settings["inferencer"] or {})
+    if inferencer.get("gen_field_replace_token"):
+        return None
+    inferencer["gen_field_replace_token"] = _MARK
+    marking = engine.changed(inferencer=inferencer)
+    try:
+        marking.core  # noqa: B018 - compiles it
+    except TemplateError:
+        return None
+    return marking
+
+
+def with_masked_spans(spans: Sequence[_Span], marked: Sequence[_Span]) -> list[_Span]:
+    """Add the empty spans of masked answers, of `marking_engine`, to spans that are the same otherwise."""
+    out: list[_Span] = []
+    start, last_text = 0, None
+    for span in marked:
+        text = (span["message"], span["part"])
+        start = start if text == last_text else 0
+        end = start + (0 if span["source"] in _MASKED else span["end"] - span["start"])
+        out.append({**span, "start": start, "end": end})
+        start, last_text = end, text
+    return out if _merged(out) == _merged(spans) else list(spans)
+
+
+def _merged(spans: Sequence[_Span]) -> list[_Span]:
+    """Drop empty spans, and join neighbours of one origin."""
+    out: list[_Span] = []
+    for span in spans:
+        if span["start"] == span["end"]:
+            continue
+        if out and {**out[-1], "start": 0, "end": 0} == {**span, "start": 0, "end": 0}:
+            out[-1] = {**out[-1], "end": span["end"]}
+        else:
+            out.append(dict(span))
+    return out
+
+
+class TemplateSource:
+    """The texts of a Jinja template or a chat template, with their origins."""
+
+    has_origins = True
+    labels = None
+
+    def __init__(self, renderer: TableRenderer[TemplateEngine], rows: SampleRows) -> None:
+        self.renderer, self.rows = renderer, rows
+        self._engine = engine_of(renderer)
+        self._engine.output_schema(rows.schema, RenderOptions())  # raises an error if a column is missing
+
+    @property
+    def num_samples(self) -> int:
+        return self.rows.num_rows
+
+    def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
+        sample = self.rows.row(row)
+        if label is not None:
+            raise render_error("unknown_label", "there are no labels: only ppl has some")
+        if turn is not None:
+            message = "turn: there are no turns: only multi-turn templates have some"
+            raise render_error("turn_out_of_range", message, row=row)
+        try:
+            rendered = self._engine.render(sample, RenderOptions(spans="detailed"))
+        except RenderError as error:
+            raise of_row(error, row) from error.__cause__
+        prompt, spans = (column[0].as_py() for column in rendered.columns)
+        return [prompt_of(prompt, row, (_explained(span) for span in spans or ()))]
+
+    def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
+        return prompt_of(value, sample, label=label, turn=turn)
+
+    def requests(self) -> Iterator[RequestBatch]:
+        reader = pa.RecordBatchReader.from_batches(self.rows.schema, self.rows.batches())
+        first = 0
+        for batch in self._engine.stream(reader, RenderOptions()):
+            samples = _core.repeated_rows(first, batch.num_rows, 1)
+            yield RequestBatch(samples, batch.column(0), numbering="own")
+            first += batch.num_rows
+
+
+def _explained(span: dict[str, Any]) -> dict[str, Any]:
+    """Return a span of one text as `Renderer.explain` has it: the place in a conversation belongs to the column."""
+    path = None if span.get("message") is None else f"[{span['message']}].{span['path']}"
+    return {**span, "message": 0, "part": None, "path": path}
+
+
+def source_of(renderer: TableRenderer[Any], rows: SampleRows) -> RendererSource | TemplateSource:
+    """Return the prompts of a `Renderer`, a `JinjaTemplate` or a `ChatTemplate`."""
+    if isinstance(engine_of(renderer), ConfiguredEngine):
+        return RendererSource(renderer, rows)
+    return TemplateSource(renderer, rows)

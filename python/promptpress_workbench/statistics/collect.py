@@ -27,7 +27,6 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import Encoder, LoadedTokenizer, load_tokenizer, text_parts
 from promptpress.typing import StreamLike, TableLike
 
-from promptpress_workbench.statistics.prefix_cache import CACHE_BLOCK, PrefixCaches
 from promptpress_workbench.statistics.statistics import LengthSummary, Statistics
 
 _PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
@@ -58,8 +57,6 @@ def stats(
     *,
     tokenizer: Any = None,
     column: str | None = None,
-    cache_bytes: int | None = None,
-    cache_block: int = CACHE_BLOCK,
     errors: Literal["raise", "skip"] = "raise",
 ) -> Statistics:
     """Return the lengths of requests, the origins of their bytes, and the requests that are equal.
@@ -75,10 +72,6 @@ def stats(
             `promptpress[tokenizer]`. Special tokens that a tokenizer would add aren't counted. None: the tokenizer of
             `Renderer(tokenizer=)`, if it has one.
         column: The column of requests in a rendered table; None: `prompt`.
-        cache_bytes: Simulate an engine's prefix cache of this size, which forgets the blocks that weren't used for the
-            longest time, and say which share of the bytes it finds. With a renderer, the samples are rendered in prefix
-            order too (`Renderer.render`), so they are read into memory.
-        cache_block: The bytes of a block of the cache. 64 bytes are about 16 tokens of English.
         errors: `"skip"` leaves out samples that can't be rendered, and counts them in `unrendered`. Origins aren't
             collected then.
 
@@ -90,8 +83,7 @@ def stats(
         TypeError: If samples are missing or hold no Arrow data.
         KeyError: If the rendered table has no such column.
         ImportError: If the package `tokenizers` is needed, and isn't installed.
-        ValueError: If the tokenizer can't be read (`FileNotFoundError` if there is none), no block fits the cache, or
-            `errors` is another word.
+        ValueError: If the tokenizer can't be read (`FileNotFoundError` if there is none), or `errors` is another word.
 
     >>> import pyarrow as pa
     >>> from promptpress import Renderer
@@ -102,8 +94,7 @@ def stats(
     [{'source': 'field', 'column': 'q', 'bytes': 10}, {'source': 'prompt_template', 'column': None, 'bytes': 6}]
 
     """
-    options: dict[str, Any] = {"tokenizer": tokenizer, "column": column, "errors": errors}
-    return collected(renderer_or_rendered, samples, cache_bytes=cache_bytes, cache_block=cache_block, **options)[0]
+    return collected(renderer_or_rendered, samples, tokenizer=tokenizer, column=column, errors=errors)[0]
 
 
 def collected(
@@ -112,54 +103,36 @@ def collected(
     *,
     tokenizer: Any,
     column: str | None = None,
-    cache_bytes: int | None = None,
-    cache_block: int = CACHE_BLOCK,
     errors: str = "raise",
 ) -> tuple[Statistics, RowErrors]:
     """Return what `stats` returns, and the samples that it leaves out."""
     if errors not in ("raise", "skip"):
-        message = f"errors: {errors!r} is not one of 'raise', 'skip'"
-        raise ValueError(message)
+        raise ValueError(f"errors: {errors!r} is not one of 'raise', 'skip'")
     if tokenizer is None and isinstance(renderer_or_rendered, TableRenderer):
         tokenizer = engine_of(renderer_or_rendered).tokenizer
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
-    caches = None if cache_bytes is None else PrefixCaches(cache_bytes, cache_block)
     left_out = RowErrors()
-    if isinstance(renderer_or_rendered, TableRenderer):
-        if samples is None:
-            message = "stats(renderer, samples): the samples are missing"
-            raise TypeError(message)
-        if column is not None:
-            message = "column= is of rendered tables; a renderer says itself what its requests are"
-            raise TypeError(message)
-        engine = engine_of(renderer_or_rendered)
-        table = None if caches is None else as_table(samples, engine.value_reading)
-        samples = samples if table is None else table
-        if errors == "skip":
-            statistics = _of_good_rows(engine, samples, counter, caches, left_out)
-        elif isinstance(engine, ConfiguredEngine) and engine.fit is not None:
-            statistics = _of_fitted(engine, samples, counter, caches)
-        elif isinstance(engine, ConfiguredEngine) and engine.chat is None:
-            statistics = _of_configuration(engine, samples, counter, caches)
-        else:
-            statistics = _of_template(engine, samples, counter, caches)
-        if caches is not None and table is not None:
-            caches.add_prefix_order(engine, table, "skip" if errors == "skip" else "raise")
-            statistics = replace(statistics, prefix_cache=caches.table())
-        return statistics, left_out
-    if samples is not None:
-        message = f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}"
-        raise TypeError(message)
-    statistics = _of_rendered(as_reader(renderer_or_rendered), column, counter, caches)
-    return statistics if caches is None else replace(statistics, prefix_cache=caches.table()), left_out
+    if not isinstance(renderer_or_rendered, TableRenderer):
+        if samples is not None:
+            raise TypeError(f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}")
+        return _of_rendered(as_reader(renderer_or_rendered), column, counter), left_out
+    if samples is None:
+        raise TypeError("stats(renderer, samples): the samples are missing")
+    if column is not None:
+        raise TypeError("column= is of rendered tables; a renderer says itself what its requests are")
+    engine = engine_of(renderer_or_rendered)
+    if errors == "skip":
+        return _of_engine(engine, samples, counter, left_out), left_out
+    if isinstance(engine, ConfiguredEngine) and engine.fit is None and engine.chat is None:
+        return _of_configuration(engine, samples, counter), left_out
+    return _of_engine(engine, samples, counter), left_out
 
 
 class _Collector:
     """Collects the statistics of requests, batch by batch."""
 
-    def __init__(self, counter: LoadedTokenizer | None, caches: PrefixCaches | None, *, is_json: bool) -> None:
+    def __init__(self, counter: LoadedTokenizer | None, *, is_json: bool) -> None:
         self._counter = counter
-        self._caches = caches
         self._is_json = is_json
         self._bytes, self._characters, self._tokens = (_core.Lengths(_MAX_FIRST) for _ in range(3))
         self._duplicates = _core.Duplicates()
@@ -172,8 +145,6 @@ class _Collector:
         self._duplicates.add(self._count, _core.request_hashes(requests, self._is_json))
         if self._counter is not None:
             self._tokens.add(self._count, _token_counts(requests, self._counter, is_json=self._is_json))
-        if self._caches is not None:
-            self._caches.add(requests, is_json=self._is_json)
         self._count += len(requests)
 
     def statistics(
@@ -257,65 +228,26 @@ class _Locator:
         return number, None, None
 
 
-def _of_template(
-    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
-) -> Statistics:
-    """Return the statistics of a Jinja or chat template's requests, whose origins aren't known."""
-    engine.check_stream()
-    reader = as_reader(samples, engine.value_reading)
-    engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, None)
-    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator()
-    run, first = engine.begin(RenderOptions(), engine.labels), 0
-    for batch in sliced(reader):
-        for part in run.parts(pa.Table.from_batches([batch]), first):
-            collector.add(part.prompts)
-            locator.add(part)
-        first += batch.num_rows
-    return collector.statistics(first, None, locator)
-
-
-def _of_good_rows(
-    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None, left_out: RowErrors
-) -> Statistics:
-    """Return the statistics of the requests that can be rendered, whose origins aren't collected; keep the others."""
+def open_samples(
+    engine: TableEngine, samples: Any, options: RenderOptions, *, warns: bool = False
+) -> tuple[pa.RecordBatchReader, list[Any] | None]:
+    """Return the samples as batches, and the labels: those of a column need the whole table."""
     engine.check_table()
     texts = engine.text_engine
     has_label_column = isinstance(texts, ConfiguredEngine) and texts.core.label_column is not None
     table = as_table(samples, engine.value_reading) if has_label_column else None
     reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
-    options = RenderOptions(errors="column")
-    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
-    labels = engine.labels if table is None else engine.labels_of_table(table)
-    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator(labels)
-    shots: Counter[tuple[int, bool]] | None = None if _fit_of(engine) is None else Counter()
-    run, first = engine.begin(options, labels), 0
-    for batch in sliced(reader):
-        for part in run.parts(pa.Table.from_batches([batch]), first):
-            numbers, errors = sample_numbers(part, run.times), part.errors
-            kept = _core.repeated_rows(0, len(part.prompts), 1)
-            if errors is not None and errors.null_count < len(errors):
-                left_out.add(numbers.filter(errors.is_valid()).to_pylist(), errors.drop_null().to_pylist())
-                kept = pc.indices_nonzero(errors.is_null()).cast(pa.int64())
-            for requests in take_rows(part.prompts, kept) if len(kept) < len(part.prompts) else [part.prompts]:
-                collector.add(requests)
-            locator.add_rows(part, numbers, kept)
-            if shots is not None:
-                shots.update(_shots_of(part, kept))
-        first += batch.num_rows
-    statistics = collector.statistics(first - left_out.rows, None, locator)
-    return replace(statistics, unrendered=left_out.rows, shots=None if shots is None else _shots_table(shots))
+    schema = engine.output_schema(reader.schema, options)  # raises for duplicate columns and similar mistakes
+    if warns:
+        engine.warn(schema, reader.schema, table)
+    return reader, engine.labels if table is None else engine.labels_of_table(table)
 
 
-def _of_configuration(
-    engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
-) -> Statistics:
+def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None) -> Statistics:
+    """Return the statistics of requests of which the core adds up the origins."""
     core = engine.core
-    engine.check_table()
-    table = as_table(samples, engine.value_reading) if core.label_column is not None else None
-    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
-    engine.warn(engine.output_schema(reader.schema, RenderOptions()), reader.schema, table)
-    labels = core.labels if table is None else engine.labels_of_table(table)
-    collector = _Collector(counter, caches, is_json=engine.configuration.writes_json)
+    reader, labels = open_samples(engine, samples, RenderOptions(), warns=True)
+    collector = _Collector(counter, is_json=engine.configuration.writes_json)
     locator = _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
     position, origin_position = _core.StreamState(), _core.StreamState()
@@ -331,55 +263,55 @@ def _of_configuration(
     return collector.statistics(first, origins, locator)
 
 
-def _of_fitted(
-    engine: ConfiguredEngine, samples: Any, counter: LoadedTokenizer | None, caches: PrefixCaches | None
+def _of_engine(
+    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, left_out: RowErrors | None = None
 ) -> Statistics:
-    """Return the statistics of requests that are fitted to a budget, and how many examples they have."""
-    engine.check_table()
-    table = as_table(samples, engine.value_reading) if engine.core.label_column is not None else None
-    reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
-    options = RenderOptions(spans="detailed" if engine.chat is None else False)
-    engine.warn(engine.output_schema(reader.schema, options), reader.schema, table)
-    labels = engine.core.labels if table is None else engine.labels_of_table(table)
-    collector, locator = _Collector(counter, caches, is_json=engine.writes_json), _Locator(labels)
+    """Return the statistics of requests of any engine, and origins if there is a budget; `left_out` gets bad rows."""
+    fitted = engine if isinstance(engine, ConfiguredEngine) and engine.fit is not None else None
+    has_origins = fitted is not None and fitted.chat is None and left_out is None
+    options = RenderOptions(
+        spans="detailed" if has_origins else False, errors="raise" if left_out is None else "column"
+    )
+    reader, labels = open_samples(engine, samples, options, warns=True)
+    collector, locator = _Collector(counter, is_json=engine.writes_json), _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
     shots: Counter[tuple[int, bool]] = Counter()
-    run, first = engine.begin(options, labels), 0
+    run: Any = engine.begin(options, labels)
+    first = 0
     for batch in sliced(reader):
         for part in run.parts(pa.Table.from_batches([batch]), first):
-            collector.add(part.prompts)
-            locator.add(part)
-            shots.update(_shots_of(part))
-            for span in part.spans.values.to_pylist() if part.spans is not None else ():
+            requests, kept, errors = [part.prompts], None, part.errors
+            if left_out is None:
+                locator.add(part)
+            else:
+                numbers, kept = sample_numbers(part, run.times), _core.repeated_rows(0, len(part.prompts), 1)
+                if errors is not None and errors.null_count < len(errors):
+                    left_out.add(numbers.filter(errors.is_valid()).to_pylist(), errors.drop_null().to_pylist())
+                    kept = pc.indices_nonzero(errors.is_null()).cast(pa.int64())
+                    requests = take_rows(part.prompts, kept)
+                locator.add_rows(part, numbers, kept)
+            for array in requests:
+                collector.add(array)
+            if fitted is not None:
+                columns = part.more if kept is None else [column.take(kept) for column in part.more]
+                shots.update(zip(*(column.to_pylist() for column in columns), strict=True))
+            for span in part.spans.values.to_pylist() if has_origins else ():
                 size = span["end"] - span["start"]
                 origins[span["source"], span["column"], span["example"] is not None, span["role"]] += size
         first += batch.num_rows
-    statistics = collector.statistics(first, origins if engine.chat is None else None, locator)
-    return replace(statistics, shots=_shots_table(shots))
-
-
-def _fit_of(engine: TableEngine) -> Any:
-    """Return the budget of an engine; None if it has none."""
-    return engine.fit if isinstance(engine, ConfiguredEngine) else None
-
-
-def _shots_of(part: Any, kept: pa.Array | None = None) -> Iterator[tuple[int, bool]]:
-    """Return for some requests of a part how many examples each has, and whether it is too long still."""
-    columns = part.more if kept is None else [column.take(kept) for column in part.more]
-    return zip(*(column.to_pylist() for column in columns), strict=True)
+    unrendered = 0 if left_out is None else left_out.rows
+    statistics = collector.statistics(first - unrendered, origins if has_origins else None, locator)
+    return replace(statistics, unrendered=unrendered, shots=None if fitted is None else _shots_table(shots))
 
 
 def _shots_table(shots: Counter[tuple[int, bool]]) -> pa.Table:
-    """Return the table of `Statistics.shots`."""
     numbers = sorted({count for count, _ in shots}, reverse=True)
     rows = [(count, shots[count, False] + shots[count, True], shots[count, True]) for count in numbers]
     columns = zip(*rows, strict=True) if rows else ((),) * len(_SHOTS)
     return pa.table(list(map(pa.array, columns)), schema=_SHOTS)
 
 
-def _of_rendered(
-    reader: pa.RecordBatchReader, column: str | None, counter: LoadedTokenizer | None, caches: PrefixCaches | None
-) -> Statistics:
+def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: LoadedTokenizer | None) -> Statistics:
     name = PROMPT_COLUMN if column is None else column
     try:
         index = column_of_prompts(reader.schema, name)
@@ -389,10 +321,9 @@ def _of_rendered(
             raise
         has = ", ".join(map(repr, reader.schema.names))
         hint = "; column= says which holds the requests" if column is None else ""
-        message = f"the table has {number} column {name!r}; it has {has}{hint}"
-        raise KeyError(message) from None
+        raise KeyError(f"the table has {number} column {name!r}; it has {has}{hint}") from None
     field = reader.schema.field(index)
-    collector = _Collector(counter, caches, is_json=is_json(field))
+    collector = _Collector(counter, is_json=is_json(field))
     for batch in sliced(reader):
         collector.add(json_texts(batch.column(index)) if is_json(field) else batch.column(index))
     return collector.statistics(None, None, _Locator(is_known=False))

@@ -1,12 +1,32 @@
-"""`promptpress.Statistics` and `promptpress.LengthSummary`."""
+"""`promptpress.Statistics` and `promptpress.LengthSummary`, with their reports: a page of text, and HTML for notebooks.
+
+Cells of reports may hold names and labels of the data, so all of them are escaped for their place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import pyarrow as pa
+from promptpress.engine.errors import counted
+
+from promptpress_workbench.prompts.escapes import cells, printable
+
+BLOCKS = " ▏▎▍▌▋▊▉█"
+"""The characters of bars: from nothing to a whole block, by eighths."""
+
+_MIN_WIDTH = 80
+_MIN_BAR = 10
+_MAX_BAR = 60
+_MAX_ORIGINS = 20
+# The page has the colours of the notebook, dark or light.
+_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+_CELL = "padding:0 .8em 0 0;text-align:{};white-space:pre-wrap;overflow-wrap:anywhere"
+_BAR = "background:currentColor;opacity:.45;height:.8em;width:{:.2f}em"
+_BAR_EM = 20
 
 
 @dataclass(frozen=True)
@@ -73,8 +93,6 @@ class Statistics:
         duplicate_groups: the number of such groups.
         longest: the longest requests by bytes: `request`, `sample`, `label`, `turn` and `bytes`.
         shortest: the shortest requests, with the same columns.
-        prefix_cache: what a prefix cache finds of the requests' bytes: `order` (`"samples"`, and with a renderer
-            `"prefix"`), `bytes`, `hit_bytes`, `share`, `cache_bytes` and `block_bytes`. None without `cache_bytes=`.
         unrendered: the number of samples that couldn't be rendered and are left out, with `errors="skip"`.
         shots: for each number of examples (`n_shots`), how many `requests` have so many, and how many of them are
             `truncated`: too long still. None without a renderer with `max_seq_len=`.
@@ -102,7 +120,6 @@ class Statistics:
     duplicates: pa.Table
     longest: pa.Table
     shortest: pa.Table
-    prefix_cache: pa.Table | None = None
     unrendered: int = 0
     shots: pa.Table | None = None
 
@@ -120,13 +137,9 @@ class Statistics:
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
-        from promptpress_workbench.statistics.report import text_report  # noqa: PLC0415 - only for printing
-
         return text_report(self.to_dict())
 
     def _repr_html_(self) -> str:
-        from promptpress_workbench.statistics.report import html_report  # noqa: PLC0415 - only for notebooks
-
         return html_report(self.to_dict())
 
 
@@ -134,3 +147,185 @@ def _plain(value: Any) -> Any:
     if isinstance(value, LengthSummary):
         return value.to_dict()
     return value.to_pylist() if isinstance(value, pa.Table) else value
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of a report. The first `texts` columns are texts, the others numbers."""
+
+    title: str
+    names: list[str]
+    rows: list[list[str]]
+    shares: list[float] | None = None
+    """The length of a bar for each row, from 0 to 1."""
+    texts: int = 1
+
+
+def text_report(statistics: Mapping[str, Any], width: int = _MIN_WIDTH, *, is_ascii: bool = False) -> str:
+    """Return a page of text in lines of at most `width` cells (80 or more), whose bars may be ASCII."""
+    lines = [_heading(statistics)]
+    for table in _tables(statistics):
+        lines += ["", table.title, *_lines(table, max(width, _MIN_WIDTH), is_ascii=is_ascii)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _lines(table: _Table, width: int, *, is_ascii: bool) -> list[str]:
+    if not table.rows:
+        return []
+    rows = [[printable(cell) for cell in row] for row in (table.names, *table.rows)]
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    room = width - 2 * len(widths) - (_MIN_BAR if table.shares is not None else 0)
+    while sum(widths) > room:  # the widest column gives way
+        widths[widths.index(max(widths))] -= 1
+    bar_width = min(_MAX_BAR, width - sum(widths) - 2 * len(widths) - 2)
+    out = []
+    for number, row in enumerate(rows):
+        columns = enumerate(zip(row, widths, strict=True))
+        line = "  " + "  ".join(_fitted(cell, size, right=index >= table.texts) for index, (cell, size) in columns)
+        if table.shares is not None and number:
+            line += "  " + _bar(table.shares[number - 1], bar_width, is_ascii=is_ascii)
+        out.append(line)
+    return out
+
+
+def _fitted(text: str, width: int, *, right: bool) -> str:
+    """Cut a text to a width, or fill it with spaces."""
+    if cells(text) > width:
+        while text and cells(text) > width - 3:
+            text = text[:-1]
+        text += "..."[:width]
+    spaces = " " * (width - cells(text))
+    return spaces + text if right else text + spaces
+
+
+def _bar(share: float, width: int, *, is_ascii: bool) -> str:
+    """Draw a bar, which isn't empty if the share isn't 0."""
+    if is_ascii:
+        return "#" * max(round(share * width), int(share > 0))
+    eighths = max(round(share * width * 8), int(share > 0))
+    return BLOCKS[-1] * (eighths // 8) + BLOCKS[eighths % 8].strip()
+
+
+def html_report(statistics: Mapping[str, Any]) -> str:
+    """Return one HTML element, which loads nothing, of the statistics as plain data."""
+    parts = [f"<p><b>{escape(_heading(statistics))}</b></p>", *map(_html_table, _tables(statistics))]
+    return f'<div class="promptpress-stats">{"".join(parts)}</div>'
+
+
+def _html_table(table: _Table) -> str:
+    title = f"<p>{escape(table.title)}</p>"
+    if not table.rows:
+        return title
+    rows = [_html_row(table, table.names, "th", None)]
+    shares: list[float] | list[None] = table.shares or [None] * len(table.rows)
+    rows += [_html_row(table, row, "td", share) for row, share in zip(table.rows, shares, strict=True)]
+    return f'{title}<table style="{_TABLE}">{"".join(rows)}</table>'
+
+
+def _html_row(table: _Table, row: list[str], tag: str, share: float | None) -> str:
+    out = ""
+    for index, cell in enumerate(row):
+        style = _CELL.format("left" if index < table.texts else "right")
+        out += f'<{tag} style="{style}">{escape(printable(cell))}</{tag}>'
+    if share is not None:
+        out += f'<td><div style="{_BAR.format(share * _BAR_EM)}"></div></td>'
+    return f"<tr>{out}</tr>"
+
+
+def _heading(statistics: Mapping[str, Any]) -> str:
+    of_samples = "" if statistics["samples"] is None else f" of {counted(statistics['samples'], 'sample')}"
+    return counted(statistics["requests"], "request") + of_samples
+
+
+def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
+    """Return the tables that have rows, and that of duplicates, whose title says if there are none."""
+    units = {unit: statistics[unit] for unit in ("bytes", "characters", "tokens") if statistics[unit] is not None}
+    tables = [_lengths(units, is_empty=not statistics["requests"])]
+    tables += [_histogram(unit, lengths["histogram"]) for unit, lengths in units.items() if unit != "characters"]
+    if statistics["by_origin"] is not None:
+        tables += [_origins(statistics["by_origin"]), _columns(statistics["by_column"])]
+    if statistics["shots"] is not None:
+        tables.append(_shots(statistics["shots"]))
+    duplicates = _duplicates(statistics)
+    tables += [duplicates, *(_requests(title, statistics[title]) for title in ("longest", "shortest"))]
+    return [table for table in tables if table.rows or table is duplicates]
+
+
+def _lengths(units: Mapping[str, Mapping[str, Any]], *, is_empty: bool) -> _Table:
+    every = units.values()
+    rows = [["sum", *(f"{lengths['sum']:,}" for lengths in every)]]
+    if not is_empty:
+        rows.append(["mean", *(f"{lengths['mean']:,.1f}" for lengths in every)])
+        rows.append(["min", *(f"{lengths['min']:,}" for lengths in every)])
+        for percent in units["bytes"]["percentiles"]:
+            rows.append([f"{percent} %", *(f"{lengths['percentiles'][percent]:,}" for lengths in every)])
+        rows.append(["max", *(f"{lengths['max']:,}" for lengths in every)])
+    return _Table("length of a request", ["", *units], rows)
+
+
+def _histogram(unit: str, bins: Sequence[Mapping[str, int]]) -> _Table:
+    largest = max((row["requests"] for row in bins), default=0)
+    rows = [[f"{row['start']:,}", f"{row['end'] - 1:,}", f"{row['requests']:,}"] for row in bins]
+    shares = [row["requests"] / largest for row in bins]
+    return _Table(f"requests by length in {unit}", ["from", "to", "requests"], rows, shares, texts=0)
+
+
+def _origins(origins: Sequence[Mapping[str, Any]]) -> _Table:
+    """Make the table of the largest origins; the other ones are summed up in the last row."""
+    rows = [
+        [row["source"], _text(row["column"]), "yes" if row["example"] else "", _text(row["role"]), *_size(row)]
+        for row in origins[:_MAX_ORIGINS]
+    ]
+    shares = [row["share"] for row in origins[:_MAX_ORIGINS]]
+    if rest := origins[_MAX_ORIGINS:]:
+        total = {key: sum(row[key] for row in rest) for key in ("bytes", "share")}
+        rows.append([f"{len(rest):,} others", "", "", "", *_size(total)])
+        shares.append(total["share"])
+    return _Table("bytes by origin", ["source", "column", "example", "role", "bytes", "share"], rows, shares, texts=4)
+
+
+def _columns(columns: Sequence[Mapping[str, Any]]) -> _Table:
+    rows = [["(no column)" if row["column"] is None else row["column"], *_size(row)] for row in columns]
+    return _Table("bytes by column", ["column", "bytes", "share"], rows, [row["share"] for row in columns])
+
+
+def _shots(counts: Sequence[Mapping[str, int]]) -> _Table:
+    total = sum(row["requests"] for row in counts)
+    rows = [[f"{row['n_shots']:,}", f"{row['requests']:,}", f"{row['truncated']:,}"] for row in counts]
+    title = "requests by the number of examples that fit, and those that are too long still"
+    shares = [row["requests"] / total for row in counts]
+    return _Table(title, ["examples", "requests", "too long"], rows, shares, texts=0)
+
+
+def _duplicates(statistics: Mapping[str, Any]) -> _Table:
+    repeated, groups = statistics["repeated"], statistics["duplicates"]
+    if not repeated:
+        return _Table("duplicates: no request repeats an earlier one", [], [])
+    rows = []
+    for group in groups:
+        more = ", ..." if group["requests"] > len(group["first"]) else ""
+        rows.append([f"{group['requests']:,}", ", ".join(map(str, group["first"])) + more])
+    share = repeated / statistics["requests"]
+    verb = "repeats" if repeated == 1 else "repeat"
+    title = f"duplicates: {counted(repeated, 'request')} ({share:.1%}) {verb} an earlier one"
+    if statistics["duplicate_groups"] > len(groups):
+        title += f"; the largest of {statistics['duplicate_groups']:,} groups"
+    return _Table(title, ["equal", "requests"], rows, texts=2)
+
+
+def _requests(title: str, requests: Sequence[Mapping[str, Any]]) -> _Table:
+    """Make the table of the longest or the shortest requests, without columns that say nothing."""
+    names = ["request"]
+    names += [name for name in ("sample", "label", "turn") if any(row[name] is not None for row in requests)]
+    if names == ["request", "sample"] and all(row["request"] == row["sample"] for row in requests):
+        names = ["sample"]
+    rows = [[*(_text(row[name]) for name in names), f"{row['bytes']:,}"] for row in requests]
+    return _Table(title, [*names, "bytes"], rows, texts=0)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _size(row: Mapping[str, Any]) -> list[str]:
+    return [f"{row['bytes']:,}", f"{row['share']:.1%}"]

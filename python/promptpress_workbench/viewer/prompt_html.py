@@ -1,24 +1,34 @@
-"""The HTML of a row's prompts for the page, alone or compared; `prompts.html` escapes all values."""
+"""The HTML of a row's prompts, alone or compared, with its other columns; and chosen rows as a file of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import zip_longest
+from typing import Any
 
-from promptpress_workbench.diff.changes import changes
-from promptpress_workbench.diff.first_difference import first_difference
-from promptpress_workbench.diff.layout import location_text
-from promptpress_workbench.diff.text_pairs import PairedText, text_pairs
-from promptpress_workbench.prompts.chats import with_speakers
-from promptpress_workbench.prompts.escapes import one_line
-from promptpress_workbench.prompts.html import block_html, prompt_html
-from promptpress_workbench.prompts.lines import Mark
-from promptpress_workbench.prompts.prompt import ContentPart, Piece, Prompt, PromptMessage, heading
+from promptpress import DataError
+
+from promptpress_workbench.diff.diff import location_text
+from promptpress_workbench.diff.differences import changes, first_difference, text_pairs
+from promptpress_workbench.files.write.output_file import output_file
+from promptpress_workbench.prompts.escapes import visible
+from promptpress_workbench.prompts.kinds import with_speakers
+from promptpress_workbench.prompts.layout import STYLESHEET, Mark, block_html, legend_html, prompt_html, safe
+from promptpress_workbench.prompts.prompt import ContentPart, Piece, Prompt, PromptMessage, PromptText, heading
+from promptpress_workbench.viewer.sources import Choice, SampleStore, Sources
 
 MAX_CHARACTERS = 100_000
 """Characters of a row that are sent before a user asks for all of it."""
+
+_MAX_TEXT = 2000
+_STYLE = """\
+body{max-width:60em;margin:2em auto;padding:0 1em;font:14px/1.5 system-ui,sans-serif;color-scheme:light dark;\
+background:Canvas;color:CanvasText}
+h1{font-size:1.2em;overflow-wrap:anywhere} .pp-said{opacity:.75}
+"""
 
 
 def rows_html(prompts: Sequence[Prompt], *, whole: bool = False, whitespace: bool = False) -> tuple[str, int]:
@@ -33,13 +43,7 @@ def rows_html(prompts: Sequence[Prompt], *, whole: bool = False, whitespace: boo
 
 
 def cut(prompts: Iterable[Prompt], characters: int) -> Iterator[Prompt]:
-    """Yield prompts up to a total number of characters; the last one is shortened.
-
-    >>> long = Prompt(0, "abc", (Piece("ab"), Piece("c")))
-    >>> [prompt.text for prompt in cut([long, long], 4)]
-    ['abc', 'a']
-
-    """
+    """Yield prompts up to a total number of characters; the last one is shortened."""
     left = characters
     for prompt in prompts:
         if left <= 0:
@@ -80,10 +84,7 @@ def _pieces(pieces: Iterable[Piece], left: int) -> tuple[Piece, ...]:
 def compared_html(
     a: Sequence[Prompt], b: Sequence[Prompt], *, names: tuple[str, str] = ("", ""), whitespace: bool = False
 ) -> str:
-    """Return the requests of a row side by side: paired by label and turn, and their messages by what they share.
-
-    `names` tell the sides apart, in the headings.
-    """
+    """Return the requests of a row side by side, paired by label and turn, and their messages by what they share."""
     sides = [{(prompt.label, prompt.turn): prompt for prompt in side} for side in (a, b)]
     if a and b and not sides[0].keys() & sides[1].keys():  # labels on one side only
         pairs: list[tuple[Prompt | None, Prompt | None]] = list(zip_longest(a, b))
@@ -98,7 +99,7 @@ def _pair(mine: Prompt | None, yours: Prompt | None, names: tuple[str, str], whi
         " · ".join(filter(None, [name, "no such prompt" if prompt is None else heading(prompt)]))
         for prompt, name in zip(prompts, names, strict=True)
     ]
-    rows = [_row(*(f'<div class="pp-head">{escape(one_line(head))}</div>' for head in heads))]
+    rows = [_row(*(f'<div class="pp-head">{safe(head)}</div>' for head in heads))]
     if mine is not None and yours is not None:
         location = first_difference(mine, yours)
         caption = "the same on both sides" if location is None else f"differs: {location_text(location, mine)}"
@@ -106,7 +107,7 @@ def _pair(mine: Prompt | None, yours: Prompt | None, names: tuple[str, str], whi
     else:
         caption = "only on one side"
         rows.append(_row(*("" if prompt is None else prompt_html(prompt, whitespace=whitespace) for prompt in prompts)))
-    return f'<p class="pp-differs">{escape(one_line(caption))}</p><div class="pp-sides">{"".join(rows)}</div>'
+    return f'<p class="pp-differs">{safe(caption)}</p><div class="pp-sides">{"".join(rows)}</div>'
 
 
 def _rows(mine: Prompt, yours: Prompt, whitespace: bool) -> list[str]:
@@ -114,29 +115,73 @@ def _rows(mine: Prompt, yours: Prompt, whitespace: bool) -> list[str]:
     if (mine.messages is None) == (yours.messages is None):
         return [_texts(*pair, whitespace) for pair in text_pairs(mine, yours)]
     marks = changes(mine.text, yours.text)
-    cells = ["".join(_blocks(prompt, side, whitespace)) for prompt, side in zip((mine, yours), marks, strict=True)]
-    return [_row(*cells)]
+    sides = zip((mine, yours), marks, strict=True)
+    return [_row(*("".join(_blocks(prompt, of_side, whitespace)) for prompt, of_side in sides))]
 
 
 def _blocks(prompt: Prompt, marks: Sequence[Mark], whitespace: bool) -> Iterator[str]:
     """Yield the texts of a prompt, with marks that count characters over all of them."""
     start = 0
-    for number, part, pieces in prompt.texts():
+    for text in prompt.texts():
         text_marks = [(max(begin - start, 0), end - start, kind) for begin, end, kind in marks if end > start]
-        message = None if number is None else (prompt.messages or ())[number]
-        yield block_html(pieces, message, part, marks=text_marks, whitespace=whitespace)
-        start += sum(len(piece.text) for piece in pieces)
+        yield block_html(text, text_marks, whitespace=whitespace)
+        start += len(text.text)
 
 
-def _texts(mine: PairedText | None, yours: PairedText | None, whitespace: bool) -> str:
+def _texts(mine: PromptText | None, yours: PromptText | None, whitespace: bool) -> str:
     """Return two texts that stand side by side."""
-    texts = ("" if side is None else side.text for side in (mine, yours))
-    cells = [
-        "" if side is None else block_html(side.pieces, side.message, side.part, marks=marks, whitespace=whitespace)
-        for side, marks in zip((mine, yours), changes(*texts), strict=True)
-    ]
-    return _row(*cells)
+    sides = (mine, yours)
+    marks = changes(*("" if side is None else side.text for side in sides))
+    pairs = zip(sides, marks, strict=True)
+    return _row(*("" if side is None else block_html(side, of_side, whitespace=whitespace) for side, of_side in pairs))
 
 
 def _row(a: str, b: str) -> str:
     return f'<div class="pp-side">{a}</div><div class="pp-side">{b}</div>'
+
+
+def columns_html(values: Mapping[str, Any], prompts: Iterable[Prompt]) -> str:
+    """Return the names and values of the columns that no prompt of the row shows; nothing if there are none."""
+    pieces = [piece for prompt in prompts for piece in prompt.all_pieces()]
+    in_prompt = {piece.column for piece in pieces if piece.example is None and not piece.masked}
+    rows = [
+        f"<dt>{safe(name)}</dt><dd>{escape(visible(_value_text(value)))}</dd>"
+        for name, value in values.items()
+        if name not in in_prompt
+    ]
+    return f'<dl class="pp-values">{"".join(rows)}</dl>' if rows else ""
+
+
+def _value_text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    left = len(text) - _MAX_TEXT
+    return text if left <= 0 else f"{text[:_MAX_TEXT]}… {left:,} more characters"
+
+
+def write_html(
+    path: str, rows: Sequence[int] | None, store: SampleStore, sources: Sources, choice: Choice, *, title: str
+) -> int:
+    """Write some rows, or the first ten, as a page that needs no other file and runs no script; return their number."""
+    source = sources.of(choice)
+    count = 10 if rows is None else max(rows, default=-1) + 1
+    if not store.wait(count) and store.error is not None:
+        raise DataError(store.error)
+    if rows is None:
+        rows = range(min(10, source.num_samples))
+    prompts = [source.prompts(row) for row in rows]
+    parts = (choice.model, choice.mode, choice.output, choice.substitution)
+    caption = " · ".join(part for part in parts if part)
+    details = f'<p class="pp-said">{safe(caption)}</p>' if caption else ""
+    legend = legend_html(prompt for of_row in prompts for prompt in of_row)
+    body = "\n".join(rows_html(of_row, whole=True)[0] for of_row in prompts)
+    title = safe(title)
+    page = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{title}</title>\n<style>\n{_STYLE}{STYLESHEET}</style></head>\n"
+        f"<body><h1>{title}</h1>{details}\n{legend}\n{body}\n</body></html>\n"
+    )
+    with output_file(path) as file:
+        file.write(page.encode("utf-8", "backslashreplace"))
+    return len(prompts)

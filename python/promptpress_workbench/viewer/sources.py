@@ -1,31 +1,167 @@
-"""The prompts of a choice over the stored samples: of one row, of a window of rows, or of all."""
+"""The prompts of a choice of configuration and model over the stored samples: of one row, some rows, or all."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
-from promptpress import Renderer
+from promptpress import ConfigError, Renderer
 from promptpress.engine import RenderOptions
 from promptpress.engine import core as _core
-from promptpress.engine.core import RenderError, StreamState
-from promptpress.engine.errors import of_row, render_error
-from promptpress.engine.tables import PROMPT_COLUMN, for_core
+from promptpress.engine.core import RenderError
+from promptpress.engine.errors import of_row, reason, render_error
+from promptpress.engine.tables import PROMPT_COLUMN
 from promptpress.engine.templates import TemplateRenderer
+from promptpress.typing import Mode, Output, Substitution
+from promptpress_harness.configs.config_file import Config, read_config
+from promptpress_harness.configs.selection import all_datasets, all_models, choose_dataset, choose_model
 
+from promptpress_workbench.audit.allowed import allowed_findings
+from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.prompts.prompt_source import RequestBatch
 from promptpress_workbench.prompts.rendered_source import RenderedSource
-from promptpress_workbench.prompts.renderer_source import RendererSource
-from promptpress_workbench.prompts.template_source import TemplateSource
-from promptpress_workbench.viewer.catalogue import Catalogue, Choice
-from promptpress_workbench.viewer.sample_store import SampleStore
+from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
+
+if TYPE_CHECKING:
+    from promptpress import ChatTemplate, JinjaTemplate  # they need Jinja2
 
 _BATCH = 65536
 _FIRST = 1024
 """Rows whose examples are drawn for the first page, before those of all rows."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A configuration as the fields of the page choose it, by names of the catalogue; None is as configured."""
+
+    prompts: str
+    model: str | None = None
+    mode: str | None = None
+    output: str | None = None
+    substitution: str | None = None
+
+    def changed(self, **fields: str | None) -> Choice:
+        return replace(self, **fields)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class ConfigEntry:
+    """A file of the catalogue, and the name of an entry in it if it holds several."""
+
+    path: str
+    entry: str | None = None
+
+
+class Catalogue:
+    """The configurations and models of some files, or a template, by name, and the renderers that `make` makes."""
+
+    MODES: Sequence[str] = get_args(Mode)
+    OUTPUTS: Sequence[str] = get_args(Output)
+    SUBSTITUTIONS: Sequence[str] = get_args(Substitution)
+
+    def __init__(
+        self,
+        configs: Sequence[str],
+        models: Sequence[str],
+        make: Callable[[Choice, ConfigEntry, ConfigEntry | None], Renderer] | None = None,
+        read: Callable[[str], Config] = read_config,
+        template: tuple[str, JinjaTemplate | ChatTemplate] | None = None,
+    ) -> None:
+        self.prompts: dict[str, ConfigEntry] = {}
+        self.models: dict[str, ConfigEntry] = {}
+        self._make = make
+        self._read = read
+        self._cached: dict[Choice, Renderer] = {}
+        self._lock = threading.Lock()
+        self._template = None if template is None else template[1]
+        self.has_settings = template is None
+        """True if mode, output and substitution can be chosen; a template has none."""
+        if template is not None:
+            _add(self.prompts, ConfigEntry(template[0]))
+        for path in configs:
+            config = read(path)
+            for entry in _datasets_of(config):
+                _add(self.prompts, ConfigEntry(path, entry))
+            if isinstance(config.value, dict) and "models" in config.value:
+                for name, _ in all_models(config):
+                    _add(self.models, ConfigEntry(path, name))
+        for path in models:
+            config = read(path)
+            names: list[str | None] = [name for name, _ in all_models(config)]
+            if not names and choose_model(config, None) is None:
+                raise ConfigError(f"{path}: holds no model (a list 'models', a model dict or a meta_template)")
+            for entry in names or [None]:
+                _add(self.models, ConfigEntry(path, entry))
+
+    @property
+    def compares(self) -> bool:
+        """True if there is another choice to compare one with: a template alone has none."""
+        return self.has_settings or len(self.prompts) > 1
+
+    def other_prompts(self, choice: Choice) -> Choice | None:
+        """Return the choice that a choice is compared with: of other prompts; None if there are none."""
+        name = _counterpart(self.prompts, choice.prompts)
+        return None if name is None else choice.changed(prompts=name)
+
+    def other_model(self, choice: Choice) -> Choice | None:
+        """Return the choice that a choice is compared with: of another model; None if there is none."""
+        name = None if choice.model is None else _counterpart(self.models, choice.model)
+        return None if name is None else choice.changed(model=name)
+
+    def allowed(self, choice: Choice) -> list[str]:
+        """Return the codes of the findings that the choice's file allows."""
+        if self._template is not None:
+            return []
+        entry = self.prompts[choice.prompts]
+        config = self._read(entry.path)
+        return allowed_findings(config, choose_dataset(config, entry.entry))
+
+    def renderer(self, choice: Choice) -> Renderer | JinjaTemplate | ChatTemplate:
+        """Return the renderer of a choice, which is made once."""
+        if self._template is not None:
+            return self._template
+        assert self._make is not None  # only a template needs none
+        with self._lock:
+            if choice not in self._cached:
+                if len(self._cached) >= 64:
+                    self._cached.clear()
+                model = None if choice.model is None else self.models[choice.model]
+                self._cached[choice] = self._make(choice, self.prompts[choice.prompts], model)
+            return self._cached[choice]
+
+
+def _datasets_of(config: Config) -> list[str | None]:
+    names: list[Any] = [name for name, _ in all_datasets(config)]
+    if not names:
+        choose_dataset(config, None)  # raises the error
+    return names or [None]
+
+
+def _counterpart(entries: dict[str, ConfigEntry], chosen: str) -> str | None:
+    """Return the entry to compare another one with: that of its name in another file, the file's first, or the next."""
+    entry = entries[chosen]
+    elsewhere = [name for name, other in entries.items() if other.path != entry.path]
+    namesakes = [name for name in elsewhere if entries[name].entry == entry.entry]
+    others = [name for name in entries if name != chosen]
+    return next(iter([*namesakes, *elsewhere, *others]), None)
+
+
+def _add(names: dict[str, ConfigEntry], entry: ConfigEntry) -> None:
+    """Add an entry under the shortest name that is free: the entry's own, else the file's with it."""
+    file = entry.path.replace("\\", "/").rsplit("/", 1)[-1]
+    suffix = f" {entry.entry}" if entry.entry else ""
+    for name in (entry.entry or file, f"{file}{suffix}", f"{entry.path}{suffix}"):
+        if names.get(name, entry) == entry:
+            names[name] = entry
+            return
 
 
 class StoredRows:
@@ -41,7 +177,6 @@ class StoredRows:
         return self.store.ready if self.store.num_rows is None else self.store.num_rows
 
     def row(self, number: int) -> pa.Table:
-        """Return one row."""
         self.store.wait(number + 1)
         if not 0 <= number < self.store.ready:
             message = f"there is no such row: rows count from 0, and there are {self.store.ready}"
@@ -49,7 +184,6 @@ class StoredRows:
         return self.store.rows(number, number + 1)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield all rows."""
         for _, part in self.store.slices(_BATCH):
             table = part
             with suppress(pa.ArrowException):  # Arrow can't do it for all types
@@ -57,19 +191,13 @@ class StoredRows:
             yield from table.to_batches()
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return one column of all rows."""
         index, kind = self.schema.get_field_index(name), self.schema.field(name).type
         chunks = [chunk for _, part in self.store.slices(_BATCH) for chunk in part.column(index).chunks]
         return pa.chunked_array(chunks, kind)
 
 
-def _values(table: pa.Table) -> dict[str, Any]:
-    """Return the values of a table's one row."""
-    return {name: column[0].as_py() for name, column in zip(table.column_names, table.columns, strict=True)}
-
-
 class StoredPrompts(RendererSource):
-    """The prompts of a renderer; a window of them is rendered without the rows before it."""
+    """The prompts of a renderer; `window` renders samples without the rows before them."""
 
     def __init__(self, renderer: Renderer, rows: StoredRows) -> None:
         super().__init__(renderer, rows)
@@ -82,21 +210,8 @@ class StoredPrompts(RendererSource):
             threading.Thread(target=self._draw_all, name="promptpress-draws", daemon=True).start()
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        """Yield the requests of the samples from `start` up to `stop`."""
         table = self._with_examples(self._store.rows(start, stop), start)
-        if self.engine.fit is not None:
-            yield from self._fitted_requests(self._row_engine, table.combine_chunks().to_batches(), start)
-            return
-        core_table, python_text = for_core(table)
-        labels = self.labels
-        try:
-            yield from self._rendered(self._row_engine, core_table, labels, StreamState(), python_text, offset=start)
-        except RenderError as error:
-            raise of_row(error, start + (error.row or 0)) from None
-
-    def columns(self, row: int) -> dict[str, Any]:
-        """Return the columns of a sample."""
-        return _values(self.rows.row(row))
+        return self._requests(self._row_engine, table.to_batches(), start)
 
     def _draws(self, stop: int) -> pa.Array:
         if stop > _FIRST or self._all_draws is not None:
@@ -114,49 +229,31 @@ class StoredPrompts(RendererSource):
 
 
 class StoredTemplate(TemplateSource):
-    """The texts of a template; a window of them is rendered without the rows before it."""
+    """The texts of a template; `window` renders rows without those before them."""
 
-    def __init__(self, renderer: TemplateRenderer[Any], rows: StoredRows) -> None:
-        super().__init__(renderer, rows)
-        self.renderer = renderer
-        self._store = rows.store
+    renderer: TemplateRenderer[Any]
+    rows: StoredRows
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        """Yield the texts of the rows from `start` up to `stop`."""
-        table = self._store.rows(start, stop)
         try:
-            texts = self._engine.render(table, RenderOptions()).column(0)
+            texts = self._engine.render(self.rows.store.rows(start, stop), RenderOptions()).column(0)
         except RenderError as error:
             raise of_row(error, start + (error.row or 0)) from None
         for chunk in texts.chunks:
             yield RequestBatch(_core.repeated_rows(start, len(chunk), 1), chunk, numbering="own")
             start += len(chunk)
 
-    def columns(self, row: int) -> dict[str, Any]:
-        """Return the columns of a row."""
-        return _values(self.rows.row(row))
-
 
 class StoredRendered(RenderedSource):
     """The prompts of a rendered file."""
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        """Yield the requests of the samples from `start` up to `stop`."""
         for row in range(start, min(stop, self.num_samples)):
-            numbers = self._requests_of(row)
-            rows = [self.rows.row(number).to_batches()[0] for number in numbers]
-            for number, batch in zip(numbers, rows, strict=True):
-                yield self._batch(batch, number)
-
-    def columns(self, row: int) -> dict[str, Any]:
-        """Return the columns of a sample's first request, but for its prompt."""
-        values = _values(self.rows.row(self._requests_of(row)[0]))
-        return {name: value for name, value in values.items() if name != self.prompt_column}
+            for number in self.requests_of(row):
+                yield self._batch(self.rows.row(number).to_batches()[0], number)
 
 
 Source = StoredPrompts | StoredTemplate | StoredRendered
-
-
 AnyPrompts = Renderer | TemplateRenderer[Any] | None
 
 
@@ -180,7 +277,6 @@ class Sources:
             return self._cached[renderer]
 
     def allowed(self, choice: Choice) -> list[str]:
-        """Return the codes of the findings that the file of a choice allows."""
         return [] if self._catalogue is None else self._catalogue.allowed(choice)
 
     def _source(self, renderer: AnyPrompts) -> Source:
@@ -189,3 +285,110 @@ class Sources:
         if isinstance(renderer, Renderer):
             return StoredPrompts(renderer, self._rows)
         return StoredTemplate(renderer, self._rows)
+
+
+class SampleStore:
+    """The samples in an uncompressed Arrow file in a temporary folder, which is deleted at the end.
+
+    A Parquet file may be one row group of a million rows, and a JSONL file has no index at all: neither gives row
+    900,000 without the rows before it. So the rows are copied once, as fast as they can be read, and the first can be
+    used as soon as their batch is copied. The mapped pages belong to the page cache, not to the process.
+    """
+
+    def __init__(self, samples: Samples, folder: str | None = None) -> None:
+        self.schema: pa.Schema = samples.schema
+        self.ready = 0
+        self.done = False
+        self.error: str | None = None
+        self._expected: int | None = samples.num_rows
+        self._folder = Path(tempfile.mkdtemp(prefix="promptpress-view-", dir=folder))
+        self._path = self._folder / "samples.arrows"
+        self._ends: list[int] = []  # the end of each batch in the file
+        self._grown = threading.Condition()
+        self._closed = False
+        self._mapped = pa.Table.from_batches([], self.schema)
+        self._thread = threading.Thread(target=self._copy, args=(samples,), name="promptpress-samples", daemon=True)
+        self._thread.start()
+
+    @property
+    def num_rows(self) -> int | None:
+        """The number of rows; None while it isn't known."""
+        return self.ready if self.done else self._expected
+
+    def wait(self, rows: int, timeout: float | None = None) -> bool:
+        """Wait until so many rows are there or there will be no more, at most `timeout` seconds; true if they are."""
+        with self._grown:
+            self._grown.wait_for(lambda: self.ready >= rows or self.done, timeout)
+            return self.ready >= rows
+
+    def wait_all(self) -> None:
+        with self._grown:
+            self._grown.wait_for(lambda: self.done)
+
+    def rows(self, start: int, stop: int) -> pa.Table:
+        """Return the rows from `start` up to `stop` without copying them; rows that aren't there yet are left out."""
+        return self.table(stop).slice(start, max(0, stop - start))
+
+    def table(self, rows: int | None = None) -> pa.Table:
+        """Return the rows that are there as one table over the mapped file: all, or at least `rows` of them."""
+        with self._grown:
+            wanted = self.ready if rows is None else min(rows, self.ready)
+            if self._mapped.num_rows < wanted:
+                self._mapped = self._map()
+            return self._mapped
+
+    def slices(self, rows: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield all rows as they come, at most `rows` at a time, each table after its first row's number."""
+        start = 0
+        self.wait(rows)
+        while (part := self.rows(start, start + rows)).num_rows:
+            yield start, part
+            start += part.num_rows
+            self.wait(start + rows)
+
+    def close(self) -> None:
+        """Delete the file. Rows returned before stay readable if the system allows that."""
+        self._closed = True
+        self._thread.join()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _copy(self, samples: Samples) -> None:
+        try:
+            with open(self._path, "wb", buffering=0) as file:
+                for batch in samples.reader():
+                    if self._closed:
+                        return
+                    # Each batch is a stream of its own, with its own dictionaries.
+                    with pa.ipc.new_stream(file, self.schema) as writer:
+                        writer.write_batch(batch)
+                    with self._grown:
+                        self.ready += batch.num_rows
+                        self._ends.append(file.tell())
+                        self._grown.notify_all()
+        except BaseException as error:
+            # pyarrow's errors of damaged files are OSErrors too, so the error of the samples themselves goes first.
+            message = str(samples.error or error)
+            if samples.error is None and isinstance(error, OSError):
+                message = (
+                    f"{self._folder}: {reason(error)}; the samples are copied there, and TMPDIR names another place"
+                )
+            self.error = message
+        finally:
+            samples.close()
+            with self._grown:
+                self.done = True
+                if not self._closed and self.ready:
+                    self._mapped = self._map()
+                self._grown.notify_all()
+            if os.name == "posix":  # mapped rows stay, and nothing is left however the process ends
+                shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _map(self) -> pa.Table:
+        whole = pa.memory_map(str(self._path)).read_buffer()
+        batches = []
+        start = 0
+        for end in self._ends:
+            with pa.ipc.open_stream(whole.slice(start, end - start)) as stream:
+                batches.append(stream.read_next_batch())
+            start = end
+        return pa.Table.from_batches(batches, self.schema)

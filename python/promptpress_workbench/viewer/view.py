@@ -1,28 +1,39 @@
-"""The state of one open page: a choice, another to compare it with, a label, and a search."""
+"""The state of one open page: a choice, another to compare it with, a label, and a search through all prompts.
+
+A search has a thread of its own: for a text, or for rows that differ.
+"""
 
 from __future__ import annotations
 
+import json
 import os.path
+import threading
+from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pyarrow as pa
-from promptpress import RenderError, to_pylist
-from promptpress.engine.errors import reason
+from promptpress import RenderError, Statistics, to_pylist
+from promptpress.engine.errors import counted, reason
+from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
+from pyarrow import types
 
-from promptpress_workbench.prompts.pieces import as_request, prompt_of
-from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import RequestBatch
-from promptpress_workbench.prompts.search import RequestFilter
-from promptpress_workbench.viewer.catalogue import Choice
-from promptpress_workbench.viewer.sample_store import SampleStore
-from promptpress_workbench.viewer.search import RowFinder, TextSearch
-from promptpress_workbench.viewer.sources import Source, Sources
+from promptpress_workbench.audit.findings import Finding
+from promptpress_workbench.diff.comparison import Pairs, paired, unequal
+from promptpress_workbench.prompts.escapes import one_line, printable
+from promptpress_workbench.prompts.kinds import described, kind_of
+from promptpress_workbench.prompts.layout import COLORS
+from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
+from promptpress_workbench.prompts.prompt_source import PromptSource, RequestFilter, parent_rows
+from promptpress_workbench.viewer.sources import Choice, SampleStore, Source, Sources, StoredRendered
 
 _LINE = 300  # characters of a prompt in a line of the list
 _MIN_COMMON = 24  # characters of a common beginning that stays in the list
+
+_MAX_SHARES = 14
 
 
 class View:
@@ -38,7 +49,6 @@ class View:
 
     @property
     def source(self) -> Source:
-        """The prompts of the choice."""
         return self.sources.of(self.choice)
 
     @property
@@ -65,7 +75,6 @@ class View:
         return [prompt.label for prompt in source.prompts(0) if prompt.label is not None]
 
     def row_of(self, line: int) -> int:
-        """Return the sample of a line of the list."""
         return line if self.finder is None else self.finder.rows[line]
 
     def window(self, start: int, stop: int) -> tuple[list[dict[str, Any]], str]:
@@ -101,16 +110,13 @@ class View:
 
     def _lines(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
         last = None
-        for batch in self._window(start, stop):
+        for batch in map(RequestFilter(self.label).apply, self.source.window(start, stop)):
             sizes = _sizes(batch.prompts)
             for index, row in enumerate(batch.samples.to_pylist()):
                 if row != last:
                     (value,) = to_pylist(batch.prompts.slice(index, 1))
                     yield {"row": row, "size": sizes[index], "text": _text(value)}
                 last = row
-
-    def _window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        return map(RequestFilter(self.label).apply, self.source.window(start, stop))
 
     def prompts(self, row: int, *, other: bool = False) -> list[Prompt]:
         """Return the requests of one sample, by the choice or by the other one: all of them, or that of the label."""
@@ -120,20 +126,21 @@ class View:
         return [labels[self.label]] if self.label in labels else prompts
 
     def columns(self, row: int) -> dict[str, Any]:
-        """Return the columns of a sample, without that of rendered prompts."""
-        return self.source.columns(row)
+        """Return the columns of a sample; of a rendered one those of its first request, but for the prompt."""
+        source, without = self.source, None
+        if isinstance(source, StoredRendered):
+            row, without = source.requests_of(row)[0], source.prompt_column
+        table = source.rows.row(row)
+        values = zip(table.column_names, table.columns, strict=True)
+        return {name: column[0].as_py() for name, column in values if name != without}
 
     def names(self) -> tuple[str, str]:
         """Return what tells the two compared choices apart."""
         other = self.other or self.choice
-        different = [
-            field.name for field in fields(Choice) if getattr(self.choice, field.name) != getattr(other, field.name)
-        ]
-
-        def name(choice: Choice) -> str:
-            return ", ".join(str(getattr(choice, field) or f"{field} as configured") for field in different)
-
-        return name(self.choice), name(other)
+        pairs = {field.name: (getattr(self.choice, field.name), getattr(other, field.name)) for field in fields(Choice)}
+        different = [(name, *pair) for name, pair in pairs.items() if pair[0] != pair[1]]
+        mine, yours = ([of[side] or f"{of[0]} as configured" for of in different] for side in (1, 2))
+        return ", ".join(mine), ", ".join(yours)
 
 
 def _shared_beginning(texts: Sequence[str]) -> str:
@@ -176,3 +183,183 @@ def _excerpt(text: str, beginning: str, search: TextSearch | None) -> str:
 def _lowercase(text: str) -> str:
     """Lower the case of a text and keep its length: the dotted capital I alone would become two characters."""
     return text.replace("\u0130", "\ufdd0").lower()
+
+
+class RowFinder(ABC):
+    """Renders all prompts in a background thread and keeps the numbers of some samples, but no prompts."""
+
+    def __init__(self) -> None:
+        self.rows: array[int] = array("q")
+        """The samples found so far, ascending."""
+        self.seen = 0
+        """The number of samples that were looked at."""
+        self.error: str | None = None
+        """The reason of an early end, in one line."""
+        self._cancelled = threading.Event()
+        self._done = threading.Event()
+        threading.Thread(target=self._run, name="promptpress-finder", daemon=True).start()
+
+    @property
+    def done(self) -> bool:
+        return self._done.is_set()
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """Stop after the current batch; the rows found so far stay."""
+        self._cancelled.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return self._done.wait(timeout)
+
+    def _run(self) -> None:
+        try:
+            for samples, seen in self._steps():
+                if self._cancelled.is_set():
+                    return
+                self.seen = max(self.seen, seen)  # before the rows, so that no more are found than were seen
+                for sample in samples:
+                    if not self.rows or sample > self.rows[-1]:
+                        self.rows.append(sample)
+        except Exception as error:
+            self.error = reason(error)
+        finally:
+            self._done.set()
+
+    @abstractmethod
+    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
+        """Yield the samples that a step found, ascending, and how many samples were looked at so far."""
+
+
+class TextSearch(RowFinder):
+    """Finds the rows with a request that holds a text: of one label, or of all if that is None."""
+
+    def __init__(
+        self, source: PromptSource, wanted: str, *, ignore_case: bool = False, label: str | None = None
+    ) -> None:
+        self.wanted = wanted
+        self.ignore_case = ignore_case
+        self._source = source
+        self._filter = RequestFilter(label)
+        super().__init__()
+
+    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
+        for batch in self._source.requests():
+            if len(batch):
+                kept = self._filter.apply(batch)
+                matches = _matches(kept.prompts, self.wanted, ignore_case=self.ignore_case)
+                yield kept.samples.filter(matches).to_pylist(), batch.samples[-1].as_py() + 1
+
+
+class DifferenceSearch(RowFinder):
+    """Finds the rows for which two sources of the same samples give different requests, or one lacks a request."""
+
+    def __init__(self, a: PromptSource, b: PromptSource) -> None:
+        self._a, self._b = a, b
+        super().__init__()
+
+    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
+        for step in paired(self._a.requests(), self._b.requests()):
+            if isinstance(step, Pairs):
+                samples = step.a.samples
+                yield samples.take(unequal(self._a, self._b, step)).to_pylist(), samples[-1].as_py() + 1
+            else:
+                yield [step.sample], step.sample + 1
+
+
+def _matches(prompts: pa.Array, wanted: str, *, ignore_case: bool) -> pa.Array:
+    """Return a mask of the requests of which a text holds `wanted`."""
+    if not types.is_list(prompts.type) and not types.is_large_list(prompts.type):
+        # Within JSON a text is escaped, in any other request it isn't.
+        texts = [wanted, json.dumps(wanted, ensure_ascii=False)[1:-1]]
+        masks = [_match(prompts, text, ignore_case=ignore_case) for text in dict.fromkeys(texts)]
+        return masks[0] if len(masks) == 1 else pc.or_(*masks)
+    numbers = pa.array(range(len(prompts)), pa.int64())
+    matches = pa.array([], pa.int64())
+    for texts, rows in _texts(prompts, numbers):
+        matches = pa.concat_arrays([matches, rows.filter(_match(texts, wanted, ignore_case=ignore_case))])
+    return pc.is_in(numbers, value_set=matches)
+
+
+def _match(texts: pa.Array, wanted: str, *, ignore_case: bool) -> pa.Array:
+    return pc.fill_null(pc.match_substring(without_views(texts), wanted, ignore_case=ignore_case), False)
+
+
+def _texts(values: pa.Array, rows: pa.Array) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """Yield the texts in messages, without roles, each with the number of its request."""
+    kind = values.type
+    if is_text(kind):
+        yield values, rows
+    elif types.is_list(kind) or types.is_large_list(kind):
+        yield from _texts(values.flatten(), rows.take(parent_rows(values)))
+    elif types.is_struct(kind):
+        for number, field in enumerate(kind):
+            if field.name not in ("role", "type"):
+                yield from _texts(values.field(number), rows)
+
+
+def _mixed(colour: str, other: str) -> str:
+    """Mix two colours, so that the result can be seen on white and on black."""
+    parts = ((int(colour[i : i + 2], 16) + int(other[i : i + 2], 16)) // 2 for i in (1, 3, 5))
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+ORIGIN_COLOURS = {kind: _mixed(colours[0], colours[2]) for kind, colours in COLORS.items()} | {"unknown": "#808791"}
+"""The colour of each kind of origin: the mean of its text colours, light and dark."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The bytes of one origin in all prompts, and their share in all bytes; the kind decides the colour."""
+
+    name: str
+    kind: str
+    bytes: int
+    share: float
+
+
+def shares_of(figures: Statistics) -> list[Share]:
+    """Return the bytes of each origin, the largest first and small ones together as the last; none without origins."""
+    if figures.by_origin is None:
+        return []
+    out = []
+    for origin in figures.by_origin.to_pylist():
+        piece = Piece("", origin["source"], origin["column"], None, origin["role"])
+        example = Piece("", origin["source"], origin["column"], 0, None) if origin["example"] else piece
+        name = described(piece) + (", in examples" if origin["example"] else "")
+        out.append(Share(one_line(name), kind_of(example), origin["bytes"], origin["share"]))
+    out, rest = out[:_MAX_SHARES], out[_MAX_SHARES:]
+    if rest:
+        both = sum(share.bytes for share in rest), sum(share.share for share in rest)
+        out.append(Share(f"{len(rest)} others", "unknown", *both))
+    return out
+
+
+def lengths_of(table: pa.Table) -> list[tuple[int, str]]:
+    """Return the rows of the longest or shortest prompts, each with its size and label."""
+    out = []
+    for entry in table.to_pylist():
+        row = entry["request"] if entry["sample"] is None else entry["sample"]
+        label = "" if entry["label"] is None else f", label {entry['label']}"
+        out.append((row, f"{counted(entry['bytes'], 'byte')}{label}"))
+    return out
+
+
+def repeated_of(figures: Statistics) -> list[tuple[int, list[int]]]:
+    """Return the size and the first rows of the largest groups of equal prompts; no rows if samples aren't known."""
+    times, left = divmod(figures.requests, figures.samples or figures.requests or 1)
+    groups = figures.duplicates.to_pylist()
+    if left or not times:
+        return [(group["requests"], []) for group in groups]
+    return [(group["requests"], sorted({request // times for request in group["first"]})) for group in groups]
+
+
+def listed_findings(table: pa.Table) -> list[Finding]:
+    """Return the findings of a table of `Renderer.audit`, in its order, without hidden characters in their texts."""
+    out = [Finding(**entry) for entry in table.to_pylist()]
+    for finding in out:
+        count = "" if finding.rows is None else f" ({counted(finding.rows, 'row')})"
+        finding.message, finding.remedy = printable(finding.message) + count, printable(finding.remedy)
+    return out

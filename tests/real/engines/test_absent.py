@@ -44,3 +44,13 @@ def test_what_is_absent_is_named(code: str, message: str) -> None:
 def test_modules_are_there_and_can_be_switched_off() -> None:
     code = WITHOUT + "transformers.disable(); print(*(name for name in pp.__all__ if name in dir(pp)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+
+
+def test_renderers_are_seen_without_jinja() -> None:
+    code = (
+        WITHOUT.partition("from")[0] + "samples = {'q': ['1', '2']}\na, b = pp.Renderer('{q}'), pp.Renderer('{q}!')\n"
+        "exec('from promptpress import *', {})\n"
+        "print(len(pp.diff(a, b, samples)), len(a.preview(samples)), len(a.explain(samples, 0)), len(a.audit(samples)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "2 2 1 0\n", done.stderr

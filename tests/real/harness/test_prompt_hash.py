@@ -9,6 +9,7 @@ from typing import Any
 import promptpress as pp
 import pytest
 from promptpress.opencompass import get_prompt_hash
+from promptpress_harness.configs.selection import datasets_as_read
 from real.harness.shipped import folder
 
 EACH = 40

@@ -11,19 +11,18 @@ from nicegui import run, ui
 from promptpress import Statistics, stats
 from promptpress.engine.errors import counted
 
+from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.prompts.escapes import one_line, visible
-from promptpress_workbench.viewer.catalogue import Choice
-from promptpress_workbench.viewer.measures import (
+from promptpress_workbench.viewer.sources import Choice, Source, StoredRendered
+from promptpress_workbench.viewer.view import (
     ORIGIN_COLOURS,
-    ListedFinding,
     Share,
+    View,
     lengths_of,
     listed_findings,
     repeated_of,
     shares_of,
 )
-from promptpress_workbench.viewer.sources import Source, StoredRendered
-from promptpress_workbench.viewer.view import View
 
 _INK = "#808791"  # legible on white and on black
 _BAR = "#5b8def"
@@ -132,25 +131,25 @@ class FigurePanel(ABC, Generic[Figures]):
         """Draw a tab."""
 
 
-class AuditPanel(FigurePanel[list[ListedFinding]]):
+class AuditPanel(FigurePanel[list[Finding]]):
     """The tab Audit: the findings of the audit."""
 
     progress = "Going over every prompt…"
 
-    def _compute(self, source: Source, samples: pa.RecordBatchReader, choice: Choice) -> list[ListedFinding]:
+    def _compute(self, source: Source, samples: pa.RecordBatchReader, choice: Choice) -> list[Finding]:
         if isinstance(source, StoredRendered):
             message = "an audit is of a configuration or a template: a file of prompts doesn't say how they were made"
             raise TypeError(message)
         return listed_findings(source.renderer.audit(samples, allow=self._view.sources.allowed(choice)))
 
-    def _draw(self, tab: str, figures: list[ListedFinding]) -> None:  # noqa: ARG002 - there is one tab
+    def _draw(self, tab: str, figures: list[Finding]) -> None:  # noqa: ARG002 - there is one tab
         ui.label(counted(len(figures), "finding") if figures else "Nothing is found.").classes("pp-title")
         for finding in figures:
             with ui.element("section").classes(f"pp-finding pp-of-{finding.severity}"):
                 ui.label(f"{finding.severity}: {finding.code}").classes("pp-caption")
                 ui.label(finding.message)
                 ui.label(finding.remedy).classes("pp-dim")
-                self._rows((row, "") for row in finding.rows)
+                self._rows((row, "") for row in finding.first_rows or ())
 
 
 class LengthPanel(FigurePanel[Statistics]):

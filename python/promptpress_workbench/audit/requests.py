@@ -10,9 +10,9 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import Encoder
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, Requests
-from promptpress_workbench.audit.checks.check import Check, ConfiguredCheck
+from promptpress_workbench.audit.check import Check, ConfiguredCheck
 from promptpress_workbench.audit.codes import LIMITS
-from promptpress_workbench.audit.finding import Finding, Rows, finding_of, sorted_unique, take_column, without
+from promptpress_workbench.audit.findings import Finding, Rows, finding_of, sorted_unique, take_column, without
 from promptpress_workbench.audit.subject import ConfiguredSubject, Subject
 
 _MAX_EMPTY_BYTES = 64
@@ -27,10 +27,6 @@ class EmptyPrompts(Check):
 
     codes = ("empty_prompt",)
     reads_requests = True
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._rows = Rows()
 
     def add(self, batch: Batch) -> None:
         for requests in batch.requests:
@@ -60,17 +56,11 @@ class EmptyPrompts(Check):
         self._rows.add(pc.unique(requests.samples.take(short)))
 
     def findings(self) -> Iterator[Finding]:
-        if self._rows:
-            yield finding_of("empty_prompt", "the prompt has no text, or white space alone", self._rows)
+        yield finding_of("empty_prompt", "the prompt has no text, or white space alone", self._rows)
 
 
 def _rows_with(mask: pa.Array, rows: pa.Array) -> pa.Array:
-    """Return the rows, each once, that have a value that a mask marks; `rows` has the row of each value, ascending.
-
-    >>> _rows_with(pa.array([True, False, True, False]), pa.array([0, 0, 1, 2])).to_pylist()
-    [0, 1]
-
-    """
+    """Return the rows, each once, that have a value that a mask marks; `rows` has the row of each value, ascending."""
     if not len(rows):
         return rows
     # Counts up to the last value of each row are several times as fast as looking up the rows of all values.
@@ -90,7 +80,6 @@ class EqualLabels(ConfiguredCheck):
     def __init__(self, subject: ConfiguredSubject) -> None:
         super().__init__(subject)
         self._labels = subject.labels or []
-        self._rows = Rows()
         self._pair = ""
 
     @classmethod
@@ -112,9 +101,8 @@ class EqualLabels(ConfiguredCheck):
                 self._rows.add(rows)
 
     def findings(self) -> Iterator[Finding]:
-        if self._rows:
-            message = f"labels of one sample have equal prompts; in the first row {self._pair}"
-            yield finding_of("equal_labels", message, self._rows)
+        message = f"labels of one sample have equal prompts; in the first row {self._pair}"
+        yield finding_of("equal_labels", message, self._rows)
 
 
 class EqualPrompts(Check):
@@ -235,6 +223,5 @@ class Lengths(Check):
 
     def findings(self) -> Iterator[Finding]:
         for unit, limit in self._limits.items():
-            if rows := self._long[unit]:
-                message = f"the prompt has more than {limit:,} {unit}; the longest has {self._longest[unit]:,}"
-                yield finding_of(LIMITS[unit].code, message, rows)
+            message = f"the prompt has more than {limit:,} {unit}; the longest has {self._longest[unit]:,}"
+            yield finding_of(LIMITS[unit].code, message, self._long[unit])

@@ -1,24 +1,29 @@
-"""Roles that the meta template lacks, text that is in no message, and the role of the last message."""
+"""Findings about the configuration and the schema: roles and turns, notes, unused columns, and unknown origins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
+from promptpress.engine import find_notes
 from promptpress.engine.core import OUTPUT_FORMS
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tables import without_views
 from pyarrow import types
 
-from promptpress_workbench.audit.batch import ConfiguredBatch
-from promptpress_workbench.audit.checks.check import ConfiguredCheck
-from promptpress_workbench.audit.finding import Finding, Rows, finding_of
-from promptpress_workbench.audit.subject import ConfiguredSubject
+from promptpress_workbench.audit.batch import Batch, ConfiguredBatch
+from promptpress_workbench.audit.check import Check, ConfiguredCheck
+from promptpress_workbench.audit.codes import NOTES, Severity
+from promptpress_workbench.audit.findings import Finding, finding_of
+from promptpress_workbench.audit.subject import ConfiguredSubject, Subject, TemplateSubject
 
 _SECTIONS = ("begin", "round", "end")
 _MODEL_ROLES = {"assistant", *(alias for alias, role in OUTPUT_FORMS["openai"].aliases if role == "assistant")}
 _MAX_QUOTED = 40
+
+_BY_ROWS = {"same_table", "chosen_samples"}
+"""Notes on tables, whose rows another check compares one by one."""
 
 
 class Roles(ConfiguredCheck):
@@ -116,7 +121,6 @@ class LastRole(ConfiguredCheck):
             turn[key] for turn in turns if turn.get("generate") for key in ("role", "api_role") if turn.get(key)
         ]
         self._roles = sorted(_MODEL_ROLES | {str(role).lower() for role in generating})
-        self._rows = Rows()
 
     @classmethod
     def applies_to(cls, subject: ConfiguredSubject) -> bool:
@@ -130,8 +134,7 @@ class LastRole(ConfiguredCheck):
                 self._rows.add(pc.unique(requests.samples.take(pc.indices_nonzero(is_model))))
 
     def findings(self) -> Iterator[Finding]:
-        if self._rows:
-            yield finding_of("ends_with_model", "the last message is the model's own", self._rows)
+        yield finding_of("ends_with_model", "the last message is the model's own", self._rows)
 
 
 def _last_roles(prompts: pa.Array) -> pa.Array | None:
@@ -177,3 +180,53 @@ def _is_first(template: Any, dialogues: list[tuple[str, Mapping[str, Any]]]) -> 
         return False
     first = next(iter(template.values()), None)
     return dialogues[0][1] is template or dialogues[0][1] is first
+
+
+class Notes(ConfiguredCheck):
+    """The notes of the renderer."""
+
+    codes = tuple(NOTES)
+
+    def findings(self) -> Iterator[Finding]:
+        for note in find_notes(self._subject.engine.configuration, self._subject.schema, None):
+            if note.code not in _BY_ROWS:
+                severity = cast("Severity", note.severity)
+                yield Finding(note.code, severity, f"{note.place}: {note.message}", note.remedy)
+
+
+class UnknownOrigins(Check):
+    """Rows of which no check knows the columns that they show."""
+
+    codes = ("unknown_origins",)
+    reads_columns = True
+
+    @classmethod
+    def applies_to(cls, subject: Subject) -> bool:
+        return isinstance(subject, TemplateSubject)
+
+    def add(self, batch: Batch) -> None:
+        self._rows.add(batch.row_numbers(batch.unknown_rows))
+
+    def findings(self) -> Iterator[Finding]:
+        message = "it isn't known which columns the text shows, so all that the template reads count as shown"
+        yield finding_of("unknown_origins", message, self._rows)
+
+
+class UnusedColumns(ConfiguredCheck):
+    """Input columns that no template shows."""
+
+    codes = ("unused_column",)
+
+    def findings(self) -> Iterator[Finding]:
+        subject = self._subject
+        used = {
+            *subject.template_columns,
+            *subject.example_columns,
+            subject.core.index_column,
+            subject.core.label_column,
+            subject.output_column,
+        }
+        for name in subject.input_columns:
+            if name in subject.schema.names and name not in used:
+                message = f"the reader reads column {name!r}, and no template shows it"
+                yield finding_of("unused_column", message, column=name)

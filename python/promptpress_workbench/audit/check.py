@@ -1,31 +1,63 @@
-"""Searches for texts in the values of columns, and the rows that examples are made of, which are searched too."""
+"""The base classes of the checks, and searches for texts in columns and in the rows that examples are made of."""
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 from promptpress.engine import core as _core
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.audit.batch import Columns
-from promptpress_workbench.audit.finding import Finding, Rows, concatenated, finding_of, take_table
-from promptpress_workbench.audit.subject import Subject
+from promptpress_workbench.audit.batch import Batch, Columns, ConfiguredBatch
+from promptpress_workbench.audit.findings import Finding, Rows, concatenated, finding_of, take_table
+from promptpress_workbench.audit.subject import ConfiguredSubject, Subject
+
+AnySubject = TypeVar("AnySubject", bound=Subject)
+AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
 _MAX_LISTED = 5
 
 
+class _AnyCheck(Generic[AnySubject, AnyBatch]):
+    """One concern of an audit. It is made for a subject, sees each batch in order, and then yields its findings."""
+
+    codes: ClassVar[Collection[str]]
+    """The codes of the findings that it can yield."""
+    reads_columns: ClassVar[bool] = False
+    """True if it reads the columns that requests show; for a template, spans say which these are."""
+    reads_requests: bool = False
+    """True if it reads the requests of every batch, which are then rendered ahead."""
+
+    def __init__(self, subject: AnySubject) -> None:
+        self._subject = subject
+        self._rows = Rows()
+
+    @classmethod
+    def applies_to(cls, subject: AnySubject) -> bool:  # noqa: ARG003 - most checks apply to every subject
+        """Return true if the check can find anything about a subject."""
+        return True
+
+    def add(self, batch: AnyBatch) -> None:
+        """Look at more samples. Checks of the configuration alone look at none."""
+
+    def findings(self) -> Iterable[Finding]:
+        """Yield the findings; those of no rows aren't listed."""
+        raise NotImplementedError
+
+
+class Check(_AnyCheck[Subject, Batch]):
+    """A check for every renderer."""
+
+
+class ConfiguredCheck(_AnyCheck[ConfiguredSubject, ConfiguredBatch]):
+    """A check for renderers with a configuration; templates have none."""
+
+
 class ExampleRows(Columns):
-    """The rows of the table of examples that can be chosen: those of a fixed choice, or all.
-
-    Args:
-        rows: The rows, with the columns that requests show.
-        numbers: The number of each row in the table of examples, ascending.
-        masks: For each column, a mask of the rows whose value requests show.
-
-    """
+    """The rows of examples that can be chosen, with their numbers, and for each shown column a mask of the rows."""
 
     def __init__(self, rows: pa.RecordBatch, numbers: pa.Array, masks: dict[str, pa.Array]) -> None:
         super().__init__(rows)
@@ -58,11 +90,13 @@ def example_columns(subject: Subject) -> Iterator[tuple[ExampleRows, str]]:
             yield rows, name
 
 
-def finding_of_examples(code: str, message: str, rows: Rows, name: str) -> Finding:
-    """Make a finding about a column of the examples, whose message lists the rows: they aren't the samples'."""
+def findings_of_examples(code: str, message: str, rows: Rows, name: str) -> Iterator[Finding]:
+    """Yield a finding about a column of the examples, whose message lists the rows: they aren't the samples'."""
+    if not rows:
+        return
     numbers = ", ".join(map(str, rows.first[:_MAX_LISTED])) + (", …" if rows.count > _MAX_LISTED else "")
     location = f"column {name!r} of the examples, row{'s' if rows.count != 1 else ''} {numbers}"
-    return finding_of(code, f"{location}: {message}")
+    yield finding_of(code, f"{location}: {message}")
 
 
 class TextMatches:

@@ -1,6 +1,7 @@
-"""Tokens that control the model: in values, and twice at the beginning of a prompt.
+"""Values with tokens of the template or tags of AISBench; tokens that control the model, in values or twice at a begin.
 
-The tokens are those of the meta template, the chat template and the tokenizer, and those of well-known models.
+Tokens that control the model are those of the meta template, the chat template and the tokenizer, and those of
+well-known models.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ import pyarrow as pa
 from promptpress.engine import core as _core
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.audit.batch import Batch
-from promptpress_workbench.audit.checks.check import Check
-from promptpress_workbench.audit.finding import Finding, Rows, finding_of
-from promptpress_workbench.audit.searches import TextMatches, example_columns, finding_of_examples
-from promptpress_workbench.audit.subject import Subject
-from promptpress_workbench.prompts.control_tokens import FAMILIES, families_of
+from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, texts_within
+from promptpress_workbench.audit.check import (
+    Check,
+    ConfiguredCheck,
+    TextMatches,
+    example_columns,
+    findings_of_examples,
+)
+from promptpress_workbench.audit.findings import Finding, Rows, finding_of, without
+from promptpress_workbench.audit.subject import ConfiguredSubject, Subject
+from promptpress_workbench.prompts.kinds import FAMILIES, families_of
 
 _TOKEN = re.compile(
     r"<\|[^|<>{}\s][^|<>{}\n]{0,60}\|>|<\uff5c[^\uff5c<>{}\n]{1,60}\uff5c>"
@@ -45,6 +51,9 @@ _KINDS = (
     ("special_token", "which steers the model", None),
     ("likely_special_token", "a control token of well-known models", lambda token: f" ({families_of(token)})"),
 )
+
+_HARNESSES = ("opencompass", "aisbench")
+_TAGS = ("<AIS_TEXT_START>", "<AIS_IMAGE_START>", "<AIS_VIDEO_START>", "<AIS_AUDIO_START>", "<AIS_CONTENT_TAG>")
 
 
 class SpecialTokens(Check):
@@ -74,17 +83,15 @@ class SpecialTokens(Check):
     def findings(self) -> Iterator[Finding]:
         for name in self._subject.schema.names:
             for matches, (code, meaning, note) in zip(self._matches.get(name, ()), _KINDS, strict=False):
-                if matches.rows:
-                    message = f"a value of column {name!r} has {matches.describe(note=note)} in it, {meaning}"
-                    yield finding_of(code, message, matches.rows, name)
+                message = f"a value of column {name!r} has {matches.describe(note=note)} in it, {meaning}"
+                yield finding_of(code, message, matches.rows, name)
         yield from self._of_arguments()
         for examples, name in example_columns(self._subject):
             for search, (code, meaning, note) in zip(self._searches, _KINDS, strict=True):
                 matches = TextMatches(*search)
                 matches.search(examples, name)
-                if matches.rows:
-                    message = f"the value has {matches.describe(note=note)} in it, {meaning}"
-                    yield finding_of_examples(code, message, matches.rows, name)
+                message = f"the value has {matches.describe(note=note)} in it, {meaning}"
+                yield from findings_of_examples(code, message, matches.rows, name)
 
     def _of_arguments(self) -> Iterator[Finding]:
         """Yield the findings about arguments of a chat template that hold tokens."""
@@ -154,20 +161,13 @@ class DoubleBos(Check):
 
     def findings(self) -> Iterator[Finding]:
         for token, rows in self._twice.items():
-            if rows:
-                yield finding_of("double_bos", f"the prompt begins with {token!r} twice", rows)
-        if self._once:
-            message = f"the prompt begins with {self._added!r}, which the tokenizer puts before each text too"
-            yield finding_of("bos_beside_tokenizer", message, self._once)
+            yield finding_of("double_bos", f"the prompt begins with {token!r} twice", rows)
+        message = f"the prompt begins with {self._added!r}, which the tokenizer puts before each text too"
+        yield finding_of("bos_beside_tokenizer", message, self._once)
 
 
 def _tokens_in(texts: Iterable[str]) -> list[str]:
-    r"""Return what looks like a control token in some texts.
-
-    >>> _tokens_in(["<|im_start|>user\n", "[INST] {q} [/INST]", "a < b"])
-    ['<|im_start|>', '[INST]', '[/INST]']
-
-    """
+    """Return what looks like a control token in some texts."""
     tokens: dict[str, None] = {}
     for text in texts:
         matches = {(match.start(), match[0]) for kind in (_TOKEN, _NAMED_TOKEN) for match in kind.finditer(text)}
@@ -228,3 +228,103 @@ def _added_token(tokenizer: Any) -> str | None:
         return None
     token: str | None = tokenizer.id_to_token(special.ids[0])
     return token
+
+
+class TemplateTokens(ConfiguredCheck):
+    """Values with the `ice_token` or the `sep_token`."""
+
+    codes = ("template_token_removed", "template_token_in_value")
+    reads_columns = True
+
+    def __init__(self, subject: ConfiguredSubject) -> None:
+        super().__init__(subject)
+        tokens = _template_tokens(subject)
+        # Examples lose the sep_token where harnesses write them for generation, wherever it comes from.
+        removes = subject.is_gen and subject.settings["dialect"] in _HARNESSES
+        self._removed_tokens = _template_tokens(subject, ("sep_token",)) if removes else []
+        finder = _core.TextFinder(tokens)
+        self._matches = {name: TextMatches(tokens, finder) for name in subject.schema.names}
+        self._removed = {name: Rows() for name in subject.schema.names}
+
+    @classmethod
+    def applies_to(cls, subject: ConfiguredSubject) -> bool:
+        return bool(_template_tokens(subject))
+
+    def add(self, batch: ConfiguredBatch) -> None:
+        for name in batch.names:
+            rows = self._matches[name].search(batch, name)
+            if len(rows) and batch.is_flat(name):
+                self._removed[name].add(_changed_rows(batch, name, rows))
+
+    def findings(self) -> Iterator[Finding]:
+        for name, matches in self._matches.items():
+            removed = self._removed[name]
+            message = f"a value of column {name!r} has {matches.describe()} in it, a token of the template"
+            if removed:
+                yield finding_of("template_token_removed", f"{message}, and comes out otherwise", removed, name)
+            else:
+                yield finding_of("template_token_in_value", message, matches.rows, name)
+        for examples, name in example_columns(self._subject):
+            matches = TextMatches(self._removed_tokens)
+            matches.search(examples, name)
+            message = f"the value has {matches.describe()} in it, a token of the template, and loses it"
+            yield from findings_of_examples("template_token_removed", message, matches.rows, name)
+
+
+def _template_tokens(subject: ConfiguredSubject, keys: tuple[str, ...] = ("ice_token", "sep_token")) -> list[str]:
+    templates = [subject.settings[part] for part in ("prompt_template", "ice_template")]
+    tokens = [template.get(key) for template in templates if isinstance(template, Mapping) for key in keys]
+    return list(dict.fromkeys(token for token in tokens if isinstance(token, str) and token))
+
+
+def _changed_rows(batch: ConfiguredBatch, name: str, rows: pa.Array) -> pa.Array:
+    """Return the numbers of the samples whose value is in none of their requests' texts."""
+    values = next(texts_within(batch.column(name))).array.take(rows)
+    numbers = pc.add(rows, batch.first)
+    unchanged = pa.array([], pa.int64())
+    for requests in batch.requests:
+        for texts in requests.message_texts:
+            samples = texts.spread(requests.samples)
+            is_searched = pc.is_in(samples, value_set=numbers)
+            samples = samples.filter(is_searched)
+            needles = values.take(pc.index_in(samples, value_set=numbers))
+            starts = _core.find_row_texts(texts.array.filter(is_searched), needles, False)
+            unchanged = pa.concat_arrays([unchanged, samples.filter(starts.is_valid())])
+    return without(numbers, unchanged)
+
+
+class MediaTags(ConfiguredCheck):
+    """Values with tags of AISBench that aren't meant as tags; only for AISBench's configurations."""
+
+    codes = ("media_tag", "untagged_text", "media_tag_in_value")
+    reads_columns = True
+
+    def __init__(self, subject: ConfiguredSubject) -> None:
+        super().__init__(subject)
+        self._of_tags: dict[tuple[str, str], Rows] = {}
+        finder = _core.TextFinder(list(_TAGS))
+        self._matches = {name: TextMatches(_TAGS, finder) for name in subject.schema.names}
+
+    @classmethod
+    def applies_to(cls, subject: ConfiguredSubject) -> bool:
+        return bool(subject.settings["dialect"] == "aisbench")
+
+    def add(self, batch: ConfiguredBatch) -> None:
+        """Search for tags, or let the core find the wrong ones if the template reads tags."""
+        if self._subject.family != "MMPromptTemplate":
+            for name in batch.names:
+                self._matches[name].search(batch, name)
+            return
+        for finding in self._subject.core.findings(batch.core_table, batch.python_text).to_pylist():
+            rows = self._of_tags.setdefault((finding["finding"], finding["column"]), Rows())
+            number = batch.first + finding["row"]
+            if number not in rows.first[-1:]:
+                rows.add([number])
+
+    def findings(self) -> Iterator[Finding]:
+        for (code, name), rows in self._of_tags.items():
+            meaning = "a media tag that isn't meant" if code == "media_tag" else "text outside every media tag"
+            yield finding_of(code, f"a value of column {name!r} has {meaning}", rows, name)
+        for name, matches in self._matches.items():
+            message = f"a value of column {name!r} has {matches.describe()} in it, which this template doesn't read"
+            yield finding_of("media_tag_in_value", message, matches.rows, name)
