@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._arrow import python_text as _text
+from promptpress._arrow.changed_values import nested_too_deeply
 from promptpress._arrow.exact_values import is_exact
 from promptpress._arrow.json_columns import holds_json
 from promptpress._core import RenderError
@@ -27,6 +28,8 @@ def with_exact_types(table: pa.Table) -> pa.Table:
             continue
         try:
             values = _text.values(table.column(index), field.name, 0, field)
+            if nested_too_deeply(values):
+                continue  # a type that deep would be followed by recursion until the stack ends
             array = pa.array(values)
         except (RenderError, pa.ArrowException, TypeError, ValueError, OverflowError):
             continue  # whoever reads the value raises the error of its row

@@ -40,7 +40,7 @@ from promptpress._export.misspelt import refuse_misspelt_columns
 from promptpress._export.streams import CACHE_KEY, schema_with_cache_keys, with_cache_keys
 from promptpress._io.read.samples import Samples
 from promptpress._io.write.formats import FileFormat, out_format
-from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
+from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_stream
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._prompts.pieces import as_request
 from promptpress._utils.counted import counted
@@ -347,7 +347,7 @@ def _write(arguments: Namespace, stream: RenderedStream, prompt: str, form: Form
         reader = pa.RecordBatchReader.from_batches(stream.schema, stream.batches(None))
         if export.writes == "folder":
             return f"{counted(len(_write_folder(function, reader, path, options)), 'row')} in {path}"
-        out = FileFormat("jsonl", None) if path == STDOUT or is_null_device(path) else out_format(path, None)
+        out = FileFormat("jsonl", None) if path == STDOUT or is_stream(path) else out_format(path, None)
         if export.writes == "table" and out.format not in ("parquet", "arrow"):
             raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
         if out.format == "csv":

@@ -32,7 +32,7 @@ from promptpress._errors.file_errors import ConfigError, UsageError
 from promptpress._errors.suggestions import close_names
 from promptpress._io.write.background_writer import background_writer, write_or_raise
 from promptpress._io.write.formats import OUT_FORMATS, FileFormat, check_compression, open_writer, out_format
-from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device, output_file, standard_output
+from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_stream, output_file, standard_output
 from promptpress._io.write.rendered_lines import RenderedLines
 from promptpress._io.write.streams import CompressedFile
 from promptpress._io.write.writers import lines_of
@@ -242,7 +242,7 @@ def chosen_out_format(arguments: Namespace) -> FileFormat:
     """Return the format of `--out`; other names of standard output are replaced by `-`."""
     if arguments.out in STDOUT_DEVICES:
         arguments.out = STDOUT
-    if is_null_device(arguments.out):
+    if is_stream(arguments.out):
         return FileFormat(arguments.out_format or "jsonl", None)
     if arguments.out != STDOUT:
         return out_format(arguments.out, arguments.out_format)

@@ -24,7 +24,7 @@ from promptpress._engine.table_renderer import engine_of
 from promptpress._errors.file_errors import UsageError
 from promptpress._io.read.row_filter import TIME_ZONE
 from promptpress._io.write.background_writer import background_writer
-from promptpress._io.write.output_file import STDOUT, is_null_device
+from promptpress._io.write.output_file import STDOUT, is_stream
 from promptpress._io.write.parts import Parts, read_manifest, refuse_other_run
 from promptpress._utils.counted import counted
 
@@ -41,7 +41,7 @@ def remember_clock(arguments: Namespace) -> None:
         raise UsageError(
             "--errors skip with --resume: the rows left out would be lost count of; --errors column has them"
         )
-    if arguments.out == STDOUT or is_null_device(arguments.out):
+    if arguments.out == STDOUT or is_stream(arguments.out):
         what = "standard output" if arguments.out == STDOUT else arguments.out
         raise UsageError(f"--resume: {what} can't be gone on with; name a file by --out")
     if arguments.now is None and _has_clock(arguments):
@@ -69,7 +69,7 @@ def finished_parts(arguments: Namespace, rendering: Rendering) -> Iterator[Parts
 
     if not arguments.resume:
         if (
-            not (arguments.out == STDOUT or is_null_device(arguments.out))
+            not (arguments.out == STDOUT or is_stream(arguments.out))
             and (folder := refuse_other_run(arguments.out)) is not None
         ):
             report(f"{folder} holds what an interrupted run has finished; --resume would go on with it")

@@ -13,7 +13,7 @@ from promptpress._errors.file_errors import OutputError, UsageError
 from promptpress._io.read.chosen_rows import RowChoice
 from promptpress._io.read.formats import FORMATS, DataFormat
 from promptpress._io.write.formats import OUT_FORMATS
-from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
+from promptpress._io.write.output_file import STDOUT, STDOUT_DEVICES, is_stream
 from promptpress.typing import Dialect, FitLabels, FitRule, Mode, Output, RequestOrder, StringLayout, Substitution
 
 EXAMPLES = "the rows that few-shot examples come from (the train split)"
@@ -238,7 +238,7 @@ def refuse_existing(arguments: argparse.Namespace, paths: Iterable[str | None]) 
     if not getattr(arguments, "no_clobber", False):
         return
     for path in paths:
-        if path is None or path in (STDOUT, *STDOUT_DEVICES) or is_null_device(path):
+        if path is None or path in (STDOUT, *STDOUT_DEVICES) or is_stream(path):
             continue
         if os.path.lexists(path):
             raise OutputError(f"{path}: is there already, and --no-clobber keeps it")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 from promptpress._errors.file_errors import DataError, reason
-from promptpress._io.read.sources import Source
+from promptpress._io.read.sources import Source, not_utf8
 from promptpress._utils.counted import counted
 
 _CHUNK_BYTES = 1 << 24
@@ -198,14 +198,7 @@ class SeparatedValues:
             chunk.decode()
         except UnicodeDecodeError as error:
             number = line + chunk.count(self._line_end, 0, error.start)
-            is_utf16 = chunk[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in chunk[:4]
-            is_utf16 &= line == 1
-            hint = "; it looks like UTF-16: save it as UTF-8" if is_utf16 else "; save it as UTF-8"
-            names = "utf-16 reads it" if is_utf16 else "NAME reads it as another: gbk and cp1252 are what Excel writes"
-            raise DataError(
-                f"{self.path}:{number}: not UTF-8 (byte 0x{chunk[error.start]:02x}){hint}",
-                for_command=f"--encoding {names}",
-            ) from None
+            raise not_utf8(f"{self.path}:{number}", error, is_begin=line == 1) from None
 
     def _refuse_ragged(self, line: int, chunk: bytes) -> None:
         """Raise `DataError` for the row with more or fewer fields than columns."""

@@ -20,7 +20,7 @@ from promptpress._io.write.output_file import (
     STDOUT,
     PartialFile,
     bounded,
-    is_null_device,
+    is_stream,
     other_run_error,
     output_errors,
     output_file,
@@ -234,7 +234,7 @@ def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None
         ['a-00000.jsonl', 'a-00001.jsonl']
 
     """
-    if path == STDOUT or is_null_device(path):
+    if path == STDOUT or is_stream(path):
         with output_file(path) as file:
             yield ShardedLines(path, None, None, file)
         return
