@@ -13,7 +13,9 @@ from types import ModuleType
 
 WITHOUT = ("tabulate", "openai", "tiktoken", "prettytable", "matplotlib", "seaborn", "httpx", "anthropic")
 TESTS = Path(__file__).resolve().parents[2]
-sys.path += [str(TESTS), str(TESTS.parent / "startup" / "purelib")]
+sys.path.append(str(TESTS))
+if os.environ.get("PROMPTPRESS_TEST_COMMAND") != "checkout":
+    sys.path.append(str(TESTS.parent / "startup" / "purelib"))
 
 
 def _stand_in() -> None:
