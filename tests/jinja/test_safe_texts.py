@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -35,45 +36,40 @@ METHODS = (
     *("removeprefix('K')", "removesuffix(x)", "zfill(9)", "lower()", "swapcase()", "striptags()", "unescape()"),
     *("find(x)", "startswith(x)", "escape(y)", "format_map({'x': x})", "expandtabs(tabsize=2)", "capitalize()"),
 )
-BINARY = ("{} + {}", "{} ~ {}", "{} * 2", "{} % {}", "{} % ({}, 1)", "[{}, {}]|join", "[{}, {}]|join({})", "[{}, {}]")
-BODIES = (
-    "{{{{ {} }}}}",
-    "{{{{ ({}) ~ '<' }}}}",
-    "{{% set z = {} %}}{{{{ z }}}}{{{{ z ~ '<' }}}}",
-    "{{% set z %}}K<{{{{ {} }}}}{{% endset %}}{{{{ z ~ '<' }}}}",
-    "{{% filter upper %}}{{{{ {} }}}}<{{% endfilter %}}",
-    "{{% macro m(a) %}}<{{{{ a }}}}{{% endmacro %}}{{{{ m({}) ~ '<' }}}}{{{{ m }}}}",
-    "{{% macro m(a) %}}<{{{{ a }}}}{{{{ caller() }}}}{{% endmacro %}}{{% call m({0}) %}}{{{{ {0} }}}}{{% endcall %}}",
-    "{{% block b %}}<{{{{ {} }}}}{{% endblock %}}{{{{ self.b() ~ '<' }}}}",
-    "{{% for c in [{}] %}}{{{{ c ~ loop.cycle(x, 'K') }}}}{{% endfor %}}",
-    "{{% autoescape true %}}{{{{ {} }}}}<{{% endautoescape %}}",
-    "{{% autoescape false %}}{{{{ {} }}}}<{{% endautoescape %}}",
-    "{{% autoescape n > 1 %}}{{{{ ({}) ~ '<' }}}}{{% set z %}}{{{{ x }}}}{{% endset %}}{{{{z}}}}{{% endautoescape %}}",
+LEAVES = ("x", "y", "n", "'K<'", "'K%s'", "'{}K'", "'<K>'|safe", "x|safe", "y|e", "'K%s<'|safe")
+FORMS = (
+    LEAVES,
+    [f"(#)|{name}" for name in FILTERS],
+    [f"(#).{call}" for call in METHODS],
+    [f"(#)[{item}]" for item in ("1:", ":2", "0", "::-1", "-1:")],
+    ["(# + #)", "(# ~ #)", "(# * 2)", "(# % #)", "(# % (#, 1))", "([#, #]|join)", "([#, #]|join(#))", "[#, #]"],
 )
+"""Expressions; each # stands for one more."""
+BODIES = (
+    "{{ # }}",
+    "{{ (#) ~ '<' }}",
+    "{% set z = # %}{{ z }}{{ z ~ '<' }}",
+    "{% set z %}K<{{ # }}{% endset %}{{ z ~ '<' }}",
+    "{% filter upper %}{{ # }}<{% endfilter %}",
+    "{% macro m(a) %}<{{ a }}{% endmacro %}{{ m(#) ~ '<' }}{{ m }}",
+    "{% macro m(a) %}<{{ a }}{{ caller() }}{% endmacro %}{% call m(#) %}{{ # }}{% endcall %}",
+    "{% block b %}<{{ # }}{% endblock %}{{ self.b() ~ '<' }}",
+    "{% for c in [#] %}{{ c ~ loop.cycle(x, 'K') }}{% endfor %}",
+    "{% autoescape true %}{{ # }}<{% endautoescape %}",
+    "{% autoescape false %}{{ # }}<{% endautoescape %}",
+    "{% autoescape n > 1 %}{{ (#) ~ '<' }}{% set z %}{{ x }}{% endset %}{{z}}{% endautoescape %}",
+)
+"""Templates; each # stands for one expression."""
 
 
-class Templates:
-    """Small templates about safe texts."""
+def template(rng: random.Random) -> str:
+    """Return a small template about safe texts."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+    def value(depth: int) -> str:
+        form = rng.choice(rng.choice(FORMS if depth < 3 else FORMS[:1]))
+        return re.sub("#", lambda _: value(depth + 1), form)
 
-    def value(self, depth: int = 0) -> str:
-        rng = self.rng
-        kind = rng.randrange(5 if depth < 3 else 1)
-        if kind == 0:
-            return rng.choice(["x", "y", "n", "'K<'", "'K%s'", "'{}K'", "'<K>'|safe", "x|safe", "y|e", "'K%s<'|safe"])
-        if kind == 1:
-            return f"({self.value(depth + 1)})|{rng.choice(FILTERS)}"
-        if kind == 2:
-            return f"({self.value(depth + 1)}).{rng.choice(METHODS)}"
-        if kind == 3:
-            return f"({self.value(depth + 1)})[{rng.choice(['1:', ':2', '0', '::-1', '-1:'])}]"
-        form = rng.choice(BINARY)
-        return "(" + form.format(*(f"({self.value(depth + 1)})" for _ in range(form.count("{}")))) + ")"
-
-    def template(self) -> str:
-        return self.rng.choice(BODIES).format(self.value())
+    return rng.choice(BODIES).replace("#", value(0))
 
 
 def origin_errors(parts: list[tuple[str, Origin | None]]) -> list[Any]:
@@ -93,7 +89,7 @@ def test_generated_templates(is_escaped: bool) -> None:
     names = {name: traced(value, Origin("field", name)) for name, value in VALUES.items()}
     compared = 0
     for _ in range(part_of(400)):
-        source = Templates(rng).template()
+        source = template(rng)
         try:
             wanted = environment.from_string(source).render(VALUES)
         except Exception:
