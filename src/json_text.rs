@@ -1,4 +1,4 @@
-//! Strings as JSON, in the form of Python's `json.dumps(..., ensure_ascii=False)`.
+//! Strings as JSON, in the form of Python's `json.dumps(..., ensure_ascii=False)`, and what escapes stand for.
 
 use wide::u8x16;
 
@@ -168,6 +168,52 @@ pub fn inside_of_bytes(text: &[u8], out: &mut Vec<u8>) {
         Ok(text) => inside(text, out),
         Err(_) => inside(&String::from_utf8_lossy(text), out),
     }
+}
+
+/// What an escape stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Escaped {
+    /// A character.
+    Character(char),
+    /// Half of a surrogate pair, without the other half.
+    Half(u16),
+}
+
+/// Return the length of the escape with which `bytes` begin, and what it stands for; None if JSON has no such escape.
+/// Two escapes that are a surrogate pair count as one.
+pub fn unescaped(bytes: &[u8]) -> (usize, Option<Escaped>) {
+    let character = match bytes.get(1) {
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return unescaped_unit(bytes),
+        _ => return (2, None),
+    };
+    (2, Some(Escaped::Character(character)))
+}
+
+fn unescaped_unit(bytes: &[u8]) -> (usize, Option<Escaped>) {
+    let Some(unit) = hexadecimal(bytes.get(2..6)) else { return (2, None) };
+    if let Some(character) = char::from_u32(unit.into()) {
+        return (6, Some(Escaped::Character(character)));
+    }
+    let second = || (bytes.get(6..8) == Some(b"\\u")).then(|| hexadecimal(bytes.get(8..12))).flatten();
+    match (unit, second()) {
+        (0xd800..0xdc00, Some(low @ 0xdc00..0xe000)) => {
+            let code = 0x1_0000 + ((u32::from(unit) - 0xd800) << 10) + (u32::from(low) - 0xdc00);
+            (12, char::from_u32(code).map(Escaped::Character))
+        }
+        _ => (6, Some(Escaped::Half(unit))),
+    }
+}
+
+fn hexadecimal(digits: Option<&[u8]>) -> Option<u16> {
+    digits?.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)? as u16))
 }
 
 /// Append a JSON string.

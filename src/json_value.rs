@@ -1,6 +1,7 @@
 //! JSON texts, read as Python's `json.loads` reads them: token by token, checked, without recursion.
 
 use crate::error::{Code, Error, Result};
+use crate::json_text::{Escaped, next_special, unescaped};
 
 /// Values nested deeper are refused; Python's own reader stops at its recursion limit, which is a little more.
 const MAX_DEPTH: usize = 900;
@@ -62,43 +63,17 @@ impl<'a> Text<'a> {
         let mut rest = self.raw;
         while let Some(index) = memchr::memchr(b'\\', rest.as_bytes()) {
             out.text.push_str(&rest[..index]);
-            let (escape, after) = (rest.as_bytes()[index + 1], &rest[index + 2..]);
-            rest = after;
-            let character = match escape {
-                b'b' => '\u{8}',
-                b'f' => '\u{c}',
-                b'n' => '\n',
-                b'r' => '\r',
-                b't' => '\t',
-                b'u' => {
-                    let high = unit(after);
-                    rest = &after[4..];
-                    let low = rest.strip_prefix("\\u").map(unit).filter(|low| (0xdc00..0xe000).contains(low));
-                    match (high, low) {
-                        (0xd800..0xdc00, Some(low)) => {
-                            rest = &rest[6..];
-                            let code = 0x1_0000 + ((u32::from(high) - 0xd800) << 10) + (u32::from(low) - 0xdc00);
-                            char::from_u32(code).unwrap_or_default()
-                        }
-                        (0xd800..0xe000, _) => {
-                            out.halves.push((out.text.len(), high));
-                            continue;
-                        }
-                        (code, _) => char::from_u32(code.into()).unwrap_or_default(),
-                    }
-                }
-                other => char::from(other),
-            };
-            out.text.push(character);
+            let (length, escaped) = unescaped(&rest.as_bytes()[index..]);
+            match escaped {
+                Some(Escaped::Character(character)) => out.text.push(character),
+                Some(Escaped::Half(half)) => out.halves.push((out.text.len(), half)),
+                None => {}
+            }
+            rest = &rest[index + length..];
         }
         out.text.push_str(rest);
         out
     }
-}
-
-/// Return the number that the four hexadecimal digits at the beginning of a text write.
-fn unit(text: &str) -> u16 {
-    text.get(..4).and_then(|digits| u16::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
 enum Next {
@@ -241,7 +216,7 @@ impl<'a> Tokens<'a> {
         let mut escaped = false;
         self.position = start;
         loop {
-            let Some(special) = crate::json_text::next_special(bytes, self.position) else {
+            let Some(special) = next_special(bytes, self.position) else {
                 self.position = start - 1;
                 return Err(self.fault("expected a string that ends"));
             };
@@ -253,21 +228,14 @@ impl<'a> Tokens<'a> {
                 }
                 b'\\' => {
                     escaped = true;
-                    self.position += 2;
-                    match bytes.get(special + 1) {
-                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {}
-                        Some(b'u') => {
-                            let digits = bytes.get(special + 2..special + 6);
-                            if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-                                return Err(self.fault("expected four hexadecimal digits"));
-                            }
-                            self.position += 4;
-                        }
-                        _ => {
-                            self.position = special;
-                            return Err(self.fault("expected an escape that JSON has"));
-                        }
+                    let (length, character) = unescaped(&bytes[special..]);
+                    if character.is_none() {
+                        let is_number = bytes.get(special + 1) == Some(&b'u');
+                        self.position += if is_number { 2 } else { 0 };
+                        let expected = if is_number { "four hexadecimal digits" } else { "an escape that JSON has" };
+                        return Err(self.fault(&format!("expected {expected}")));
                     }
+                    self.position += length;
                 }
                 _ => return Err(self.fault("expected a string without control characters")),
             }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::location::Location;
 use super::reading::{Reading, Slot, add_float, add_string};
-use crate::json_text::next_special;
+use crate::json_text::{Escaped, next_special, unescaped};
 
 /// The maximal depth of nested values.
 const MAX_DEPTH: usize = 100;
@@ -283,47 +283,16 @@ impl<'t> Parser<'t> {
             match self.bytes[end] {
                 b'"' => return Some(Inside::Scratch),
                 b'\\' => {
-                    let character = self.escape()?;
+                    let (length, Some(Escaped::Character(character))) = unescaped(&self.bytes[end..]) else {
+                        return None;
+                    };
                     self.scratch.push(character);
+                    self.position = end + length;
                 }
                 _ => return None, // a control character
             }
             end = next_special(self.bytes, self.position)?;
         }
-    }
-
-    /// Return the character that an escape stands for. Its backslash has been passed.
-    fn escape(&mut self) -> Option<char> {
-        let letter = self.peek()?;
-        self.position += 1;
-        Some(match letter {
-            b'"' | b'\\' | b'/' => char::from(letter),
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => {
-                let first = self.hex()?;
-                match char::from_u32(first) {
-                    Some(character) => character,
-                    None => {
-                        // Python joins half a pair with the other half, which has to follow.
-                        let is_pair = first < 0xDC00 && self.take(b'\\') && self.take(b'u');
-                        let second =
-                            is_pair.then(|| self.hex()).flatten().filter(|half| (0xDC00..0xE000).contains(half))?;
-                        char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))?
-                    }
-                }
-            }
-            _ => return None,
-        })
-    }
-
-    fn hex(&mut self) -> Option<u32> {
-        let digits = self.bytes.get(self.position..self.position + 4)?;
-        self.position += 4;
-        digits.iter().try_fold(0, |sum, digit| Some(sum * 16 + char::from(*digit).to_digit(16)?))
     }
 
     /// Read a number, and append it as Python's `json.dumps` writes it.

@@ -2,7 +2,7 @@
 
 use memchr::memchr2;
 
-use crate::json_text::next_special;
+use crate::json_text::{Escaped, next_special, unescaped};
 
 /// The end of a string, and whether its text needs decoding.
 #[derive(Clone, Copy)]
@@ -27,9 +27,9 @@ pub(super) fn scan(bytes: &[u8], start: usize) -> Option<Scanned> {
                 return Some(out);
             }
             b'\\' => {
-                let (length, character) = escape(&bytes[out.end..]);
+                let (length, escaped) = unescaped(&bytes[out.end..]);
                 out.is_escaped = true;
-                out.is_valid &= character.is_some();
+                out.is_valid &= matches!(escaped, Some(Escaped::Character(_)));
                 out.end += length;
                 if out.end > bytes.len() {
                     return None;
@@ -56,46 +56,13 @@ pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Return the length of the escape with which `bytes` begin, and its character, if there is one.
-fn escape(bytes: &[u8]) -> (usize, Option<char>) {
-    let character = match bytes.get(1) {
-        Some(b'"') => '"',
-        Some(b'\\') => '\\',
-        Some(b'/') => '/',
-        Some(b'b') => '\u{8}',
-        Some(b'f') => '\u{c}',
-        Some(b'n') => '\n',
-        Some(b'r') => '\r',
-        Some(b't') => '\t',
-        Some(b'u') => return unicode_escape(bytes),
-        _ => return (2, None),
-    };
-    (2, Some(character))
-}
-
-fn unicode_escape(bytes: &[u8]) -> (usize, Option<char>) {
-    let Some(first) = hexadecimal(bytes.get(2..6)) else { return (2, None) };
-    let second = || (bytes.get(6..8) == Some(b"\\u")).then(|| hexadecimal(bytes.get(8..12))).flatten();
-    match first {
-        0xd800..0xdc00 => match second() {
-            Some(low @ 0xdc00..0xe000) => (12, char::from_u32(0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00))),
-            _ => (6, None),
-        },
-        _ => (6, char::from_u32(first)),
-    }
-}
-
-fn hexadecimal(digits: Option<&[u8]>) -> Option<u32> {
-    digits?.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))
-}
-
 /// Append the text of a valid string with escapes; `inside` lies between its quotes.
 pub(super) fn decode(inside: &[u8], out: &mut Vec<u8>) {
     let mut position = 0;
     while let Some(index) = memchr::memchr(b'\\', &inside[position..]) {
         out.extend_from_slice(&inside[position..position + index]);
-        let (length, character) = escape(&inside[position + index..]);
-        if let Some(character) = character {
+        let (length, escaped) = unescaped(&inside[position + index..]);
+        if let Some(Escaped::Character(character)) = escaped {
             out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         }
         position = (position + index + length).min(inside.len());

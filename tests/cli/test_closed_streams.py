@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -72,6 +73,18 @@ def test_the_null_device_takes_every_output(command: str, capfd: pytest.CaptureF
         assert Path(os.devnull).is_char_device()
     assert Path("nowhere").is_symlink()
     assert sorted(path.name for path in Path().iterdir()) == ["a.json", "b.json", "d.parquet", "nowhere"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_a_named_pipe_takes_every_output(command: str) -> None:
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(Path("pipe").read_bytes)
+        assert main([*command.split(), "pipe", "--data", "d.parquet"]) == 0
+        assert read.result(timeout=20) or command == "audit a.json --out"  # without findings
+    assert Path("pipe").is_fifo()
+    assert sorted(path.name for path in Path().iterdir()) == ["a.json", "b.json", "d.parquet", "pipe"]
 
 
 def test_the_null_device_keeps_nothing_to_go_on_with(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -10,6 +11,15 @@ from typing import Any
 NAMES = ["x", "y", "z", "v"]
 MACROS = {"m": (["x", "y"], 1), "k": (["z"], 0), "p": ([], 0)}
 """Macros by name: their arguments, and how many of these have a default. A macro calls only those after it."""
+FORMS = {
+    1: "(<use> | upper)",
+    2: "(<use> if <condition> else <use>)",
+    3: "(<condition> and <use>)",
+    4: "(<condition> or <use>)",
+    5: "[<use>, <use>]",
+    6: "(<name> | default(<use>))",
+    8: "(range(2) | join(<use>))",
+}
 MAX_OPEN = 5
 """Conditions and lists that differ from row to row."""
 
@@ -58,26 +68,14 @@ class FlowTemplates:
     def _name(self) -> str:
         return self.random.choice(NAMES)
 
-    def _use(self, depth: int = 1) -> str:  # noqa: PLR0911 - a kind of expression each
+    def _use(self, depth: int = 1) -> str:
         """Return an expression that reads names, and whose value is true if it is a text."""
-        random = self.random
-        kind = random.randrange(12) if depth else 0
-        if kind == 1:
-            return f"({self._use(0)} | upper)"
-        if kind == 2:
-            return f"({self._use(0)} if {self._condition()} else {self._use(0)})"
-        if kind == 3:
-            return f"({self._condition()} and {self._use(0)})"
-        if kind == 4:
-            return f"({self._condition()} or {self._use(0)})"
-        if kind == 5:
-            return f"[{self._use(0)}, {self._use(0)}]"
-        if kind == 6:
-            return f"({self._name()} | default({self._use(0)}))"
+        kind = self.random.randrange(12) if depth else 0
         if kind == 7:
             return self._called()
-        if kind == 8:
-            return f"(range(2) | join({self._use(0)}))"
+        if kind in FORMS:
+            parts = {"use": lambda: self._use(0), "condition": self._condition, "name": self._name}
+            return re.sub("<([a-z]+)>", lambda part: parts[part[1]](), FORMS[kind])
         return self._read(self._name(), self.random.choice(["{}", "({} == 1)", "({} | string)", "({} ~ 'a')"]))
 
     def _condition(self) -> str:

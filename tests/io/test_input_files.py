@@ -519,7 +519,8 @@ class TestJsonArray:
             ("", "a.json: holds nothing"),
             ("x", "a.json: holds what begins with 'x'"),
             ("[" * 100_000, "a.json:1: the array isn't closed"),
-            (b'[{"a": "\xff"}]', "a.json[0]: not UTF-8 (byte 0xff)"),
+            (b'[{"a": "\xff"}]', "a.json[0]: not UTF-8 (byte 0xff); save it as UTF-8"),
+            ('[{"a": 1}]'.encode("utf-16"), "a.json: not UTF-8 (byte 0xff); it looks like UTF-16: save it as UTF-8"),
             ('[{"a": "x\ny"}]', "a.json:2: not valid JSON: Invalid control character"),
         ],
     )

@@ -114,22 +114,24 @@ def kind_of(value: Any) -> str:
 
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def small_blocks(random: Random) -> None:
-        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", random.choice([1, 3, 40, 300, 1 << 22]))
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Draw lines with a field, read in blocks of any size; returns them with the names and rows that they have."""
 
-    return small_blocks
+    def drawn(random: Random) -> tuple[list[str], list[str], list[dict[str, Any]]]:
+        lines = lines_of(random)
+        while not (found := wanted(lines))[0]:
+            lines = lines_of(random)
+        monkeypatch.setattr(json_rows, "_BLOCK_BYTES", random.choice([1, 3, 40, 300, 1 << 22]))
+        return lines, *found
+
+    return drawn
 
 
 @pytest.mark.parametrize("start", range(0, part_of(400), 20))
-def test_types_and_values(start: int, tmp_path: Path, small_blocks: Any) -> None:
+def test_types_and_values(start: int, tmp_path: Path, drawn: Any) -> None:
     for seed in range(start, start + 20):
         random = Random(seed)
-        lines = lines_of(random)
-        names, rows = wanted(lines)
-        if not names:
-            continue
-        small_blocks(random)
+        lines, names, rows = drawn(random)
         for suffix in (".jsonl", ".json"):
             path = tmp_path / f"rows{suffix}"
             path.write_bytes(content_of(random, lines, suffix))
@@ -157,14 +159,10 @@ def prompts_of(out: str) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(part_of(60)))
 def test_every_entrance(
-    seed: int, tmp_path: Path, small_blocks: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    seed: int, tmp_path: Path, drawn: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     random = Random(seed)
-    lines = lines_of(random)
-    names, rows = wanted(lines)
-    if not names:
-        return
-    small_blocks(random)
+    lines, names, rows = drawn(random)
     name = random.choice(names)
     texts = [f"<{row[name]}>" for row in rows]
     suffix = random.choice([".jsonl", ".json"])

@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from jinja2 import Environment
 from marks import UNWARNED
 from promptpress import ChatTemplate
 
@@ -137,18 +136,3 @@ def test_a_loop_with_a_condition_goes_on_in_each_way_of_a_fork() -> None:
 def test_a_loop_that_is_left_in_its_first_body_is_an_empty_one_to_jinja(control: str) -> None:
     rendered = texts("{% for m in messages %}{{ m.content }}" + control + "{% else %}E{% endfor %}")
     assert rendered == [f"c{n}" + ("" if n == 3 and "if" in control else "E") for n in range(20)]
-
-
-@pytest.mark.parametrize(
-    "joined",
-    [
-        *("'a'|safe + given", "given + 'a'|safe", "'a'|safe + given + 'b'"),
-        *("given|safe", "given|e", "given|forceescape", "given|urlize", "given[:1]|safe", "(given|e)|upper"),
-        *("(given|e) * 2", "('a'|safe).join([given])", "('a'|safe).replace('a', given)", "('{}'|safe).format(given)"),
-    ],
-)
-def test_what_is_joined_to_a_safe_text_is_escaped(joined: str) -> None:
-    source = "{{ (" + joined + ") + '<' }}{{ messages[0].content }}"
-    wanted = Environment(autoescape=False).from_string(source)
-    rendered = texts(source, given="g'")
-    assert rendered == [wanted.render(given="g'", messages=messages) for messages in TABLE["messages"].to_pylist()]

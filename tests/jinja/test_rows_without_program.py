@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import promptpress as pp
@@ -155,3 +156,17 @@ def test_values_that_python_has_are_still_compiled(kind: pa.DataType, source: st
     template = pp.JinjaTemplate(source)
     template.render(pa.table({"c": pa.array([1000, 2000, None], kind)}))
     assert (run_of(template).compiled, run_of(template).jinja2) == (3, 0)
+
+
+@pytest.mark.parametrize("depth", [100, 600, 890, 5000])
+@pytest.mark.parametrize("source", ["{{ q }}", "{{ q is iterable }}", "{{ q[0] if q is iterable }}"])
+def test_deep_json_is_a_value_or_an_error_of_its_row(tmp_path: Path, source: str, depth: int) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"q": 1}\n{"q": ' + "[" * depth + "]" * depth + "}\n")
+    first, second = pp.JinjaTemplate(source).render(str(path), errors="column", spans="detailed").to_pylist()
+    assert first["prompt"] == {"{{ q }}": "1", "{{ q is iterable }}": "False"}.get(source, "")
+    if depth > 1000:
+        assert second["error"].startswith('unconvertible_value: column "q": RecursionError')
+    else:
+        wanted = {"{{ q }}": "[" * depth + "]" * depth, "{{ q is iterable }}": "True"}
+        assert second["prompt"] == wanted.get(source, "[" * (depth - 1) + "]" * (depth - 1))

@@ -11,7 +11,7 @@ from pyarrow import types
 from promptpress._arrow import python_text as _text
 from promptpress._arrow.columns import is_encoded, is_text
 from promptpress._arrow.json_columns import holds_json, is_json
-from promptpress._arrow.python_rows import is_exact
+from promptpress._arrow.python_rows import is_exact, nested_too_deeply
 from promptpress._arrow.python_text import json_on_one_line
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, render_error
@@ -103,6 +103,8 @@ def with_exact_types(table: pa.Table) -> pa.Table:
             continue
         try:
             values = _text.values(table.column(index), field.name, 0, field)
+            if nested_too_deeply(values):
+                continue  # a type that deep would be followed by recursion until the stack ends
             array = pa.array(values)
         except (RenderError, pa.ArrowException, TypeError, ValueError, OverflowError):
             continue  # whoever reads the value raises the error of its row

@@ -13,7 +13,7 @@ from promptpress._errors.errors import render_error, template_error
 from promptpress._jinja.sandbox.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.sandbox.environments import environment
 from promptpress._jinja.survey import Survey, refuse_deep_expressions
-from promptpress._jinja.traced.environment import tracing
+from promptpress._jinja.traced.environment import traced_template
 from promptpress._jinja.traced.values import pieces
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Reference:
         """
         if self._traced is None:
             BUDGET.start(steps=COMPILE_STEPS)
-            self._traced = tracing(self.environment).from_string(self.source)
+            self._traced = traced_template(self.environment, self.source)
         BUDGET.start(names)
         try:
             return pieces(self._traced.render(**names))

@@ -225,14 +225,14 @@ class Runner:
             values = {
                 field.name: _values(table.column(field.name), field, [row], first_row)[0] for field in table.schema
             }
-            if not all(map(is_json, values.values())):
-                continue  # of other objects the origins would be lost
             containers: dict[int, Origin] = {}
-            names = {name: traced(value, Origin("field", name), containers) for name, value in values.items()}
             try:
+                if not all(map(is_json, values.values())):
+                    continue  # of other objects the origins would be lost
+                names = {name: traced(value, Origin("field", name), containers) for name, value in values.items()}
                 with known_containers(containers):
                     parts = self._reference.parts(names)
-            except Exception:  # a value that can't have an origin was used where only the plain one will do
+            except Exception:  # nested too deeply, or used where only a value without an origin will do
                 continue
             if "".join([text for text, _ in parts]) == texts[row].as_py():
                 out[row] = pieces(joined([(text, origin and origin._replace(path=None)) for text, origin in parts]))

@@ -46,7 +46,7 @@ from promptpress_workbench.export.streams import (
 )
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
-from promptpress_workbench.files.write.output_file import STDOUT, is_null_device
+from promptpress_workbench.files.write.output_file import STDOUT, is_stream
 from promptpress_workbench.prompts.prompt import as_request
 
 _OPTIONS = {
@@ -351,7 +351,7 @@ def _write(
         reader = pa.RecordBatchReader.from_batches(stream.schema, stream.batches(None))
         if export.writes == "folder":
             return f"{counted(len(_write_folder(function, reader, path, options)), 'row')} in {path}"
-        out = FileFormat("jsonl", None) if path == STDOUT or is_null_device(path) else out_format(path, None)
+        out = FileFormat("jsonl", None) if path == STDOUT or is_stream(path) else out_format(path, None)
         if export.writes == "table" and out.format not in ("parquet", "arrow"):
             raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
         if out.format == "csv":

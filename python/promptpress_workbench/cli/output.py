@@ -24,7 +24,7 @@ from promptpress_workbench.files.write.formats import OUT_FORMATS, FileFormat, c
 from promptpress_workbench.files.write.output_file import (
     STDOUT,
     CompressedFile,
-    is_null_device,
+    is_stream,
     output_file,
     standard_output,
 )
@@ -39,7 +39,7 @@ _HASH_BYTES = 16
 def chosen_out_format(settings: Settings) -> FileFormat:
     """Return the format of `--out`, and check `--compression`."""
     kind = settings.out_format
-    if settings.out != STDOUT and not is_null_device(settings.out):
+    if settings.out != STDOUT and not is_stream(settings.out):
         chosen = out_format(settings.out, kind)
     elif settings.out == STDOUT and kind is not None and not OUT_FORMATS[kind].is_text:
         raise UsageError(f"--out-format {kind}: standard output is JSONL or CSV; --out names a file for others")

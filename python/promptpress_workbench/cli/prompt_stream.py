@@ -27,7 +27,7 @@ from promptpress_workbench.files.read.columnar_inputs import RowGroup
 from promptpress_workbench.files.read.formats import ALL_ROWS, RowChoice
 from promptpress_workbench.files.read.row_filter import TIME_ZONE
 from promptpress_workbench.files.read.samples import ChosenRows, Samples
-from promptpress_workbench.files.write.output_file import STDOUT, is_null_device
+from promptpress_workbench.files.write.output_file import STDOUT, is_stream
 from promptpress_workbench.files.write.parts import Parts, read_manifest, refuse_other_run
 from promptpress_workbench.threads import background_writer
 
@@ -201,7 +201,7 @@ def with_clock(settings: Settings) -> Settings:
         raise UsageError(
             "--errors skip with --resume: the rows left out would be lost count of; --errors column has them"
         )
-    if settings.out == STDOUT or is_null_device(settings.out):
+    if settings.out == STDOUT or is_stream(settings.out):
         what = "standard output" if settings.out == STDOUT else settings.out
         raise UsageError(f"--resume: {what} can't be gone on with; name a file by --out")
     if settings.now is not None or not _has_clock(settings):
@@ -230,7 +230,7 @@ def finished_parts(settings: Settings, rendering: Rendering) -> Iterator[Parts |
 
     if not settings.resume:
         if (
-            not (settings.out == STDOUT or is_null_device(settings.out))
+            not (settings.out == STDOUT or is_stream(settings.out))
             and (folder := refuse_other_run(settings.out)) is not None
         ):
             report(f"{folder} holds what an interrupted run has finished; --resume would go on with it")

@@ -15,7 +15,7 @@ from promptpress.engine.tokens import TokenSettings
 from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.options import FORMAT_OPTIONS, TOKEN_OPTIONS
 from promptpress_workbench.files.read.formats import DataFormat, RowChoice
-from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, is_null_device
+from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, is_stream
 
 ALL = "all"
 """The value of --dataset and --model-abbr that chooses all entries of a file, unless an entry has this name."""
@@ -137,7 +137,7 @@ class Settings:
     def refuse_existing(self, paths: Iterable[str | None]) -> None:
         """Refuse the first of some paths that exists, if `--no-clobber` is given."""
         for path in paths if self.no_clobber else ():
-            if path is None or path in (STDOUT, *STDOUT_DEVICES) or is_null_device(path):
+            if path is None or path in (STDOUT, *STDOUT_DEVICES) or is_stream(path):
                 continue
             if os.path.lexists(path):
                 raise OutputError(f"{path}: is there already, and --no-clobber keeps it")

@@ -98,14 +98,21 @@ class Run:
 
 
 def opencompass(
-    folder: Path, *arguments: str, on: bool, marker: str = "1", is_profiled: bool = False, **settings: object
+    folder: Path,
+    *arguments: str,
+    on: bool,
+    is_enabled: bool = False,
+    marker: str = "1",
+    is_profiled: bool = False,
+    **settings: object,
 ) -> Run:
     """Run `opencompass CONFIG --mode infer`.
 
     Args:
         folder: Where the run is made; it is the working folder.
         arguments: What else is on the command line.
-        on: Whether the backend is.
+        on: Whether the environment has the backend on.
+        is_enabled: Whether a program calls `enable()` before the command's own function.
         marker: What the processes see as PROMPTPRESS_TEST_COMMAND.
         is_profiled: Whether `cpu_parts` says where the processors' time went.
         settings: What the configuration says otherwise: `count`, `model`, `inferencer`, `save_every`,
@@ -122,6 +129,8 @@ def opencompass(
     }
     (folder / "eval.py").write_text(OPENCOMPASS.format(**{**usual, **settings}), "utf-8")
     main = "from opencompass.cli.main import main; main()"
+    if is_enabled:
+        main = f"import promptpress.opencompass; promptpress.opencompass.enable(); {main}"
     command = [main, "eval.py", "--mode", "infer", "-w", "out", *arguments]
     return _run(folder, command, "opencompass" if on else "", marker, is_profiled=is_profiled)
 

@@ -42,6 +42,15 @@ def test_a_dataset_that_is_split(tmp_path, workers):
     assert "promptpress" not in off.console
 
 
+def test_a_program_that_enables_it_before_the_command_reaches_the_tasks(tmp_path):
+    off = command(tmp_path / "off", "--max-num-workers", "2", on=False)
+    enabled = command(tmp_path / "enabled", "--max-num-workers", "2", on=False, is_enabled=True)
+    assert enabled.predictions == off.predictions
+    for log in enabled.logs:
+        assert "INFO - promptpress: 20 prompts in bulk, 0 by the harness, in 1 task" in log
+    assert "INFO - promptpress: 40 prompts in bulk, 0 by the harness, in 2 tasks" in enabled.console
+
+
 def test_what_is_left_to_the_harness_is_printed_on_the_console(tmp_path):
     off, on = both(tmp_path, "--max-num-workers", "2", marker="changed")
     assert on.predictions == off.predictions

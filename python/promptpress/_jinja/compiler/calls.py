@@ -11,7 +11,6 @@ from jinja2.compiler import Frame
 from jinja2.runtime import Macro
 from jinja2.sandbox import modifies_known_mutable
 from jinja2.utils import Namespace
-from markupsafe import Markup
 
 from promptpress._jinja.compiler.equality import contains
 from promptpress._jinja.compiler.machine import Machine
@@ -19,7 +18,6 @@ from promptpress._jinja.compiler.operands import TEXTS
 from promptpress._jinja.compiler.scope import Scope
 from promptpress._jinja.compiler.values import Kind, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge_text
-from promptpress._jinja.traced.values import holds_data
 
 _ATTRIBUTES = frozenset(name for kind in (str, list, dict, int, float, bool, type(None)) for name in dir(kind))
 """Names that may be methods, depending on the type of the value."""
@@ -115,9 +113,6 @@ def _called(expressions: Evaluator, function: Any, positional: list[Any], named:
 
 def _method(expressions: Evaluator, name: str, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
     machine = expressions.machine
-    if type(receiver) is Markup and holds_data(positional, list(named.values())):
-        # Its text isn't known to be safe any more, as where one is joined with `+`.
-        raise machine.unsupported(f"the method `{name}` of a safe text gets a value of the caller")
     symbolic = type(receiver) is Sym
     opaque = any(map(is_opaque, (*positional, *named.values())))
     is_get = type(receiver) is dict and name == "get" and not named and len(positional) in (1, 2)

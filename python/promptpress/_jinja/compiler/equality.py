@@ -22,8 +22,10 @@ from promptpress._jinja.traced.values import (
     TracedBool,
     TracedFloat,
     TracedInt,
+    TracedMarkup,
     TracedNone,
     TracedText,
+    is_safe,
     plain,
 )
 
@@ -43,6 +45,7 @@ _KINDS: dict[type, str] = {
     str: "str",
     Markup: "str",
     TracedText: "str",
+    TracedMarkup: "str",
     TracedInt: "int",
     TracedFloat: "float",
     TracedBool: "bool",
@@ -116,7 +119,7 @@ def contains(machine: Steps, container: Any, value: Any) -> Any:
         return _is_among(machine, list(container), value)
     if type(container) in (list, tuple):
         return _is_among(machine, container, value)
-    if type(container) in (Sym, str, Markup, TracedText):
+    if type(container) in (Sym, str, Markup, TracedText, TracedMarkup):
         return machine.operate("contains", _plain(container), _plain(value))
     raise machine.unsupported(f"`in` a {type(container).__name__} with a value of the row")
 
@@ -152,7 +155,7 @@ def _may_be_nan(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     """Return a value as programs represent it: a text equals the same text, marked as safe or not."""
-    return str(value) if type(value) is Markup else plain(value)
+    return str(plain(value)) if is_safe(value) else plain(value)
 
 
 def _pairs(left: Any, right: Any) -> list[tuple[Any, Any]]:

@@ -10,7 +10,6 @@ from typing import Any
 from jinja2 import nodes
 from jinja2.compiler import Frame
 from jinja2.runtime import Undefined
-from markupsafe import Markup
 
 from promptpress._jinja.compiler import calls, filters, tests
 from promptpress._jinja.compiler.equality import contains, equal
@@ -29,7 +28,7 @@ from promptpress._jinja.compiler.values import (
 )
 from promptpress._jinja.sandbox.bounded import OPERATOR_SYMBOLS, has_negative_base
 from promptpress._jinja.sandbox.bounds import LimitExceededError
-from promptpress._jinja.traced.values import holds_data, plain
+from promptpress._jinja.traced.values import plain
 
 _OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod"}
 _ORDER: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -113,9 +112,6 @@ class Expressions:
     def _binary(self, operator: str, left: Any, right: Any) -> Any:
         machine = self.machine
         if not is_opaque(left) and not is_opaque(right):
-            if Markup in (type(left), type(right)) and holds_data(left, right):
-                # Texts with origins don't remember that they are safe, so what is joined next wouldn't be escaped.
-                raise machine.unsupported("a safe text is joined with a value of the caller")
             return machine.real(self.environment.call_binop, self.context, operator, left, right)
         if MarkedSafe in (type(left), type(right)):
             raise machine.unsupported("a safe text of the row is joined with `+`")

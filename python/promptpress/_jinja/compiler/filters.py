@@ -10,13 +10,9 @@ from promptpress._jinja.compiler.calls import Evaluator, expanded
 from promptpress._jinja.compiler.texts import holds_opaque, json_text
 from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym, is_opaque
 from promptpress._jinja.sandbox.environments import plain_json
-from promptpress._jinja.traced.values import TracedText
 
 _OF_TEXTS = frozenset(["trim", "string", "upper", "lower", "capitalize", "replace"])
 """Filters that convert any value to a text."""
-
-_SAFE = frozenset(["safe", "e", "escape", "forceescape", "urlize", "xmlattr"])
-"""Filters whose texts are safe for HTML."""
 
 _MAX_JSON_INDENT = 64
 """Each line has the indent, so wider ones are left to Jinja2, which counts their characters."""
@@ -68,11 +64,9 @@ def _has_opaque_items(value: Any) -> bool:
 
 def _real(expressions: Evaluator, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
     context = expressions.context
-    result = expressions.machine.real(
+    return expressions.machine.real(
         expressions.environment.call_filter, name, value, arguments, named, context, context.eval_ctx
     )
-    # Texts with origins don't remember that they are safe, which counts where something is joined to them.
-    return MarkedSafe(result) if name in _SAFE and type(result) is TracedText else result
 
 
 def _text_of(operation: str) -> Callable[..., Any]:

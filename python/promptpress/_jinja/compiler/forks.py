@@ -23,7 +23,7 @@ from promptpress._jinja.compiler.values import (
     is_text,
     kind,
 )
-from promptpress._jinja.traced.values import TracedText, is_traced
+from promptpress._jinja.traced.values import TracedText, is_safe, is_traced
 
 MAX_FORKS = 150
 """Nesting of conditions: the core allows a little more, and Python's stack about as much."""
@@ -278,7 +278,7 @@ def _count_equal(left: list[Any], right: list[Any], *, is_end: bool) -> int:
 
 
 def _is_scalar(value: Any) -> bool:
-    return type(value) in SCALARS or is_traced(value)
+    return type(value) in SCALARS or (is_traced(value) and not is_safe(value))
 
 
 def _are_equal(left: Any, right: Any) -> bool:

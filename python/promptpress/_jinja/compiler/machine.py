@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from markupsafe import Markup
-
 from promptpress._jinja.compiler.builder import Builder
 from promptpress._jinja.compiler.compaction import SMALL
 from promptpress._jinja.compiler.forks import Forks, Piece
 from promptpress._jinja.compiler.operands import Keys
 from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym
-from promptpress._jinja.traced.values import TracedText, is_traced, pieces
+from promptpress._jinja.traced.values import TracedText, is_safe, is_traced, pieces
 
 MAX_WRITTEN_FORKS = 50
 """Nesting of conditions up to which the text of another condition is written in parts."""
@@ -36,7 +34,7 @@ class Machine(Forks):
             self._write_node(self.node(value))
         elif type(value) is str or type(value) is TracedText:
             self._write_text(value)
-        elif is_traced(value) or type(value) is Markup:
+        elif is_traced(value) or is_safe(value):
             self._write_text(str(value))
         else:
             text = self.text(value)

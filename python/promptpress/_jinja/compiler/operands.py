@@ -26,7 +26,7 @@ from promptpress._jinja.compiler.values import (
     is_opaque,
 )
 from promptpress._jinja.sandbox.bounds import BUDGET, charge, charge_text, weigh
-from promptpress._jinja.traced.values import TracedText, is_traced, pieces, plain
+from promptpress._jinja.traced.values import TracedText, is_safe, is_traced, pieces, plain
 from promptpress._jinja.traced.values import joined as joined_text
 from promptpress._jinja.traced.written import text_of
 
@@ -150,7 +150,7 @@ class Operands:
         if type(value) is TracedText:
             nodes = self._part_nodes(value)
             return nodes[0] if len(nodes) == 1 else self.builder.operation("concat", *nodes).node
-        if is_traced(value):
+        if is_traced(value) and not is_safe(value):
             self._check_width(plain(value))
             return self.builder.data(plain(value), value.origin).node
         if type(value) is list:

@@ -10,7 +10,6 @@ from jinja2 import nodes
 from jinja2.compiler import Frame, find_undeclared
 from jinja2.runtime import Macro
 from jinja2.utils import missing
-from markupsafe import Markup
 
 from promptpress._jinja.compiler.calls import call, expanded
 from promptpress._jinja.compiler.expressions import Expressions
@@ -18,6 +17,7 @@ from promptpress._jinja.compiler.loops import Loops
 from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.scope import Activation, Scope
 from promptpress._jinja.compiler.values import MISSING, LoopControl, MarkedSafe, Sym, is_text
+from promptpress._jinja.traced.values import is_safe
 
 
 class Statements:
@@ -146,7 +146,7 @@ class Statements:
 
     def _write_filtered(self, value: Any) -> None:
         # Jinja joins the value with the rest of the output, which fails unless it is a text.
-        if not is_text(value) and type(value) not in (Markup, MarkedSafe):
+        if not is_text(value) and not is_safe(value) and type(value) is not MarkedSafe:
             raise self.machine.unsupported("a filter block that gives what may be no text")
         self.machine.write(value)
 

@@ -170,11 +170,11 @@ def _is_list(value: Any) -> bool:
 
 @final
 class MarkedSafe(Opaque):
-    """A text of the row or the caller that a template has marked as safe: it may be written, and nothing else."""
+    """A text of the row that a template has marked as safe: it may be written, and nothing else."""
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Sym | TracedText) -> None:
+    def __init__(self, value: Sym) -> None:
         self.value = value
 
 

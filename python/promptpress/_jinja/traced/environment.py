@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial, wraps
 from inspect import signature, unwrap
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from jinja2.runtime import BlockReference, Macro, markup_join
+from markupsafe import Markup, escape
 
 from promptpress._jinja.sandbox.bounds import charge_text, weigh
 from promptpress._jinja.sandbox.environments import plain_json
@@ -23,10 +26,14 @@ from promptpress._jinja.traced.values import (
     TracedText,
     between,
     checked,
+    escaped,
     formatted,
     holds_data,
+    is_safe,
     is_traced,
     joined,
+    marked,
+    of_template,
     origins_in,
     pieces,
     plain,
@@ -34,6 +41,9 @@ from promptpress._jinja.traced.values import (
     whole,
 )
 from promptpress._jinja.traced.written import json_of, text_of
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _PASSING = frozenset(
     {"attr", "batch", "d", "default", "dictsort", "first", "groupby", "items", "last", "list", "map", "max", "min"}
@@ -51,32 +61,39 @@ def tracing(environment: Any) -> Any:
         # The sandbox wraps `format` of texts.
         method = unwrap(function) if isinstance(function, FunctionType) else function
         owner = getattr(method, "__self__", None)
-        if not isinstance(owner, str):
+        if type(function) is BlockReference:
+            return _block_text(context, function.name)
+        makes_text = isinstance(owner, (str, type)) or is_traced(owner) or isinstance(function, FunctionType)
+        if not makes_text:
             return real_call(context, function, *args, **kwargs)
-        if type(owner) is str and method is function and holds_data(args):
-            function = getattr(TracedText(owner, ((len(owner), None),)), method.__name__)
+        if isinstance(owner, str) and not is_traced(owner) and method is function and holds_data(args):
+            function = getattr(of_template(owner), method.__name__)
         return _with_origin(real_call(context, function, *args, **kwargs), owner, args, tuple(kwargs.values()))
 
     def call_binop(context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "%" and isinstance(left, str) and (type(left) is TracedText or holds_data(right)):
+        if operator == "%" and isinstance(left, str) and (isinstance(left, TracedText) or holds_data(right)):
             real_binop(context, operator, plain(left), plain(right))  # counts the text, or raises
             return formatted(left, right)
+        if operator == "+" and type(left) is Markup and isinstance(right, TracedText):
+            left = of_template(left)
         return _with_origin(real_binop(context, operator, left, right), left, right)
 
     def concat(texts: Iterable[Any]) -> Any:
         parts = list(texts)
         charge_text(sum(len(part) for part in parts if isinstance(part, str)))
-        if not any(type(part) is TracedText for part in parts):
+        if not any(isinstance(part, TracedText) for part in parts):
             return "".join(parts)
         return joined([piece for part in parts for piece in pieces(part)])
 
-    def joined_texts(_join: Any, parts: tuple[Any, ...]) -> Any:
+    def joined_texts(join: Any, parts: tuple[Any, ...]) -> Any:
         charge_text(sum(map(weigh, parts)))
-        return joined([piece for part in parts for piece in pieces(text_of(part))])
+        texts = list(map(_soft, parts))
+        is_marked = join is markup_join and any(map(is_safe, texts))
+        return joined(between("", texts, is_marked=is_marked), is_marked=is_marked)
 
     def printable(value: Any) -> Any:
         environment.printable(value)
-        return text_of(value) if is_traced(value) or type(value) in (dict, list, tuple) else value
+        return _soft(value) if is_traced(value) or type(value) in (dict, list, tuple) else value
 
     engine.call, engine.call_binop, engine.concat, engine.joined = call, call_binop, concat, joined_texts
     engine.finalize = printable
@@ -85,11 +102,51 @@ def tracing(environment: Any) -> Any:
     return engine
 
 
+def traced_template(environment: Any, source: str) -> Template:
+    """Compile a template whose texts have origins, also where Jinja2's code escapes or marks them."""
+    template: Template = tracing(environment).from_string(source)
+    template.root_render_func.__globals__.update(Markup=marked, escape=_escape, Macro=_Macro)
+    return template
+
+
+def _escape(value: Any) -> Any:
+    return escaped(value) if isinstance(value, TracedText) else escape(value)
+
+
+class _Macro(Macro):
+    """A macro that keeps the origins of its text where it marks it as safe."""
+
+    def _invoke(self, arguments: list[Any], autoescape: bool) -> str:
+        made: str = self._func(*arguments)
+        return marked(made) if autoescape else made
+
+
+_Macro.__name__ = "Macro"  # which its text shows
+
+
+def _block_text(context: Any, name: str) -> str:
+    """Return what a block of the template writes where the template calls it."""
+    text: str = context.environment.concat(context.blocks[name][0](context))
+    return marked(text) if context.eval_ctx.autoescape else text
+
+
+def _soft(value: Any) -> str:
+    """Return `str(value)`, or the value itself if it is a text: then it stays safe for HTML."""
+    return value if isinstance(value, str) else text_of(value)
+
+
+_OF_ONE_TEXT: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(["string", "safe"], _soft),
+    **dict.fromkeys(["e", "escape"], lambda value: escaped(_soft(value))),
+    "forceescape": lambda value: escaped(text_of(value)),
+}
+"""Filters that keep or escape each character."""
+
+
 def _with_origin(result: Any, *made_of: Any) -> Any:
     """Return a result of data with the origin of the data, if the function that made it has lost it."""
-    if isinstance(result, str) and type(result) is not TracedText:
-        # A text that is safe for HTML is one of str's own too, where that makes no difference.
-        return result if _is_given(result, made_of) or not holds_data(*made_of) else whole(str(result), *made_of)
+    if isinstance(result, str) and not isinstance(result, TracedText):
+        return result if _is_given(result, made_of) or not holds_data(*made_of) else whole(result, *made_of)
     if type(result) in (int, float):
         origin = common_origin(origin for value in made_of if is_traced(value) for origin in origins_in(value))
         return result if origin is None else _number(result, origin)
@@ -119,10 +176,9 @@ def _filter(environment: Any, name: str, function: Callable[..., Any]) -> Callab
         if name in ("join", "sum") and given and isinstance(given[0], Iterator):
             given = (list(given[0]), *given[1:])
             arguments = (*arguments[:skipped], *given)
-        if name == "safe" and given and type(given[0]) is TracedText:
-            return given[0]
-        if name == "string" and given:
-            return text_of(given[0]) if holds_data(given[0]) else function(*arguments, **named)
+        if name in _OF_ONE_TEXT and len(given) == 1 and not named and holds_data(given[0]):
+            text = function(*arguments[:skipped], plain(given[0]))
+            return checked(pieces(_OF_ONE_TEXT[name](given[0])), text, given[0])
         if not holds_data(*given, *keywords):
             return function(*arguments, **named)
         if name == "tojson":
@@ -130,8 +186,8 @@ def _filter(environment: Any, name: str, function: Callable[..., Any]) -> Callab
         if name == "join" and len(given) == 1 + (len(given) == 2) and not named:
             values = list(given[0])
             text = function(*arguments[:skipped], plain(values), *plain(given[1:]))
-            separator = text_of(given[1]) if len(given) > 1 else ""
-            return checked(between(separator, map(text_of, values)), str(text), *given, values)
+            separator = _soft(given[1]) if len(given) > 1 else ""
+            return checked(between(separator, map(_soft, values), is_marked=is_safe(text)), text, *given, values)
         return _with_origin(function(*arguments, **named), *given, *keywords)
 
     return run
@@ -142,7 +198,7 @@ def _json(
 ) -> Any:
     text = function(*passed, *plain(given), **plain(dict(named)))
     if unwrap(environment.filters["tojson"]) is not plain_json:
-        return whole(str(text), *given)
+        return whole(text, *given)
     bound = signature(plain_json).bind(*given, **named)
     bound.apply_defaults()
     value, options = bound.arguments.pop("x"), {name: plain(item) for name, item in bound.arguments.items()}

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from promptpress._jinja.sandbox.bounds import charge
 from promptpress._jinja.traced.origin import COMPUTED, Origin, common_origin
 
@@ -38,13 +40,13 @@ class TracedText(str):
         return self
 
     def __add__(self, other: Any) -> Any:
-        return joined([*pieces(self), *pieces(other)]) if isinstance(other, str) else NotImplemented
+        return _added(self, other) if isinstance(other, str) else NotImplemented
 
     def __radd__(self, other: Any) -> Any:
-        return joined([*pieces(other), *pieces(self)]) if isinstance(other, str) else NotImplemented
+        return _added(other, self) if isinstance(other, str) else NotImplemented
 
     def __mul__(self, count: Any) -> Any:
-        return joined(list(pieces(self)) * count)
+        return joined(list(pieces(self)) * count, is_marked=is_safe(self))
 
     __rmul__ = __mul__
 
@@ -58,7 +60,8 @@ class TracedText(str):
         return format(plain(self), spec)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self.part(index, index + 1) for index in range(len(self)))
+        # The characters of a safe text aren't safe themselves.
+        return (joined(self._pieces(index, index + 1)) for index in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice) and key.step in (None, 1):
@@ -67,10 +70,14 @@ class TracedText(str):
         indices = range(len(self))[key]
         if isinstance(indices, int):
             return self.part(indices, indices + 1)
-        return joined([piece for index in indices for piece in pieces(self.part(index, index + 1))])
+        parts = [piece for index in indices for piece in self._pieces(index, index + 1)]
+        return joined(parts, is_marked=is_safe(self))
 
     def part(self, start: int, stop: int) -> str:
-        """Return the characters between two positions."""
+        """Return the characters between two positions; of a safe text they are safe too."""
+        return joined(self._pieces(start, stop), is_marked=is_safe(self))
+
+    def _pieces(self, start: int, stop: int) -> list[Piece]:
         out: list[Piece] = []
         begin = 0
         for end, origin in self.ends:
@@ -78,7 +85,7 @@ class TracedText(str):
             if first < last:
                 out.append((str.__getitem__(self, slice(first, last)), origin))
             begin = end
-        return joined(out)
+        return out
 
     def _parts(self, parts: Iterable[str], between: str | None) -> list[str]:
         """Return parts of the text that follow each other, with a text or any blanks between them."""
@@ -139,27 +146,27 @@ class TracedText(str):
         result = plain(self).replace(old, new, count)
         if not old:
             return whole(result, self, new)
+        inserted = pieces(escaped(new) if is_safe(result) else new)
         out: list[Piece] = []
         position = 0
         while count != 0 and (match_start := str.find(self, old, position)) >= 0:
-            out += [*pieces(self.part(position, match_start)), *pieces(new)]
+            out += [*self._pieces(position, match_start), *inserted]
             position, count = match_start + len(old), count - 1
-        return checked([*out, *pieces(self.part(position, len(self)))], result, self, new)
+        return checked([*out, *self._pieces(position, len(self))], result, self, new)
 
     def join(self, items: Any) -> str:
         values = list(items)
         result = plain(self).join(values)
-        return checked(between(self, values), result, self, *values)
+        return checked(between(self, values, is_marked=is_safe(result)), result, self, *values)
 
 
 def _keeping(name: str) -> Callable[..., Any]:
     """Return a method whose result has the parts of the text, if it has as many characters as the text."""
-    method: Callable[..., str] = getattr(str, name)
 
-    def run(self: TracedText, *arguments: Any) -> str:
-        result = method(self, *arguments)
-        is_same = len(result) == len(self) and not arguments
-        return TracedText(result, self.ends) if is_same else whole(result, self, *arguments)
+    def run(self: TracedText, *arguments: Any, **named: Any) -> str:
+        result: str = getattr(plain(self), name)(*arguments, **named)
+        is_same = len(result) == len(self) and not arguments and not named
+        return _made(result, self.ends) if is_same else whole(result, self, *arguments, *named.values())
 
     return run
 
@@ -169,6 +176,24 @@ for _name in (
     *("center", "ljust", "rjust", "zfill", "expandtabs", "translate"),
 ):
     setattr(TracedText, _name, _keeping(_name))
+
+
+class TracedMarkup(TracedText, Markup):  # type: ignore[misc]  # mypy: TracedText's methods say str
+    """A text that is safe for HTML and whose parts have origins: what is joined to it is escaped."""
+
+    __slots__ = ()
+
+    def __str__(self) -> TracedText:
+        return TracedText(str.__str__(self), self.ends)
+
+    def __repr__(self) -> str:
+        return repr(plain(self))
+
+    def unescape(self) -> str:
+        return whole(plain(self).unescape(), self)
+
+    def striptags(self) -> str:
+        return whole(plain(self).striptags(), self)
 
 
 class TracedInt(int):
@@ -223,7 +248,8 @@ class TracedNone:
         return "None"
 
 
-_SCALARS = (TracedText, TracedInt, TracedFloat, TracedBool, TracedNone)
+_TEXTS = (TracedText, TracedMarkup)
+_SCALARS = (*_TEXTS, TracedInt, TracedFloat, TracedBool, TracedNone)
 
 
 class _Containers(threading.local):
@@ -299,8 +325,8 @@ def plain(value: Any, copies: dict[int, Any] | None = None) -> Any:
     {'a': [True, None]}
     """
     kind = type(value)
-    if kind is TracedText:
-        return str.__str__(value)
+    if kind in _TEXTS:
+        return Markup(str.__str__(value)) if kind is TracedMarkup else str.__str__(value)
     if kind in _SCALARS:
         if kind is TracedBool:
             return bool(value)
@@ -328,7 +354,7 @@ def origins_in(*values: Any) -> Iterator[Origin]:
     todo, seen = [values], {0}
     while todo:
         for value in todo.pop():
-            if type(value) is TracedText:
+            if type(value) in _TEXTS:
                 yield from (origin for _, origin in value.ends if origin is not None)
             elif type(value) in _SCALARS:
                 yield value.origin
@@ -369,20 +395,55 @@ def holds_data(*values: Any) -> bool:
     return next(origins_in(*values), None) is not None
 
 
+def is_safe(text: Any) -> bool:
+    """Return true for a text that is safe for HTML."""
+    return issubclass(type(text), Markup)  # isinstance would look at a value of the row
+
+
+def marked(text: str) -> str:
+    """Return a text marked as safe for HTML.
+
+    >>> marked(traced("<b>", Origin("field"))) + "<"
+    Markup('<b>&lt;')
+    """
+    return TracedMarkup(text, text.ends) if isinstance(text, TracedText) else Markup(text)
+
+
+def escaped(text: str) -> str:
+    """Return a text with escapes for HTML, or as it is if it is safe."""
+    if is_safe(text):
+        return text
+    return joined([(str(escape(part)), origin) for part, origin in pieces(text)], is_marked=True)
+
+
+def of_template(text: str) -> TracedText:
+    """Return a text of the template as one that knows its origin."""
+    return _made(text, ((len(text), None),))
+
+
+def _made(text: str, ends: tuple[tuple[int, Origin | None], ...]) -> TracedText:
+    return TracedMarkup(text, ends) if is_safe(text) else TracedText(text, ends)
+
+
+def _added(left: str, right: str) -> str:
+    is_marked = is_safe(left) or is_safe(right)
+    return joined(between("", (left, right), is_marked=is_marked), is_marked=is_marked)
+
+
 def pieces(text: str) -> list[Piece]:
     """Return the parts of a text."""
-    if type(text) is not TracedText:
+    if type(text) not in _TEXTS:
         return [(text, None)] if text else []
     out: list[Piece] = []
     begin = 0
-    for end, origin in text.ends:
+    for end, origin in text.ends:  # type: ignore[attr-defined]
         out.append((str.__getitem__(text, slice(begin, end)), origin))
         begin = end
     return out
 
 
-def joined(parts: list[Piece]) -> str:
-    """Join parts into a text; into a plain one if all of it is the template's."""
+def joined(parts: list[Piece], *, is_marked: bool = False) -> str:
+    """Join parts into a text, which is safe for HTML or isn't; into one of str's own if all of it is the template's."""
     ends: list[tuple[int, Origin | None]] = []
     length = 0
     for text, origin in parts:
@@ -393,9 +454,8 @@ def joined(parts: list[Piece]) -> str:
             ends.pop()
         ends.append((length, origin))
     text = "".join([part for part, _ in parts])
-    if all(origin is None for _, origin in ends):
-        return text
-    return TracedText(text, tuple(ends))
+    text = Markup(text) if is_marked else text
+    return text if all(origin is None for _, origin in ends) else _made(text, tuple(ends))
 
 
 def whole(text: str, *made_of: Any) -> str:
@@ -405,7 +465,7 @@ def whole(text: str, *made_of: Any) -> str:
 
 def with_origin(text: str, origin: Origin | None) -> str:
     """Return a text all of which has an origin."""
-    return text if origin is None or not text else TracedText(text, ((len(text), origin),))
+    return text if origin is None or not text else _made(text, ((len(text), origin),))
 
 
 def _origins(value: Any) -> Iterable[Origin | None]:
@@ -415,16 +475,15 @@ def _origins(value: Any) -> Iterable[Origin | None]:
 
 def checked(parts: list[Piece], text: str, *made_of: Any) -> str:
     """Join parts if they make a text; if they don't, the text has the common origin of all that it is made of."""
-    made = joined(parts)
+    made = joined(parts, is_marked=is_safe(text))
     return made if made == text else whole(text, *made_of)
 
 
-def between(separator: str, values: Iterable[Any]) -> list[Piece]:
-    """Return the parts of values with a separator between them."""
-    out: list[Piece] = []
-    for number, value in enumerate(values):
-        out += [*(pieces(separator) if number else ()), *pieces(value)]
-    return out
+def between(separator: str, texts: Iterable[str], *, is_marked: bool = False) -> list[Piece]:
+    """Return the parts of texts with a separator between them; of a text that is to be safe, they are escaped."""
+    given = map(escaped, texts) if is_marked else texts
+    middle = pieces(escaped(separator) if is_marked else separator)
+    return [piece for number, text in enumerate(given) for piece in (*(middle if number else ()), *pieces(text))]
 
 
 def formatted(template: str, values: Any) -> str:
@@ -432,13 +491,11 @@ def formatted(template: str, values: Any) -> str:
     result = plain(template) % plain(values)
     parts = plain(template).split("%s")
     given = values if type(values) is tuple else (values,)
-    if type(template) is TracedText or len(parts) != len(given) + 1 or any("%" in part for part in parts):
+    if type(template) in _TEXTS or len(parts) != len(given) + 1 or any("%" in part for part in parts):
         return whole(result, template, values)
     out: list[Piece] = [(parts[0], None)]
     for value, part in zip(given, parts[1:], strict=True):
-        text = str(value) if type(value) in _SCALARS else str(plain(value))
-        out += [
-            *(pieces(text) if type(value) in _SCALARS else [(text, common_origin(origins_in(value)))]),
-            (part, None),
-        ]
+        text = with_origin(str(plain(value)), common_origin(origins_in(value)))
+        text = value if isinstance(value, str) else str(value) if type(value) in _SCALARS else text
+        out += [*pieces(escaped(text) if is_safe(result) else text), (part, None)]
     return checked(out, result, template, values)

@@ -81,7 +81,7 @@ class _Writer:
             end = ",)" if type(value) is tuple and len(value) == 1 else ")"
             is_tuple = type(value) is tuple and self._scalar is repr
             return self._members("(" if is_tuple else "[", members, end if is_tuple else "]", around, depth)
-        if type(value) is TracedText:
+        if isinstance(value, TracedText):
             return [(self._scalar(plain(value)), common_origin(origin for _, origin in value.ends))]
         return [(self._scalar(plain(value)), value.origin if is_traced(value) else around)]
 

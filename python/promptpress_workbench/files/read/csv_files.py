@@ -15,7 +15,7 @@ from promptpress import DataError
 from promptpress.engine.errors import counted, reason
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.files.read.sources import Source
+from promptpress_workbench.files.read.sources import Source, not_utf8
 
 _CHUNK_BYTES = 1 << 24
 _HEADER_BYTES = 1 << 16
@@ -195,14 +195,7 @@ class SeparatedValues:
             chunk.decode()
         except UnicodeDecodeError as error:
             number = line + chunk.count(self._line_end, 0, error.start)
-            is_utf16 = chunk[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in chunk[:4]
-            is_utf16 &= line == 1
-            hint = "; it looks like UTF-16: save it as UTF-8" if is_utf16 else "; save it as UTF-8"
-            names = "utf-16 reads it" if is_utf16 else "NAME reads it as another: gbk and cp1252 are what Excel writes"
-            raise DataError(
-                f"{self.path}:{number}: not UTF-8 (byte 0x{chunk[error.start]:02x}){hint}",
-                for_command=f"--encoding {names}",
-            ) from None
+            raise not_utf8(f"{self.path}:{number}", error, is_begin=line == 1) from None
 
     def _refuse_ragged(self, line: int, chunk: bytes) -> None:
         """Raise `DataError` for the row with more or fewer fields than columns."""

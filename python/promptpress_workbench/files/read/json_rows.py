@@ -11,7 +11,7 @@ from promptpress import DataError
 from promptpress.engine import core as _core
 from promptpress.engine.errors import Choice, close_names
 
-from promptpress_workbench.files.read.sources import Source
+from promptpress_workbench.files.read.sources import Source, not_utf8
 
 _BLOCK_BYTES = 1 << 22
 _MOST_EXAMINED_BYTES = 1 << 26
@@ -138,18 +138,21 @@ class JsonRows:
             before += others
         lines = sum(part.count(b"\n", begin, stop) for part, begin, stop in before)
         location = f"{self.path}[{lines}]" if self._is_array else f"{self.path}:{lines + 1}"
-        return DataError(f"{location}: {self._problem(data[first + start : first + end])}")
-
-    def _problem(self, line: bytes) -> str:
+        row = data[first + start : first + end]
         try:
-            row = json.loads(line.decode(), object_pairs_hook=_Pairs)
+            text = row.decode()
+        except UnicodeDecodeError as error:
+            return not_utf8(location, error, is_begin=lines == 0)
+        return DataError(f"{location}: {self._problem(text)}")
+
+    def _problem(self, line: str) -> str:
+        try:
+            row = json.loads(line, object_pairs_hook=_Pairs)
         except json.JSONDecodeError as error:
             is_open = not self._is_array and not line[error.pos :].strip()
-            hint = "" if not is_open else _ARRAY_HINT if line.lstrip().startswith(b"[") else _OBJECT_HINT
+            hint = "" if not is_open else _ARRAY_HINT if line.lstrip().startswith("[") else _OBJECT_HINT
             return f"not valid JSON: {error.msg}{hint}"
         except (ValueError, RecursionError) as error:
-            if isinstance(error, UnicodeDecodeError):
-                return f"not UTF-8 (byte 0x{line[error.start]:02x})"
             return f"not valid JSON: {error}"  # a number of more digits than Python reads, or too many brackets
         if not isinstance(row, _Pairs):
             hint = _ARRAY_HINT if isinstance(row, list) and not self._is_array else ""
@@ -166,6 +169,11 @@ class JsonRows:
             return DataError(f"{self.path}:{line}: {what}")
         with self._source.open() as file:
             content = file.read(_MOST_EXAMINED_BYTES).removeprefix(_BYTE_ORDER_MARK).lstrip()
+        try:
+            content.decode()
+        except UnicodeDecodeError as error:
+            if not error.start:
+                return not_utf8(self.path, error, is_begin=True)
         problem, remedy = _form(content, self._records)
         choice = remedy if isinstance(remedy, Choice) else None
         return DataError(f"{self.path}: {problem}", choice, for_command=remedy if isinstance(remedy, str) else "")

@@ -236,6 +236,16 @@ class _Closing(io.BufferedReader):
         self._compressed.close()
 
 
+def not_utf8(location: str, error: UnicodeDecodeError, *, is_begin: bool) -> DataError:
+    """Make the error of bytes that aren't UTF-8; `is_begin` says that they are those with which the file begins."""
+    data: bytes = error.object
+    is_utf16 = is_begin and (data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data[:4])
+    hint = "; it looks like UTF-16: save it as UTF-8" if is_utf16 else "; save it as UTF-8"
+    names = "utf-16 reads it" if is_utf16 else "NAME reads it as another: gbk and cp1252 are what Excel writes"
+    message = f"{location}: not UTF-8 (byte 0x{data[error.start]:02x}){hint}"
+    return DataError(message, for_command=f"--encoding {names}")
+
+
 _ENDS = 1 << 20
 """The number of bytes at the beginning and at the end of a file that are hashed."""
 

@@ -10,6 +10,7 @@ import os
 import re
 import select
 import signal
+import stat
 import sys
 import threading
 import time
@@ -157,7 +158,7 @@ _MAX_NAME = 40
 
 @contextlib.contextmanager
 def output_file(path: str, *, is_alone: bool = False) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name when it is complete; `-` is standard output, which is written at once.
+    """Open a file that gets its name when it is complete; `-`, standard output, and pipes are written at once.
 
     It is written under another name in the same folder, synced, and renamed. If an error or a signal ends the block
     early, it is deleted, and an older file of the name stays. `is_alone` is that of `PartialFile`.
@@ -166,9 +167,9 @@ def output_file(path: str, *, is_alone: bool = False) -> Iterator[IO[bytes]]:
         with standard_output():
             yield cast("IO[bytes]", WholeWrites(sys.stdout.buffer))
         return
-    if is_null_device(path):
-        with output_errors(path), open(os.devnull, "wb") as nowhere:
-            yield nowhere
+    if is_stream(path):
+        with output_errors(path), open(path, "wb") as stream:
+            yield stream
         return
     partial = PartialFile(path, is_alone=is_alone)
     try:
@@ -180,9 +181,13 @@ def output_file(path: str, *, is_alone: bool = False) -> Iterator[IO[bytes]]:
         partial.discard()
 
 
-def is_null_device(path: str) -> bool:
-    """Return true for the device that takes any output and keeps none, to measure or check a run."""
-    return os.path.realpath(path) == os.path.realpath(os.devnull)
+def is_stream(path: str) -> bool:
+    """Return true for a pipe, and for the device that takes any output and keeps none: both take bytes as they come."""
+    if os.path.realpath(path) == os.path.realpath(os.devnull):
+        return True
+    with contextlib.suppress(OSError, ValueError):
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    return False
 
 
 class PartialFile:

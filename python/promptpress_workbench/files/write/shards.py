@@ -19,7 +19,7 @@ from promptpress_workbench.files.write.output_file import (
     STDOUT,
     PartialFile,
     bounded,
-    is_null_device,
+    is_stream,
     other_run_error,
     output_errors,
     output_file,
@@ -202,7 +202,7 @@ def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None
     `-` is standard output, which takes all lines. Files that a killed run has named, when it hadn't named all of them,
     are deleted.
     """
-    if path == STDOUT or is_null_device(path):
+    if path == STDOUT or is_stream(path):
         with output_file(path) as file:
             yield ShardedLines(path, None, None, file)
         return
