@@ -13,6 +13,7 @@ __all__ = [
     "JINJA_OPERATIONS",
     "ODD_KINDS",
     "OUTPUT_FORMS",
+    "SETTINGS",
     "STRING_LAYOUTS",
     "TEMPLATE_KEYS",
     "CompiledRenderer",
@@ -30,6 +31,7 @@ __all__ = [
     "RenderedRows",
     "RowSource",
     "SeenIds",
+    "Setting",
     "SharedBytes",
     "StreamState",
     "TemplateError",
@@ -75,6 +77,29 @@ __all__ = [
 
 ERROR_CODES: dict[str, str]
 """The codes of errors, and what each means."""
+
+@final
+class Setting:
+    """A setting of a renderer: an argument of `Renderer`."""
+
+    @property
+    def group(self) -> str:
+        """The subject: `template`, `harness`, `rendering`, `short` (the short form), `budget`, or `object`."""
+    @property
+    def in_files(self) -> bool:
+        """True if a configuration file may hold it."""
+    @property
+    def option(self) -> str | None:
+        """The option of the command without its dashes, if there is one."""
+    @property
+    def decides_texts(self) -> bool:
+        """True if the texts of prompts depend on it."""
+    @property
+    def is_unordered(self) -> bool:
+        """True if it is a dict whose keys have no order."""
+
+SETTINGS: dict[str, Setting]
+"""The settings of a renderer by name, in the order of its arguments."""
 
 DIALECTS: list[str]
 """The names of the dialects. The first one is the default."""

@@ -73,55 +73,52 @@ pub struct Names {
     pub turn: String,
 }
 
-/// The constructor's arguments as values, by their names.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "each field is the constructor argument of the same name")]
-pub struct Settings {
-    pub prompt_template: Value,
-    pub ice_template: Value,
-    pub retriever: Value,
-    pub reader: Value,
-    pub inferencer: Value,
-    pub meta_template: Value,
-    pub mode: Value,
-    pub output: Value,
-    pub labels: Value,
-    pub dialect: Value,
-    pub substitution: Value,
-    pub strings: Value,
-    pub names: Value,
-    pub refuse: Value,
-    pub roles: Value,
-    pub limits: Value,
+/// Define the settings that the core reads, and take each by its name.
+macro_rules! settings {
+    ($($name:ident),* $(,)?) => {
+        /// The constructor's arguments as values, by their names.
+        #[derive(Clone, Debug, Default)]
+        #[allow(missing_docs, reason = "each field is the constructor argument of the same name")]
+        pub struct Settings {
+            $(pub $name: Value,)*
+        }
+
+        impl Settings {
+            /// The names of the settings, each of which `SETTINGS` has.
+            pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+            /// Take each argument by its name.
+            ///
+            /// # Errors
+            ///
+            /// The errors of `get`.
+            pub fn of<E>(get: impl Fn(&str) -> Result<Value, E>) -> Result<Self, E> {
+                Ok(Self { $($name: get(stringify!($name))?,)* })
+            }
+        }
+    };
 }
 
-impl Settings {
-    /// Take each argument by its name.
-    ///
-    /// # Errors
-    ///
-    /// The errors of `get`.
-    pub fn of<E>(get: impl Fn(&str) -> Result<Value, E>) -> Result<Self, E> {
-        Ok(Self {
-            prompt_template: get("prompt_template")?,
-            ice_template: get("ice_template")?,
-            retriever: get("retriever")?,
-            reader: get("reader")?,
-            inferencer: get("inferencer")?,
-            meta_template: get("meta_template")?,
-            mode: get("mode")?,
-            output: get("output")?,
-            labels: get("labels")?,
-            dialect: get("dialect")?,
-            substitution: get("substitution")?,
-            strings: get("strings")?,
-            names: get("names")?,
-            refuse: get("refuse")?,
-            roles: get("roles")?,
-            limits: get("limits")?,
-        })
-    }
+settings!(
+    prompt_template,
+    ice_template,
+    retriever,
+    reader,
+    inferencer,
+    meta_template,
+    mode,
+    output,
+    labels,
+    dialect,
+    substitution,
+    strings,
+    names,
+    refuse,
+    roles,
+    limits,
+);
 
+impl Settings {
     /// Return the rule that applies if the user names none: that of the harnesses if the settings have anything of a
     /// harness. Otherwise no value is rewritten, because a user without a harness doesn't expect it.
     pub fn default_substitution(&self) -> Substitution {

@@ -19,6 +19,7 @@ mod planner;
 mod request_plan;
 mod retriever;
 mod segment;
+mod setting;
 mod substitution;
 mod to_request;
 mod tokens;
@@ -31,6 +32,7 @@ pub use finding::Finding;
 pub use labels::Labels;
 pub use limits::Limits;
 pub use retriever::Draws;
+pub use setting::{SETTINGS, Setting, SettingGroup};
 
 pub(crate) use common_affixes::CommonAffixes;
 pub(crate) use config::{Layout, Mode, READER_KEYS};

@@ -94,9 +94,11 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ODD_KINDS", audit::odd_kinds())?;
     module.add_class::<tables::JinjaOperation>()?;
     module.add_class::<tables::PyOutputForm>()?;
+    module.add_class::<tables::PySetting>()?;
     module.add("JINJA_OPERATIONS", tables::jinja_operations(py)?)?;
     module.add("OUTPUT_FORMS", tables::output_forms(py)?)?;
     module.add("DIALECTS", tables::dialects())?;
+    module.add("SETTINGS", tables::settings(py)?)?;
     module.add("STRING_LAYOUTS", tables::string_layouts())?;
     module.add("TEMPLATE_KEYS", tables::template_keys(py)?)?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use crate::dialect::Dialect;
 use crate::jinja::Operation;
 use crate::output::{FORMS, Parser};
-use crate::plan::Layout;
+use crate::plan::{Layout, SETTINGS};
 use crate::template::{PROMPT_KEYS, RAW_KEYS};
 
 /// An operation of compiled Jinja templates.
@@ -31,6 +31,37 @@ pub(super) fn jinja_operations(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         operations.set_item(signature.name, Bound::new(py, JinjaOperation { least, most, result, certain })?)?;
     }
     Ok(operations)
+}
+
+/// A setting of a renderer.
+#[pyclass(frozen, get_all, module = "promptpress._core", name = "Setting")]
+pub(super) struct PySetting {
+    /// What it is about.
+    group: &'static str,
+    /// True if a configuration file may hold it.
+    in_files: bool,
+    /// The option of the command without its dashes, if there is one.
+    option: Option<&'static str>,
+    /// True if the texts of prompts depend on it.
+    decides_texts: bool,
+    /// True if it is a dict whose keys have no order.
+    is_unordered: bool,
+}
+
+/// Return the settings of a renderer by their names, in the order of its arguments.
+pub(super) fn settings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let settings = PyDict::new(py);
+    for setting in SETTINGS {
+        let python = PySetting {
+            group: setting.group.name(),
+            in_files: setting.in_files,
+            option: setting.option,
+            decides_texts: setting.decides_texts,
+            is_unordered: setting.is_unordered,
+        };
+        settings.set_item(setting.name, Bound::new(py, python)?)?;
+    }
+    Ok(settings)
 }
 
 /// An output form.

@@ -11,14 +11,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import promptpress._core as _core
-from promptpress._core import OUTPUT_FORMS
+from promptpress._core import OUTPUT_FORMS, SETTINGS
 from promptpress._errors.errors import template_error
 from promptpress.typing import Tokens
+
+
+def names_of_settings(*groups: str) -> tuple[str, ...]:
+    """Return the names of the renderer's settings in some groups, such as `"budget"`, in the order of its arguments."""
+    return tuple(name for name, setting in SETTINGS.items() if setting.group in groups)
+
 
 _MAX_DEPTH = 100
 """More than any configuration needs, and far below the recursion limits of Python and the core."""
 
-_UNORDERED = ("retriever", "reader", "inferencer", "names", "roles", "limits")
+_UNORDERED = frozenset(name for name, setting in SETTINGS.items() if setting.is_unordered)
 """Arguments in which the order of keys means nothing; in a template the order of keys is data."""
 
 
@@ -38,16 +44,13 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: plain(value, key) for key, value in settings.items()} if copied is None else copied
 
 
-_HARNESS_WORDS = (
-    *("prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "dialect"),
-    "substitution",
-)
+_HARNESS_SETTINGS = (*names_of_settings("template", "harness"), "dialect", "substitution")
 """The arguments of a renderer by which it follows a harness."""
 
 
 def follows_harness(arguments: Mapping[str, Any]) -> bool:
     """Return true if a renderer with these arguments follows a harness, unless they say otherwise by `substitution`."""
-    given = {name: arguments[name] for name in _HARNESS_WORDS if arguments.get(name) is not None}
+    given = {name: arguments[name] for name in _HARNESS_SETTINGS if arguments.get(name) is not None}
     substitution = given.get("substitution") or _core.default_substitution(plain_settings(given))
     return bool(substitution == "harness")
 
@@ -156,7 +159,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= 60 else text[:60] + "…"
 
 
-SHORT_WORDS = ("system", "shots", "output_column", "seed")
+SHORT_WORDS = names_of_settings("short")
 """Arguments of `Renderer` that only the short form has.
 
 They are the system message, which makes messages of prompts; the number of examples before each prompt; the column of
@@ -164,7 +167,7 @@ the answers, which examples show and the question doesn't; and the seed by which
 Without a seed, the first rows are the examples.
 """
 
-HARNESS_WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_template")
+HARNESS_WORDS = names_of_settings("harness")
 """Arguments of `Renderer` in the words of a harness, which don't go with the short form."""
 
 _CHAT_OUTPUTS = [name for name, form in OUTPUT_FORMS.items() if form.writes_messages]

@@ -11,7 +11,7 @@ from promptpress._arrow.as_table import as_table
 from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._config.configuration import Configuration
 from promptpress._config.from_harness import CHAT_INFERENCERS, last_part, meta_template_of
-from promptpress._config.settings import plain_settings, short_form_of
+from promptpress._config.settings import SHORT_WORDS, plain_settings, short_form_of
 from promptpress._config.tokenizer import load_tokenizer
 from promptpress._core import DIALECTS, default_substitution
 from promptpress._engine.configured_engine import ConfiguredEngine
@@ -34,8 +34,7 @@ def engine_of_arguments(arguments: Mapping[str, Any]) -> ConfiguredEngine:
     chat_template = settings.pop("chat_template")
     budget = {name: settings.pop(name) for name in _NO_BUDGET}
     # Those of the short form that weren't given are None.
-    words = {name: settings.pop(name) for name in ("system", "output_column", "seed")}
-    words["shots"] = settings.pop("shots") or None
+    words = {name: settings.pop(name) or None if name == "shots" else settings.pop(name) for name in SHORT_WORDS}
     shot_names: dict[str, str] = {}
     if tokenizer is not None and isinstance(settings["names"], Mapping):
         # The core knows the names of its own columns.

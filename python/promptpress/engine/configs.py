@@ -10,7 +10,14 @@ from promptpress._config.from_harness import (
     last_part,
     renderer_arguments,
 )
-from promptpress._config.settings import CHAT_ROLES, HARNESS_WORDS, SHORT_WORDS, follows_harness, short_form_of
+from promptpress._config.settings import (
+    CHAT_ROLES,
+    HARNESS_WORDS,
+    SHORT_WORDS,
+    follows_harness,
+    names_of_settings,
+    short_form_of,
+)
 from promptpress._errors.file_errors import CODECS, STDIN, is_remote, missing, split_codec
 
 __all__ = [
@@ -30,6 +37,7 @@ __all__ = [
     "label_or_text",
     "last_part",
     "missing",
+    "names_of_settings",
     "renderer_arguments",
     "short_form_of",
     "split_codec",

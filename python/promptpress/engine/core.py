@@ -2,6 +2,7 @@
 
 from promptpress._core import (
     OUTPUT_FORMS,
+    SETTINGS,
     CompiledRenderer,
     Duplicates,
     JsonColumns,
@@ -36,6 +37,7 @@ from promptpress._core import (
 
 __all__ = [
     "OUTPUT_FORMS",
+    "SETTINGS",
     "CompiledRenderer",
     "Duplicates",
     "JsonColumns",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from promptpress import ConfigError
-from promptpress.engine.configs import HARNESS_WORDS, SHORT_WORDS
+from promptpress.engine.configs import HARNESS_WORDS, SHORT_WORDS, names_of_settings
 from promptpress.engine.errors import Choice, close_names, did_you_mean, located
 from promptpress.typing import ConfigFile
 
@@ -15,10 +15,7 @@ from promptpress_harness.configs.config_file import Config, content_of
 from promptpress_harness.format_prompts import FormatPrompt, evalscope_prompt, nemo_skills_prompt
 from promptpress_harness.python_subset import Opaque, RefusedError, Symbol
 
-RENDERER_ARGUMENTS = (
-    "prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "mode", "output", "labels",
-    "dialect", "substitution", "strings", "tokens", "names", "refuse", "roles", "limits",
-)  # fmt: skip
+RENDERER_ARGUMENTS = names_of_settings("template", "harness", "rendering")
 
 SHORT_TEMPLATE = "template"
 """The key of a file in the short form for the template, which is the prompt or the user's message in a chat."""
@@ -26,7 +23,7 @@ SHORT_TEMPLATE = "template"
 _AUDIT = "audit"
 """The key for the findings to allow; no prompt depends on it."""
 
-BUDGET_ARGUMENTS = ("max_seq_len", "fit", "reserve", "fit_labels")
+BUDGET_ARGUMENTS = names_of_settings("budget")
 """Arguments of `Renderer` that need a tokenizer, which no file names."""
 
 _PYTHON_KEYS = (*RENDERER_ARGUMENTS, *BUDGET_ARGUMENTS)

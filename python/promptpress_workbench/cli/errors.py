@@ -6,7 +6,7 @@ import re
 from enum import IntEnum
 
 from promptpress import ConfigError, DataError
-from promptpress.engine.core import RenderError, TemplateError
+from promptpress.engine.core import SETTINGS, RenderError, TemplateError
 from promptpress.engine.errors import FileError, FilledValuesWarning, OutputError, ReaderGoneError, UsageError, reason
 
 from promptpress_workbench.cli.options import (
@@ -47,11 +47,12 @@ _ARGUMENTS = (
 )
 """Options that are arguments of the same name in Python, but for `_RENAMED`."""
 
-_RENAMED = {"seed": "--shots-seed"}
-_KEYS = (
-    *("ice_template", "inferencer", "meta_template", "names", "prompt_template", "reader", "refuse", "retriever"),
-    "tokens",
-)
+_RENAMED = {
+    name: f"--{setting.option}"
+    for name, setting in SETTINGS.items()
+    if setting.option is not None and setting.option != name.replace("_", "-")
+}
+_KEYS = tuple(name for name, setting in SETTINGS.items() if setting.in_files and setting.option is None)
 """Arguments that a configuration has as keys."""
 
 _LIMIT = re.compile(r'\blimits=\{"(\w+)": (\d+)\}')
