@@ -119,7 +119,7 @@ def test_processes_without_the_package_are_left_alone(harness):
         [
             sys.executable,
             "-c",
-            LOOK.replace("from opencompass", "import sys; sys.path.append(sys.argv[1])\nfrom opencompass"),
+            LOOK.replace("from opencompass", "import sys; sys.path.insert(0, sys.argv[1])\nfrom opencompass"),
             harness,
         ],
         env={"PYTHONPATH": STARTUP, "PROMPTPRESS_BACKEND": "opencompass"},
