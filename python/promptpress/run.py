@@ -8,7 +8,10 @@ inherit the variable.
 
 from promptpress_harness.run import main
 
+from promptpress._utils.public_names import name_publicly as _name_publicly
+
 __all__ = ["main"]
 
+_name_publicly("promptpress.run", {"main": main})
 if __name__ == "__main__":
     main()

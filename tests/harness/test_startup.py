@@ -93,19 +93,19 @@ def test_the_command_reaches_processes_of_processes(harness):
     assert python(code, harness, line=line).stdout.split() == ["True", "gen"]
 
 
-OWN = "import sys\nprint('own', __name__, sys.modules[__name__].__file__ == __file__)"
+PROGRAM = "import sys\nprint('own', __name__, sys.modules[__name__].__file__ == __file__)"
 
 
 def test_the_next_sitecustomize_is_run(harness):
-    (harness / "sitecustomize.py").write_text(OWN)
+    (harness / "sitecustomize.py").write_text(PROGRAM)
     line = ("-m", "promptpress.run", sys.executable, "-c")
     code = LOOK + "import sitecustomize; print(sitecustomize.__file__)"
     lines = python(code, harness, line=line).stdout.splitlines()
-    own = "own sitecustomize True"  # in the process of the command, and in its command's
-    assert lines == [own, own, "True gen", str(harness / "sitecustomize.py")]
+    printed = "own sitecustomize True"  # in the process of the command, and in its command's
+    assert lines == [printed, printed, "True gen", str(harness / "sitecustomize.py")]
 
 
-def test_an_error_of_the_next_sitecustomize_is_python_s_own(harness):
+def test_an_error_of_the_next_sitecustomize_is_shown_by_python(harness):
     (harness / "sitecustomize.py").write_text("raise ValueError('own')")
     assert "Error in sitecustomize" in python("pass", harness).stderr
     done = python(LOOK, harness, STARTUP, PROMPTPRESS_BACKEND="opencompass")
@@ -119,7 +119,7 @@ def test_processes_without_the_package_are_left_alone(harness):
         [
             sys.executable,
             "-c",
-            LOOK.replace("from opencompass", "import sys; sys.path.append(sys.argv[1])\nfrom opencompass"),
+            LOOK.replace("from opencompass", "import sys; sys.path.insert(0, sys.argv[1])\nfrom opencompass"),
             harness,
         ],
         env={"PYTHONPATH": STARTUP, "PROMPTPRESS_BACKEND": "opencompass"},
@@ -217,7 +217,7 @@ def test_enabling_in_python_reaches_the_processes_that_are_started(harness) -> N
 
 
 @pytest.mark.parametrize("before", [None, "", "/a", os.pathsep.join(["/a", "/b"])])
-def test_the_folder_is_added_once_and_taken_away(before: str | None) -> None:
+def test_the_folder_is_added_once_and_removed(before: str | None) -> None:
     environment = {} if before is None else {"PYTHONPATH": before}
     assert add_startup(environment)
     assert environment["PYTHONPATH"].split(os.pathsep) == [STARTUP, *(before.split(os.pathsep) if before else [])]
