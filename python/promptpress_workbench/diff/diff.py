@@ -381,6 +381,6 @@ def _source(side: Any, rows: TableRows | None, name: str) -> PromptSource:
     try:
         table = as_table(side)
     except TypeError as error:
-        found = type(side).__name__
-        raise TypeError(f"{name}: expected a Renderer or a rendered table, found a {found}") from error
+        kind = type(side).__name__
+        raise TypeError(f"{name}: expected a Renderer or a rendered table, found a {kind}") from error
     return RenderedSource(TableRows(table))
