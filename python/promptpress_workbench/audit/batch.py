@@ -40,6 +40,8 @@ class shared_property(Generic[Value]):  # noqa: N801 - used like functools.cache
         self._name = name
 
     def __get__(self, instance: Any, owner: type) -> Value:
+        if instance is None:
+            return self  # type: ignore[return-value]  # the class shows the property itself
         attributes = instance.__dict__
         # An attribute of the instance hides this descriptor, so this runs until the value is there.
         with attributes.setdefault(f"_{self._name}_lock", Lock()):

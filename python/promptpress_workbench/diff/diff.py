@@ -96,14 +96,6 @@ def location_text(location: Location, a: Prompt | None) -> str:
     return ", ".join(out) + origins
 
 
-def text_of(comparison: Comparison) -> str:
-    """Return the result of a comparison, and the differences whose prompts were kept, as a page of text."""
-    layout = DiffLayout(Layout())
-    kept = [item for item in comparison.first if item.a is not None or item.location.change in ("only_a", "only_b")]
-    lines = [plain(line) for item in kept[:_MAX_SHOWN] for line in layout.difference(item)]
-    return "\n".join([summary(comparison), *lines])
-
-
 @dataclass(frozen=True)
 class DiffLayout:
     """Lays out differences, in brackets (`[-removed-]` and `{+added+}`) if there are no colours."""
@@ -211,12 +203,6 @@ def _bracketed(text: list[Fragment]) -> list[Fragment]:
 
 def _are_equal(mine: PromptText | None, yours: PromptText | None) -> bool:
     return mine is not None and yours is not None and mine.content == yours.content
-
-
-def html_of(comparison: Comparison) -> str:
-    """Return the result of a comparison, and the differences whose prompts were kept, as HTML with its style sheet."""
-    kept = "".join(_html(item) for item in comparison.first if item.a is not None or item.b is not None)
-    return f"<style>{STYLESHEET}{_STYLE}</style><p>{escape(summary(comparison))}</p>{kept}"
 
 
 def _html(difference: Difference) -> str:
@@ -335,10 +321,15 @@ class Diff:
         return f"<Diff: {summary(self._comparison)}>"
 
     def __str__(self) -> str:
-        return text_of(self._comparison)
+        first = self._comparison.first
+        kept = [item for item in first if item.a is not None or item.location.change in ("only_a", "only_b")]
+        layout = DiffLayout(Layout())
+        lines = [plain(line) for item in kept[:_MAX_SHOWN] for line in layout.difference(item)]
+        return "\n".join([summary(self._comparison), *lines])
 
     def _repr_html_(self) -> str:
-        return html_of(self._comparison)
+        kept = "".join(_html(item) for item in self._comparison.first if item.a is not None or item.b is not None)
+        return f"<style>{STYLESHEET}{_STYLE}</style><p>{escape(summary(self._comparison))}</p>{kept}"
 
 
 def diff(
@@ -390,6 +381,6 @@ def _source(side: Any, rows: TableRows | None, name: str) -> PromptSource:
     try:
         table = as_table(side)
     except TypeError as error:
-        found = type(side).__name__
-        raise TypeError(f"{name}: expected a Renderer or a rendered table, found a {found}") from error
+        kind = type(side).__name__
+        raise TypeError(f"{name}: expected a Renderer or a rendered table, found a {kind}") from error
     return RenderedSource(TableRows(table))

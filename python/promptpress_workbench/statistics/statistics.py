@@ -140,7 +140,9 @@ class Statistics:
         return text_report(self.to_dict())
 
     def _repr_html_(self) -> str:
-        return html_report(self.to_dict())
+        data = self.to_dict()
+        tables = "".join(map(_html_table, _tables(data)))
+        return f'<div class="promptpress-stats"><p><b>{escape(_heading(data))}</b></p>{tables}</div>'
 
 
 def _plain(value: Any) -> Any:
@@ -204,12 +206,6 @@ def _bar(share: float, width: int, *, is_ascii: bool) -> str:
         return "#" * max(round(share * width), int(share > 0))
     eighths = max(round(share * width * 8), int(share > 0))
     return BLOCKS[-1] * (eighths // 8) + BLOCKS[eighths % 8].strip()
-
-
-def html_report(statistics: Mapping[str, Any]) -> str:
-    """Return one HTML element, which loads nothing, of the statistics as plain data."""
-    parts = [f"<p><b>{escape(_heading(statistics))}</b></p>", *map(_html_table, _tables(statistics))]
-    return f'<div class="promptpress-stats">{"".join(parts)}</div>'
 
 
 def _html_table(table: _Table) -> str:

@@ -15,13 +15,7 @@ from promptpress_workbench.viewer.page.server import STATIC, add_routes
 from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources
 from promptpress_workbench.viewer.view import DifferenceSearch, RowFinder, TextSearch, View
 
-_TABS = {
-    "prompts": "Prompts",
-    "compare": "Compare",
-    "lengths": "Lengths",
-    "duplicates": "Duplicates",
-    "audit": "Audit",
-}
+_TABS = ("prompts", "compare", "lengths", "duplicates", "audit")
 _SELECT = "dense outlined options-dense"
 """NiceGUI's properties of the fields in which something is chosen."""
 
@@ -142,11 +136,10 @@ class _Page:
             self._status = ui.label().classes("pp-status").props("role=status")
             catalogue = self._setup.catalogue
             names = [name for name in _TABS if name != "compare" or catalogue is None or catalogue.compares]
-            tabs = {name: _TABS[name] for name in (_RENDERED_TABS if catalogue is None else names)}
             self._tabs = ui.tabs(value="prompts", on_change=lambda event: self._tab(event.value))
             with self._tabs.props("dense no-caps inline-label").classes("pp-tabs"):
-                for name, text in tabs.items():
-                    ui.tab(name, text)
+                for name in _RENDERED_TABS if catalogue is None else names:
+                    ui.tab(name, name.capitalize())
             theme = ui.button(icon="contrast").props("flat dense round size=sm aria-label='Dark or light'")
             # The theme changes at once in the browser, and here too, because later drawings read it here.
             turn = "() => emit(promptpress.turn())"
