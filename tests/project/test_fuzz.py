@@ -15,6 +15,7 @@ from fuzz.single import described
 from fuzz.values import UNPRINTABLE, rows_of
 from marks import UNWARNED
 from models import plain_model
+from promptpress._engine import rendering
 from promptpress._engine.options import RenderOptions
 
 BAD = """
@@ -198,14 +199,14 @@ def test_rows_with_errors_are_those_that_fail_alone(start: int) -> None:
 
 @UNWARNED
 def test_a_wrong_row_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = RenderOptions.columns
+    right = rendering._request_columns
 
-    def wrong(options: RenderOptions, *given: Any, **named: Any) -> list[Any]:
-        columns = right(options, *given, **named)
+    def wrong(run: Any, part: Any, options: RenderOptions) -> list[Any]:
+        columns = right(run, part, options)
         if options.has_error_column:
             columns[-1] = pa.array([error and f"{error}!" for error in columns[-1].to_pylist()], pa.string())
         return columns
 
-    monkeypatch.setattr(RenderOptions, "columns", wrong)
+    monkeypatch.setattr(rendering, "_request_columns", wrong)
     with pytest.raises(oracle.DifferenceError, match="another error or request than the row alone has"):
         [row_errors.run(0, number) for number in range(40)]

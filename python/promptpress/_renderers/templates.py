@@ -435,7 +435,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         >>> chat = ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")
         >>> table = chat.render(rows * 3, spans="detailed")
         >>> [(span["message"], span["role"], span["path"]) for span in table["spans"][2].as_py()]
-        [(None, None, None), (0, 'user', 'content')]
+        [(None, None, None), (0, 'user', 'role'), (None, None, None), (0, 'user', 'content')]
 
         """
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
