@@ -8,7 +8,7 @@ inherit the variable.
 
 from promptpress_harness.run import main
 
-from promptpress._utils.public_names import name_publicly as _name_publicly
+from promptpress._importing import name_publicly as _name_publicly
 
 __all__ = ["main"]
 
