@@ -17,7 +17,7 @@ pytest.importorskip("jinja2")
 
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, stats
 from promptpress._io import row_stream
-from promptpress._jinja.chat.messages import TAG, cut, normalised, plain, tagged
+from promptpress._jinja.chat.conversations import TAG, cut, normalised, plain, tagged
 
 SEEN = "{% for m in messages %}{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}|{% endfor %}"
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from promptpress import ChatTemplate, ConfigError, JinjaTemplate, TemplateError
-from promptpress._jinja.chat.sources import templates_of
+from promptpress._jinja.chat.settings import templates_of
 
 TOKENS = {"bos_token": "<s>", "eos_token": {"content": "</s>", "__type": "AddedToken"}, "pad_token": None}
 MORE = {

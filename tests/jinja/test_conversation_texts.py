@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 pytest.importorskip("jinja2")
 
 from promptpress._jinja.chat import conversation_texts
-from promptpress._jinja.chat.conversation_texts import ConversationTexts
-from promptpress._jinja.chat.message_shapes import MAX_MESSAGES, frozen, shape_of, skeleton
-from promptpress._jinja.chat.messages import normalised
+from promptpress._jinja.chat.conversation_texts import MAX_MESSAGES, ConversationTexts, frozen, shape_of, skeleton
+from promptpress._jinja.chat.conversations import normalised
 from promptpress._jinja.reference import Reference
 
 SOURCES = {

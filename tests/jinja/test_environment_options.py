@@ -15,7 +15,7 @@ pytest.importorskip("jinja2")
 
 import jinja2
 from generators.random_templates import SCHEMA, Templates, rows
-from promptpress._jinja.sandbox.environment_options import _CHECKS, changed_options
+from promptpress._jinja.sandbox.environments import _CHECKS, changed_options
 from promptpress.typing import JinjaOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::promptpress.PromptWarning")

@@ -11,7 +11,7 @@ pytest.importorskip("jinja2")
 import jinja2
 from fuzz import growth
 from marks import UNWARNED
-from promptpress._jinja.compiler.builder import Builder
+from promptpress._jinja.compiler.program import Builder
 from promptpress._jinja.compiler.values import UNKNOWN
 
 pytestmark = UNWARNED

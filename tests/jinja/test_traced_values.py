@@ -14,8 +14,7 @@ from amounts import part_of
 pytest.importorskip("jinja2")
 
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import holds_data, is_traced, joined, origin_of, pieces, plain, traced
+from promptpress._jinja.traced_values import Origin, holds_data, is_traced, joined, origin_of, pieces, plain, traced
 
 LETTERS = {"ab ": Origin("field", "x"), "cd\n": Origin("field", "y"), "ef": None}
 OF_LETTER = {letter: origin for letters, origin in LETTERS.items() for letter in letters if letter.isalpha()}

@@ -19,8 +19,7 @@ from promptpress._engine.run import Part, Run
 from promptpress._engine.table_engine import TableEngine
 from promptpress._engine.table_renderer import TableRenderer
 from promptpress._errors.errors import render_error
-from promptpress._jinja.chat.conversation_rows import conversation_of
-from promptpress._jinja.chat.messages import as_openai
+from promptpress._jinja.chat.conversations import as_openai, conversation_of
 
 
 class ColumnEngine(TableEngine):

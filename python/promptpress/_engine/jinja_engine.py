@@ -15,9 +15,8 @@ from promptpress._engine.misspelt_columns import MisspeltColumn
 from promptpress._engine.schema_warnings import listed_texts
 from promptpress._engine.template_engine import TemplateEngine
 from promptpress._errors.errors import PromptWarning
-from promptpress._jinja.origins import Origins
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import JinjaRun, Runner, Texts
+from promptpress._jinja.run import JinjaRun, Origins, Runner, Texts
 from promptpress._jinja.sandbox.bounded import undeclared_names
 from promptpress._jinja.sandbox.bounds import BUDGET
 from promptpress._jinja.undefined_names import guarded_names, undefined_names

@@ -17,8 +17,7 @@ from promptpress._engine.run import Part, Run
 from promptpress._engine.table_engine import TableEngine
 from promptpress._errors.errors import ABOUT_THE_TABLE, PromptWarning, row_error_text, template_error
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.origins import Origins, spans_type
-from promptpress._jinja.run import JinjaRun, Texts
+from promptpress._jinja.run import JinjaRun, Origins, Texts, spans_type
 from promptpress._utils import lazy_compute as pc
 from promptpress._utils.callers import callers_level
 from promptpress.typing import StringLayout

@@ -14,12 +14,9 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
 from promptpress._engine.template_engine import checked_output, warn_of_file_name
 from promptpress._errors.errors import PromptWarning, template_error
-from promptpress._jinja.chat.chat_renderer import ChatRenderer
-from promptpress._jinja.chat.conversation_rows import COLUMN
-from promptpress._jinja.chat.messages import plain
-from promptpress._jinja.chat.report import compiled_table, misspelt, starts_with_bos
-from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
-from promptpress._jinja.chat.sources import templates_of
+from promptpress._jinja.chat.chat_renderer import ChatRenderer, compiled_table, misspelt, starts_with_bos
+from promptpress._jinja.chat.conversations import COLUMN, plain
+from promptpress._jinja.chat.settings import ChatSettings, document_list, templates_of, tool_schemas
 from promptpress._renderers.template_renderer import TemplateRenderer
 from promptpress._utils.callers import callers_level
 from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail, StringLayout, TableLike

@@ -14,9 +14,8 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
 from promptpress._engine.template_engine import checked_output, warn_of_file_name
 from promptpress._errors.errors import template_error
-from promptpress._jinja.compiler.compile import outlook
-from promptpress._jinja.sandbox.environment_options import changed_options
-from promptpress._jinja.sandbox.environments import ENVIRONMENTS
+from promptpress._jinja.compiler.compilation import outlook
+from promptpress._jinja.sandbox.environments import ENVIRONMENTS, changed_options
 from promptpress._renderers.template_renderer import TemplateRenderer
 from promptpress.typing import (
     ConfigFile,

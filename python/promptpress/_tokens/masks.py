@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
-from promptpress._jinja.chat.messages import REASONING
+from promptpress._jinja.chat.conversations import REASONING
 from promptpress._tokens.hidden_turns import ASSISTANTS
 from promptpress._tokens.origins import FRAMES, UnknownOriginError, check_origin, is_usual_role
 from promptpress._tokens.settings import TokenSettings

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from promptpress._harnesses.bulk.monkeypatches import NotCoveredError, check_unpatched
-from promptpress._jinja.chat.messages import REASONING
+from promptpress._jinja.chat.conversations import REASONING
 
 if TYPE_CHECKING:
     from promptpress._jinja.chat.conversation_texts import ConversationTexts, TemplateCall

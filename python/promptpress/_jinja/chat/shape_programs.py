@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 import promptpress._core as _core
-from promptpress._jinja.chat.messages import REASONING, TAG, as_openai, cut, normalised, tagged
+from promptpress._jinja.chat.conversations import REASONING, TAG, as_openai, cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.compiler.builder import Builder
-from promptpress._jinja.compiler.compile import compile_names
+from promptpress._jinja.compiler.compilation import compile_names, core_program
 from promptpress._jinja.compiler.machine import Machine
+from promptpress._jinja.compiler.program import Builder
 from promptpress._jinja.compiler.values import (
     BailError,
     Closed,
@@ -30,9 +30,7 @@ from promptpress._jinja.compiler.values import (
     kind,
 )
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.table_programs import core_program
-from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import known_containers, plain, traced
+from promptpress._jinja.traced_values import Origin, known_containers, plain, traced
 from promptpress._utils import lazy_compute as pc
 
 SLOTS = "slots"

@@ -14,8 +14,16 @@ from jinja2.meta import TrackingCodeGenerator
 from jinja2.optimizer import Optimizer
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from promptpress._jinja.sandbox.bounds import MAX_INT_BITS, charge, charge_text, refuse, weigh
-from promptpress._jinja.sandbox.guarded_calls import guard_call, guard_integer, printf_size
+from promptpress._jinja.sandbox.bounds import (
+    MAX_INT_BITS,
+    charge,
+    charge_text,
+    guard_call,
+    guard_integer,
+    printf_size,
+    refuse,
+    weigh,
+)
 from promptpress._jinja.sandbox.guarded_filters import guard_filters, guard_tests
 
 if TYPE_CHECKING:
