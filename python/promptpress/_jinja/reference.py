@@ -73,11 +73,7 @@ _PARTS: dict[type[nodes.Node], tuple[str, ...]] = {
 
 
 def refuse_deep_expressions(tree: nodes.Template) -> None:
-    """Refuse expressions for which Jinja2 would take very long to generate code.
-
-    Raises:
-        LimitExceededError: If expressions are nested more than `MAX_EXPRESSION_DEPTH` deep.
-    """
+    """Refuse expressions nested so deep that Jinja2 would take very long to generate code."""
     todo: list[tuple[nodes.Node, int]] = [(tree, 0)]
     while todo:
         node, depth = todo.pop()
@@ -102,14 +98,7 @@ def _may_be_constant(node: nodes.Node) -> bool:
 
 
 class Survey:
-    """Looks through a template's tree once, without changing it.
-
-    Args:
-        tree: As Jinja2 parses it.
-        filters: The names of the environment's filters.
-        tests: The names of the environment's tests.
-        is_strict: True if undefined values raise when they are used.
-    """
+    """Looks through a template's tree once, without changing it; if `is_strict`, undefined values raise when used."""
 
     __slots__ = ("_filters", "_in_loop", "_is_strict", "_loops", "_tests", "binds", "is_certain", "names")
 
@@ -260,17 +249,8 @@ _BODIES = frozenset({nodes.For, nodes.Macro, nodes.CallBlock})
 class Reference:
     """A template in an engine's environment: sandboxed, and limited in time and memory.
 
-    Jinja2 generates the template's code when it renders the first row, unless generating the code might fail.
-
-    Args:
-        source: The template.
-        environment_name: One of `ENVIRONMENTS`.
-        now: The clock of `strftime_now`; None: the time of this call.
-        options: As for `environment`.
-        is_marked: As for `environment`.
-
-    Raises:
-        TemplateError: If there is no such environment, or Jinja2 can't compile the template.
+    Jinja2 generates the template's code when it renders the first row, unless generating the code might fail. The
+    arguments are those of `environment`.
 
     >>> Reference("{{ x.strip() }}!", "jinja2").render({"x": " a "})
     'a!'
@@ -320,12 +300,7 @@ class Reference:
         return self._compiled
 
     def render(self, names: Mapping[str, Any]) -> str:
-        """Render one row.
-
-        Raises:
-            RenderError: If the row takes too long, or makes something too large.
-            Exception: What the engine raises.
-        """
+        """Render one row."""
         code = self._code()
         BUDGET.start(names)
         try:
@@ -334,11 +309,7 @@ class Reference:
             raise render_error("template_limit", str(error)) from None
 
     def parts(self, names: Mapping[str, Any]) -> list[Piece]:
-        """Render one row; return the parts of its text with their origins, which data among the values bring.
-
-        Raises:
-            Exception: As `render`.
-        """
+        """Render one row; return the parts of its text with their origins, which data among the values bring."""
         if self._traced is None:
             BUDGET.start(steps=COMPILE_STEPS)
             self._traced = traced_template(self.environment, self.source)

@@ -57,12 +57,9 @@ _FIXED = (TEMPLATE, COMPUTED, UNKNOWN)
 
 
 def spans_type(strings: StringLayout, *, is_chat: bool, is_detailed: bool) -> pa.DataType:
-    """Return the type of a text's spans.
+    """Return the type of a text's spans: with messages if `is_chat`, with column, example and role if `is_detailed`.
 
-    Args:
-        strings: The layout of the texts. Those of `large_string` may have 2 GiB and more, so positions have 64 bits.
-        is_chat: True for the texts of conversations.
-        is_detailed: True for spans with column, example and role.
+    Texts of `large_string` may have 2 GiB and more, so their positions have 64 bits.
 
     >>> spans_type("string", is_chat=False, is_detailed=False).value_type.names
     ['start', 'end', 'source']
@@ -75,11 +72,7 @@ def spans_type(strings: StringLayout, *, is_chat: bool, is_detailed: bool) -> pa
 
 
 class Origins:
-    """Numbers the origins of some texts.
-
-    Args:
-        data_type: The type of spans, as `spans_type` returns it.
-    """
+    """Numbers the origins of some texts, for spans of a type that `spans_type` returns."""
 
     def __init__(self, data_type: pa.DataType) -> None:
         self.data_type = data_type
@@ -102,15 +95,9 @@ class Origins:
     ) -> Iterator[pa.Array]:
         """Yield the spans of each array of texts.
 
-        Args:
-            programs: The programs that rendered the rows.
-            origins: The origins of each program's columns, or of the texts of the only column's lists.
-            which: The number of each row's program; None: all rows take the first.
-            table: The rows.
-            texts: The texts, in several arrays.
-            by_item: True if the only column has lists of texts.
-            trace: Returns the parts of rows' texts, given the rows' numbers; rows whose parts aren't known are left
-                out. It is called for the rows of which the programs don't know all origins.
+        `origins` are those of each program's columns or, if `by_item`, of the texts of the only column's lists. `trace`
+        is called for the rows of which the programs don't know all origins, and returns the parts of those that it
+        knows.
         """
         numbers = [[self.number(origin) for origin in program] for program in origins]
         lengths = pa.chunked_array([_lengths(array) for array in texts], pa.int64()).combine_chunks()
@@ -204,14 +191,8 @@ _JSON = "a column of JSON has values of several kinds"
 class JinjaRun:
     """Counts the rows of a table or stream by what rendered them.
 
-    Args:
-        rows: All rows that were rendered.
-        compiled: Rows that a program rendered.
-        jinja2: Rows that Jinja2 itself rendered.
-        checked: Rows of `compiled` that Jinja2 rendered too, to compare.
-        reasons: Reasons why Jinja2 rendered rows, each with its number of rows.
-        errors: Rows that couldn't be rendered, under `errors="column"` or `"skip"`.
-        tokens: The requests by what has encoded them; None if nobody asked for tokens.
+    `checked` are rows of `compiled` that Jinja2 rendered too, to compare; `reasons` say why Jinja2 rendered rows, with
+    the number of rows; `errors` are rows that couldn't be rendered; `tokens` is None if nobody asked for tokens.
     """
 
     rows: int = 0
@@ -235,17 +216,10 @@ class JinjaRun:
 def render_rows(
     programs: Sequence[Any], which: pa.Array | None, table: pa.Table, strings: str, reference: Render
 ) -> tuple[list[pa.Array], list[tuple[int, int, int]]]:
-    """Render a table's rows by programs, or by Jinja2 where programs can't.
+    """Render a table's rows by programs, or by `reference` where programs can't or are None.
 
-    Args:
-        programs: Programs of the core; None: Jinja2 renders the rows.
-        which: The number of each row's program; None: all rows take the first.
-        table: The rows.
-        strings: The layout of the texts.
-        reference: Returns the texts of rows, given their numbers.
-
-    Returns:
-        The texts, and `(program, reason, rows)` for the rows that Jinja2 rendered.
+    The result is the texts, and `(program, reason, rows)` for the rows that Jinja2 rendered. If `which` is None, all
+    rows take the first program.
     """
     if any(program is not None for program in programs):
         out: tuple[list[pa.Array], list[tuple[int, int, int]]] = _core.render_jinja(
@@ -279,14 +253,7 @@ def texts_or_errors(
 
 
 class Runner:
-    """Renders tables by one template.
-
-    Args:
-        reference: The template.
-        columns: The columns that the template reads; a table may lack some and have others.
-        strings: The layout of the texts.
-        refuse: If true, a row that no program renders is an error.
-    """
+    """Renders tables by one template, which reads `columns`; `refuse` makes a row without a program an error."""
 
     def __init__(self, reference: Reference, columns: frozenset[str], strings: StringLayout, *, refuse: bool) -> None:
         self._reference = reference
@@ -307,15 +274,8 @@ class Runner:
     ) -> tuple[list[Texts], JinjaRun]:
         """Render a table; return the texts in one or several arrays with their spans, and the counts of rows.
 
-        Args:
-            table: The rows.
-            first_row: Number of the table's first row among all; errors have such numbers.
-            failed: Receives the error of each row that can't be rendered, by its number among all. None: the first
-                error is raised.
-            origins: Numbers the origins of spans; None: no spans are asked for.
-
-        Raises:
-            RenderError: If a row can't be rendered, or a program's text differs from Jinja2's.
+        `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
+        be rendered, by its number among all; without it, the first error is raised.
         """
         read = [name for name in table.column_names if name in self._columns]
         # Without a column the core would see no rows.

@@ -60,16 +60,7 @@ def text_of(value: Any) -> str:
 
 
 def json_of(value: Any, text: str, *, ensure_ascii: bool, indent: Any, separators: Any, sort_keys: bool) -> str:
-    """Return a value's JSON with origins.
-
-    Args:
-        value: The value.
-        text: Its JSON, as `json.dumps` writes it.
-        ensure_ascii: As for `json.dumps`.
-        indent: As for `json.dumps`.
-        separators: As for `json.dumps`.
-        sort_keys: As for `json.dumps`.
-    """
+    """Return a value's JSON with origins; `text` is the JSON that `json.dumps` writes with these options."""
     item, key = separators or ((", ", ": ") if indent is None else (",", ": "))
     step = indent if indent is None or isinstance(indent, str) else " " * indent
     writer = _Writer(lambda part: json.dumps(part, ensure_ascii=ensure_ascii), item, key, step, sort_keys=sort_keys)
@@ -77,15 +68,7 @@ def json_of(value: Any, text: str, *, ensure_ascii: bool, indent: Any, separator
 
 
 class _Writer:
-    """Writes lists and dicts in parts.
-
-    Args:
-        scalar: Writes a plain value that isn't a list or dict.
-        item: Stands between two items.
-        key: Stands between a key and its value.
-        indent: Begins a line once for each level; None: all is one line.
-        sort_keys: True to write the keys of dicts in their order.
-    """
+    """Writes lists and dicts in parts; `indent` begins a line once for each level, None writes one line."""
 
     def __init__(
         self, scalar: Callable[[Any], str], item: str, key: str, indent: str | None = None, *, sort_keys: bool = False

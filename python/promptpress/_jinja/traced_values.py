@@ -18,16 +18,10 @@ from promptpress._jinja.sandbox.bounds import charge
 
 
 class Origin(NamedTuple):
-    """An origin of bytes.
+    """An origin of bytes, with the path of the value in its message or argument, such as `tool_calls[0].function.name`.
 
-    Args:
-        source: `template`, `field` (a value of the row), `argument` (a value that was given for all rows), `computed`
-            (from several values), or `jinja2` (not known).
-        column: The column.
-        message: The number of the message in its conversation.
-        role: The message's role.
-        path: The path of the value in the message or the argument, such as `content` or
-            `tool_calls[0].function.arguments`.
+    The source is `template`, `field` (a value of the row), `argument` (a value that was given for all rows), `computed`
+    (from several values), or `jinja2` (not known).
     """
 
     source: str
@@ -106,12 +100,7 @@ Piece = tuple[str, "Origin | None"]
 
 
 class TracedText(str):
-    """A text whose parts have origins.
-
-    Args:
-        text: The text.
-        ends: The end of each part and its origin; None: it was computed in an unknown way.
-    """
+    """A text whose parts have origins: `ends` has the end of each part with its origin, None if that isn't known."""
 
     __slots__ = ("ends",)
     ends: tuple[tuple[int, Origin | None], ...]
@@ -357,12 +346,9 @@ def known_containers(origins: Mapping[int, Origin]) -> Iterator[None]:
 
 
 def traced(value: Any, origin: Origin, containers: dict[int, Origin] | None = None) -> Any:
-    """Return a value of JSON's types with origins, in which each part has its path.
+    """Return a value of JSON's types with origins, in which each part has its path; another value stays as it is.
 
-    Args:
-        value: The value; what isn't of JSON's types stays as it is.
-        origin: Its origin.
-        containers: Receives the origins of the lists and dicts that are made, for `known_containers`.
+    `containers` receives the origins of the lists and dicts that are made, for `known_containers`.
 
     >>> traced({"a": ["x", 1]}, Origin("field", path="arguments"))["a"][0].ends
     ((1, Origin(source='field', column=None, message=None, role=None, path='arguments.a[0]')),)

@@ -45,11 +45,7 @@ _UNDEFINED_TOKEN = re.compile(r"^UndefinedError: '(\w+_token)' is undefined$")
 
 
 class ChatRenderer:
-    """Renders conversations by one template; threads may share it.
-
-    Raises:
-        TemplateError: If Jinja2 can't compile the template.
-    """
+    """Renders conversations by one template; threads may share it."""
 
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
@@ -57,20 +53,12 @@ class ChatRenderer:
         self.programs = ShapePrograms(self.reference, settings)
 
     def text(self, conversation: Any) -> str:
-        """Render a conversation by Jinja2, as `apply_chat_template` does.
-
-        Raises:
-            Exception: What transformers or the template raises.
-        """
+        """Render a conversation by Jinja2, as `apply_chat_template` does."""
         messages = normalised(with_shared_texts(conversation))
         return self._continued(messages, lambda: self.reference.render({"messages": messages, **self.settings.names()}))
 
     def parts(self, conversation: Any, column: str) -> list[Piece]:
-        """Render a conversation by Jinja2; return the parts of its text with their origins.
-
-        Raises:
-            Exception: What transformers or the template raises.
-        """
+        """Render a conversation by Jinja2; return the parts of its text with their origins."""
         given = with_shared_texts(conversation)
         containers: dict[int, Origin] = {}
         messages = traced_messages(normalised(given), given, column, containers)
@@ -98,20 +86,10 @@ class ChatRenderer:
         failed: dict[int, RenderError] | None = None,
         origins: Origins | None = None,
     ) -> Iterator[Texts]:
-        """Render a column of conversations; yield texts in the order of the rows, with their spans.
+        """Render a column of conversations; yield texts in order, with their spans if `origins` numbers them.
 
-        Args:
-            table: The table with the column.
-            column: The column's name.
-            first_row: The number of the table's first row among all; errors have such numbers.
-            strings: The layout of the texts.
-            run: Receives the counts of rows.
-            failed: Receives the error of each row that can't be rendered, by its number among all. None: the first
-                error is raised.
-            origins: Numbers the origins of spans; None: no spans are asked for.
-
-        Raises:
-            RenderError: With the number of the row that can't be rendered.
+        `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
+        be rendered, by its number among all; without it, the first error is raised.
         """
         for rows in conversation_rows(table, column, first_row):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
@@ -270,15 +248,10 @@ def _not_compiled(part: _Part, number: int) -> RenderError:
 
 
 class _Part(NamedTuple):
-    """Rows that are rendered together.
+    """Rows that are rendered together: of one chunk, from `start` on.
 
-    Args:
-        rows: The chunk with the rows.
-        start: The number of the first row in the chunk.
-        ids: The rows' shapes.
-        programs: The programs of the shapes.
-        which: The number of each row's program; None if all rows take the first.
-        new: The shapes that were compiled for these rows.
+    `which` has the number of each row's program, and is None if all rows take the first; `new` has the shapes that were
+    compiled for these rows.
     """
 
     rows: ConversationRows
@@ -350,8 +323,7 @@ _SIMILARITY = 0.85
 def starts_with_bos(renderer: ChatRenderer) -> bool | None:
     """Return true if the template's texts begin with the `bos_token`, which tokenizers may add too.
 
-    Returns:
-        None if only some texts begin with it, none can be rendered, or there is no such token.
+    The result is None if only some do, none can be rendered, or there is no such token.
     """
     token = renderer.settings.variables.get("bos_token")
     if not isinstance(token, str) or not token:

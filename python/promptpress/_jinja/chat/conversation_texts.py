@@ -46,17 +46,10 @@ class UnreadError(Exception):
 
 
 def shape_of(messages: list[Any], *, is_open: bool = False) -> tuple[Shape, list[str]] | None:
-    """Return the shape of a conversation, and the texts of its slots in their order.
+    """Return the shape of a conversation and the texts of its slots; with `is_open`, no list or dict is a single slot.
 
-    `skeleton` writes a shape as the core does.
-
-    Args:
-        messages: The conversation.
-        is_open: True if no list or dict is a single slot.
-
-    Returns:
-        None if the messages aren't dicts of JSON's types with a role each, or if a message has a key that is None,
-            which transformers drops in one place and keeps in another.
+    `skeleton` writes a shape as the core does. The result is None if the messages aren't dicts of JSON's types with a
+    role each, or if a message has a key that is None, which transformers drops in one place and keeps in another.
 
     >>> shape_of([{"role": "user", "content": "Hi."}])
     ((('role', '=user'), 'content', None), ['Hi.'])
@@ -88,11 +81,7 @@ def shape_of(messages: list[Any], *, is_open: bool = False) -> tuple[Shape, list
 def _read(  # noqa: PLR0911 - a return for each kind of value
     value: Any, location: int, texts: list[str], is_open: bool
 ) -> Hashable:
-    """Return the shape of a value, and add the texts of its slots.
-
-    Raises:
-        UnreadError: If the value holds something that isn't JSON's.
-    """
+    """Return the shape of a value, and add the texts of its slots; raise UnreadError for what isn't JSON's."""
     kind = type(value)
     if kind is str:
         if location == _NAME:
@@ -129,13 +118,7 @@ def _json(value: Any) -> str:
 
 
 def frozen(value: Any) -> Hashable:
-    """Return a hashable copy of a value, which is equal for equal values of the same types alone.
-
-    Args:
-        value: Made of JSON's types.
-
-    Raises:
-        UnreadError: If the value holds something else.
+    """Return a hashable copy of a value of JSON's types, which is equal for equal values of the same types alone.
 
     >>> frozen({"a": [1, True, 1.0]}) == frozen({"a": [1, 1, 1.0]})
     False
@@ -205,14 +188,9 @@ _logger = logging.getLogger("promptpress.transformers")
 
 
 class TemplateCall(NamedTuple):
-    """A template with its arguments.
+    """A template with the arguments of `apply_chat_template` and its variables.
 
-    Args:
-        key: Equal for equal sources, arguments and times that the template reads.
-        source: The template.
-        arguments: Its arguments by name: `tools`, `documents`, `add_generation_prompt`, `continue_final_message`, and
-            the variables.
-        now: The time, if the template reads the clock.
+    `key` is equal for equal sources, arguments and times that the template reads; `now` is None if it reads no clock.
     """
 
     key: Hashable
@@ -222,11 +200,7 @@ class TemplateCall(NamedTuple):
 
 
 class _CompiledShape:
-    """The program of a shape.
-
-    Args:
-        program: In the core's form; None if the original renders all conversations of the shape.
-    """
+    """The program of a shape; None if the original renders all conversations of the shape."""
 
     __slots__ = ("conversations", "is_trusted", "program")
 
@@ -278,10 +252,7 @@ class ConversationTexts:
     ) -> TemplateCall | None:
         """Return a template with its arguments, for `text`; None if only the original renders it.
 
-        Args:
-            source: The template.
-            arguments: Its arguments by name, as in `TemplateCall`.
-            clock: Returns the time; None: only the original renders templates that read it.
+        Without a clock, only the original renders templates that read the time.
 
         >>> ConversationTexts().call("", {"tools": [{"name": "f"}]}) is None
         False
@@ -305,16 +276,7 @@ class ConversationTexts:
         return TemplateCall(key, source, arguments, now)
 
     def text(self, call: TemplateCall, conversation: Any, original: Original) -> str | None:
-        """Return the text of a conversation; None if only the original renders conversations like it.
-
-        Args:
-            call: The template, as `call` returns it.
-            conversation: A list of messages.
-            original: Renders the conversation.
-
-        Raises:
-            Exception: What `original` raises.
-        """
+        """Return the text of a conversation; None if only `original` renders conversations like it."""
         if type(conversation) is not list:
             return None
         template = self._templates.get(call.key)

@@ -56,10 +56,6 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
     Keys whose value is None are dropped, ShareGPT's names become OpenAI's, and reasoning is stored under each name by
     which templates read it. `is_opaque` returns true for a value that isn't known yet.
 
-    Raises:
-        ValueError: If there is no message.
-        TypeError: If the conversation can't be iterated over, or a message isn't a dict.
-
     >>> normalised([{"from": "human", "value": "Hi.", "name": None}, {"role": "tool", "content": 1, "thinking": "?"}])
     [{'role': 'user', 'content': 'Hi.'}, {'thinking': '?', 'role': 'tool', 'content': 1, 'reasoning_content': '?'}]
     """
@@ -148,15 +144,7 @@ def tagged(
 ) -> Any:
     """Put the tag after the text that is to be continued, and return the text without the tag.
 
-    Args:
-        messages: As a template sees them; the last one is changed.
-        field: The key of the text.
-        source: The template, which has to contain the key.
-        join: Puts the tag after a text.
-        same: Returns true if two values are equal.
-
-    Raises:
-        ValueError: If there is no such text, or the template doesn't read it.
+    The last message is changed. `join` puts the tag after a text, `same` returns true if two values are equal.
     """
     final = messages[-1].get(field)
     if final is None:
@@ -182,13 +170,7 @@ def tagged(
 
 
 def cut(text: str, final: Any) -> str:
-    """Cut a text that was rendered with the tag off where its last message ends.
-
-    Returns:
-        The text up to the tag; without blanks at its end, if the template stripped the tag.
-
-    Raises:
-        ValueError: If `final` or the tag isn't in the text.
+    """Cut a text at the tag; if the template stripped the tag, cut the blanks before it too.
 
     >>> cut("<user> Hi. <bot> Well, CONTINUE_FINAL_MESSAGE_TAG </s>", "Well, ")
     '<user> Hi. <bot> Well, '
@@ -220,15 +202,11 @@ Read = tuple[pa.Array, pa.Array, list[tuple[int, int]]]
 
 @dataclass(frozen=True)
 class ConversationRows:
-    """A chunk of a column of conversations.
+    """A chunk of a column of conversations, as the core reads it.
 
-    Args:
-        chunk: As the core reads it.
-        column: The column's name.
-        offset: How many rows of the table come before the chunk.
-        first_row: The number of the chunk's first row among all.
-        python_values: Returns the column's values as Python objects, given their row numbers in the table.
-        is_foreign: True if the core doesn't know the type, so that Python reads all rows.
+    `offset` is the number of the table's rows before the chunk, `first_row` that of the chunk's first row among all.
+    `python_values` returns the column's values as Python objects, given their row numbers in the table. If
+    `is_foreign`, the core doesn't know the type, so Python reads all rows.
     """
 
     chunk: pa.Array
@@ -239,11 +217,7 @@ class ConversationRows:
     is_foreign: bool
 
     def read(self, shapes: _core.ConversationShapes, start: int, count: int, *, is_open: bool) -> Read:
-        """Read `count` rows by the core, and add their shapes; `is_open`: no list or dict is a single slot.
-
-        Raises:
-            RenderError: If the column has no conversations, or is malformed.
-        """
+        """Read `count` rows by the core, and add their shapes; `is_open`: no list or dict is a single slot."""
         if self.is_foreign:
             return pa.array([NO_SHAPE] * count, pa.uint32()), pa.nulls(count, pa.list_(pa.string())), []
         try:
@@ -252,11 +226,7 @@ class ConversationRows:
             raise render_error(error.code, error.message, error.row, self.column) from None
 
     def values(self, numbers: list[int]) -> list[Any]:
-        """Return rows as Python objects, which `conversation_of` reads; their numbers are in ascending order.
-
-        Raises:
-            RenderError: If a value can't be converted.
-        """
+        """Return rows as Python objects, which `conversation_of` reads; their numbers are in ascending order."""
         if not numbers:
             return []
         if self._is_plain:
@@ -315,15 +285,10 @@ def _is_plain(data_type: pa.DataType) -> bool:
 
 
 def conversation_of(value: Any) -> list[Any]:
-    """Return the messages of a column's value.
+    """Return the messages of a column's value; raise a ValueError if it has none.
 
-    Args:
-        value: A list of dicts, a text that holds such a list as JSON, or an object that has one under `messages` or
-            `conversations`.
-
-    Raises:
-        ValueError: If the value is none of these, the text isn't JSON, or the object has tools or documents, which the
-            template wouldn't see.
+    A value is a list of dicts, a text that holds such a list as JSON, or an object that has one under `messages` or
+    `conversations`. An object with tools or documents is refused, because the template wouldn't see them.
 
     >>> conversation_of('{"id": 7, "messages": [{"role": "user", "content": "Hi."}]}')
     [{'role': 'user', 'content': 'Hi.'}]
@@ -354,15 +319,10 @@ def conversation_of(value: Any) -> list[Any]:
 
 
 def json_texts(values: Iterable[Any]) -> list[str | None] | None:
-    """Write conversations as JSON that templates see as transformers shows the objects themselves.
+    """Write conversations as JSON that templates see as transformers shows the objects; None if a value is none.
 
-    What JSON has no form for, such as a tuple or a key that isn't a text, is written as `_with_marks` does.
-
-    Args:
-        values: Lists of messages, objects that have one as `messages`, or what a column of conversations holds.
-
-    Returns:
-        The texts; None if a value is no conversation.
+    A value is a list of messages, an object that has one as `messages`, or anything that a column of conversations
+    holds. What JSON has no form for, such as a tuple or a key that isn't a text, is written as `_with_marks` does.
 
     >>> from dataclasses import dataclass
     >>> @dataclass

@@ -31,17 +31,8 @@ _TOKEN = "_token"
 class ChatSettings:
     """The arguments of a chat template that decide its texts.
 
-    Args:
-        source: The template.
-        environment: The name of the environment in which the template is compiled.
-        fallback: "jinja2" or "refuse": what happens to rows without a program.
-        add_generation_prompt: Passed to the template.
-        continued: The field of the last message that is continued, if any.
-        tools: Schemas of tools.
-        documents: Documents.
-        now: The clock; None if the template doesn't read it.
-        variables: Further variables of the template.
-        is_marked: Whether marks stand around the texts of `{% generation %}` blocks.
+    `fallback` is "jinja2" or "refuse"; `continued` is the field of the last message that is continued; `now` is None if
+    the template doesn't read the clock; with `is_marked`, marks stand around the texts of `{% generation %}` blocks.
     """
 
     source: str
@@ -103,14 +94,7 @@ class ChatSettings:
 
 
 def tool_schemas(tools: Any) -> list[Any] | None:
-    """Return tools as a template sees them.
-
-    Args:
-        tools: Dicts, or functions with annotations and a docstring, which transformers converts to dicts.
-
-    Raises:
-        TemplateError: If a tool is neither, or if it is a function and transformers isn't installed or can't read it.
-    """
+    """Return tools as a template sees them; transformers converts functions with a docstring to dicts."""
     if tools is None:
         return None
     schemas = []
@@ -144,11 +128,7 @@ def _schema(function: Any, path: str) -> dict[str, Any]:
 
 
 def document_list(documents: Any) -> Any:
-    """Return documents as a template sees them.
-
-    Raises:
-        TemplateError: If a document isn't a dict.
-    """
+    """Return documents as a template sees them."""
     if documents is None:
         return None
     if isinstance(documents, (str, Mapping)) or not hasattr(documents, "__iter__"):
@@ -185,13 +165,10 @@ _LIBRARY_OF_FILE = {"tekken.json": "mistral-common"}
 
 
 class TokenizerTemplates(NamedTuple):
-    """The chat templates and special tokens of a tokenizer.
+    """The chat templates of a tokenizer by name (a single one is "default"), and its special tokens.
 
-    Args:
-        templates: Sources by name; a single one is "default".
-        tokens: Special tokens by the names that templates use.
-        source_name: What they were read from, for errors.
-        encoder: What encodes conversations in the place of a template, if that is known.
+    `source_name` stands in errors. `encoder` is what encodes conversations in the place of a template, if that is
+    known.
     """
 
     templates: dict[str, str]
@@ -202,13 +179,7 @@ class TokenizerTemplates(NamedTuple):
     def chosen(self, name: str | None, *, with_tools: bool) -> str:
         """Return the source of a template, chosen as `apply_chat_template` does.
 
-        Args:
-            name: The template's name; None: "tool_use" if there are tools and there is such a template, else "default".
-            with_tools: True if there are tools.
-
-        Raises:
-            TemplateError: If there is no template, or none of that name; a ConfigError if conversations are encoded by
-                Python code instead.
+        Without a name, it is "tool_use" if there are tools and such a template, else "default".
         """
         if not self.templates:
             template_file = Path(self.source_name).with_name(_TEMPLATE)
@@ -237,12 +208,8 @@ class TokenizerTemplates(NamedTuple):
 def templates_of(source: Any) -> TokenizerTemplates:
     """Read the chat templates and special tokens of a tokenizer.
 
-    Args:
-        source: A folder, a file (`tokenizer_config.json`, `chat_template.jinja`, `chat_template.json`), a dict as in
-            `tokenizer_config.json`, or an object with `chat_template` and `special_tokens_map`.
-
-    Raises:
-        TemplateError: If the source can't be read.
+    The source is a folder, a file (`tokenizer_config.json`, `chat_template.jinja`, `chat_template.json`), a dict as in
+    `tokenizer_config.json`, or an object with `chat_template` and `special_tokens_map`.
 
     >>> config = {"chat_template": "{{ bos_token }}", "bos_token": {"content": "<s>"}, "add_bos_token": True}
     >>> templates_of(config).templates, templates_of(config).tokens

@@ -49,13 +49,10 @@ WORTHWHILE_ROWS = 16
 
 
 class _Opened(NamedTuple):
-    """The messages of a shape, as a template sees them.
+    """The messages of a shape, as a template sees them; their slots are values of the row.
 
-    Args:
-        messages: The messages, whose slots are values of the row.
-        containers: The origins of their lists and dicts, for `known_containers`.
-        origins: The origin of each slot, without the column.
-        has_closed: True if there are lists or dicts that are single slots.
+    `containers` has the origins of their lists and dicts, `origins` that of each slot, without the column. `has_closed`
+    is true if there are lists or dicts that are single slots.
     """
 
     messages: list[Any]
@@ -65,11 +62,7 @@ class _Opened(NamedTuple):
 
 
 def _opened(skeleton: str, builder: Builder) -> _Opened:
-    """Open the slots of a skeleton.
-
-    Raises:
-        Exception: What transformers raises for such messages.
-    """
+    """Open the slots of a skeleton."""
     given = json.loads(skeleton)
     slots: list[Any] = []
     values = [_open(message, builder, slots) for message in given]
@@ -87,11 +80,7 @@ def traced_messages(
 ) -> list[Any]:
     """Return messages, as a template sees them, whose values have origins.
 
-    Args:
-        messages: The messages.
-        given: The conversation that they were made of, which has reasoning under one name only.
-        column: The column of the conversation.
-        containers: As for `traced`.
+    `given` is the conversation that they were made of, which has reasoning under one name only.
     """
     out = [
         traced(message, origin, containers)
@@ -239,14 +228,11 @@ def _refuse() -> None:
 
 
 class ShapeProgram(NamedTuple):
-    """The program of a shape.
+    """The program of a shape; None if Jinja2 renders all rows.
 
-    Args:
-        program: In the core's form; None if Jinja2 renders all rows.
-        reasons: Why rows go to Jinja2, by number.
-        bails: The lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
-        origins: The origins of the slots, and of data that the program itself holds, without the column.
-        wants_inside: True if the template may look into lists and dicts that are single slots.
+    `bails` has the lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
+    `origins` are those of the slots, and of data that the program itself holds, without the column. `wants_inside` is
+    true if the template may look into lists and dicts that are single slots.
     """
 
     program: _core.JinjaProgram | None
@@ -279,15 +265,9 @@ class ShapePrograms:
     def for_rows(
         self, ids: pa.Array, counts: list[tuple[int, int]]
     ) -> tuple[list[ShapeProgram], pa.Array | None, list[int]]:
-        """Return the programs of rows.
+        """Return the programs of rows, the number of each row's program, and the shapes that were compiled now.
 
-        Args:
-            ids: The shape of each row.
-            counts: The shapes that occur, each with its number of rows.
-
-        Returns:
-            Programs; the number of each row's program, None if all rows take the first; and the shapes that were
-            compiled now.
+        The numbers are None if all rows take the first program. `ids` has the shape of each row, `counts` the shapes that occur, each with its number of rows.
         """
         with self._lock:
             new = []

@@ -86,11 +86,7 @@ class Compiled:
 
 
 def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tuple[str, ...], keys: Keys) -> Compiled:
-    """Compile a template over a table's columns; without a schema, their types are unknown.
-
-    Raises:
-        NeedsKeyError: If the program depends on a key that isn't given.
-    """
+    """Compile a template over a table's columns; without a schema, their types are unknown."""
     builder = Builder(columns)
     kinds = {name: UNKNOWN if schema is None else _kind_of(schema.field(name).type) for name in columns}
     names = {name: builder.column(number, kinds[name]) for number, name in enumerate(columns)}
@@ -122,19 +118,10 @@ def compile_names(
     assumed_key: int | None = None,
     refusal: str | None = None,
 ) -> Compiled:
-    """Compile a template.
+    """Compile a template that is rendered with `names`, of which some are values of the row.
 
-    Args:
-        reference: The template.
-        builder: The builder of the row's values among `names`.
-        names: The variables that the template is rendered with.
-        keys: Values of expressions; None: the program must not depend on any.
-        after: Changes the text before it is written; None: the text is written unchanged.
-        assumed_key: The value of keys that aren't given, to see what would be compiled if there were rows.
-        refusal: The reason why no row can be compiled; None: rows can be.
-
-    Raises:
-        NeedsKeyError: If the program depends on a key that isn't given.
+    Without `keys`, the program must not depend on values of expressions; with `assumed_key`, all keys that aren't given
+    have this value. `after` changes the text before it is written. `refusal` is the reason why no row can be compiled.
     """
     machine = Machine(builder, keys)
     machine.assumed_key = assumed_key
@@ -317,10 +304,7 @@ def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
 class TablePrograms:
     """The programs of a template for tables of one schema, made when rows need them.
 
-    Args:
-        reference: The template.
-        schema: Of the tables; columns that the template doesn't read may be left out.
-        is_eager: If true, every combination has a program from its first row on, as if Jinja2 must render none.
+    If `is_eager`, every combination has a program from its first row on, as if Jinja2 must render none.
     """
 
     def __init__(self, reference: Reference, schema: pa.Schema, *, is_eager: bool = False) -> None:
@@ -358,11 +342,7 @@ class TablePrograms:
                 return list(self._programs), which
 
     def reasons(self, number: int) -> tuple[str, ...]:
-        """Return the reasons why Jinja2 may render rows of a program, by the numbers of its `bail` statements.
-
-        Args:
-            number: The program's number in the list of `for_table`.
-        """
+        """Return the reasons why Jinja2 may render rows of a program, by the numbers of its `bail` statements."""
         with self._lock:
             for reason, group in self._without.items():
                 if group == number:

@@ -75,9 +75,6 @@ def equal(machine: Machine, left: Any, right: Any, *, within: bool = False) -> A
     """Compare two values by `==`; return a bool, or a value of the row that is one.
 
     With `within`, they are items of containers, for which Python regards an object as equal to itself.
-
-    Raises:
-        UnsupportedError: If Python's answer isn't certain.
     """
     if type(left) is Choice or type(right) is Choice:
         return machine.lift(lambda a, b: equal(machine, a, b, within=within), left, right)
@@ -111,11 +108,7 @@ def _equal(machine: Machine, left: Any, right: Any, *, within: bool) -> Any:
 
 
 def contains(machine: Machine, container: Any, value: Any) -> Any:
-    """Search for a value in a container by `in`; return a bool, or a value of the row that is one.
-
-    Raises:
-        UnsupportedError: If Python's answer isn't certain.
-    """
+    """Search for a value in a container by `in`; return a bool, or a value of the row that is one."""
     if type(container) is Choice or type(value) is Choice:
         return machine.lift(lambda a, b: contains(machine, a, b), container, value)
     if MarkedSafe in (type(container), type(value)):
@@ -242,11 +235,7 @@ class Expressions:
         self.context = context
 
     def evaluate(self, node: nodes.Node, frame: Frame) -> Any:
-        """Evaluate an expression.
-
-        Raises:
-            BailError: If the expression can't be evaluated, or raises: then the row goes to Jinja2.
-        """
+        """Evaluate an expression; if that can't be done, or raises, a BailError sends the row to Jinja2."""
         self.machine.step(node)
         try:
             return self._evaluated(node, frame)

@@ -114,11 +114,7 @@ class Forks(Operands):
         return self.lift(apply, value, *positional, *named.values())
 
     def branch(self, condition: bool | int, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-        """Go both ways, unless it is known which one a row takes; return both results, merged.
-
-        Raises:
-            BailError: If neither way comes to an end.
-        """
+        """Go both ways, unless it is known which one a row takes; return both results, merged."""
         if type(condition) is bool:
             return then() if condition else otherwise()
         if condition in self.facts:
@@ -158,9 +154,8 @@ class Forks(Operands):
     ) -> tuple[list[Statement], list[Piece], tuple[Any, dict[Any, Any], dict[Any, Any]] | None]:
         """Go one way, and back; `out` receives the text if it becomes a value.
 
-        Returns:
-            The statements, the pieces of text, and the way's value with its changes of state and facts; None instead of
-            the latter if the way bails.
+        The result has the statements, the pieces of text, and the way's value with its changes of state and facts, or
+        None instead of the latter if the way bails.
         """
         block: list[Statement] = []
         pieces: list[Piece] = []
@@ -234,8 +229,7 @@ class Forks(Operands):
     def _common(self, then: Any, otherwise: Any, floor: int, *, is_end: bool) -> tuple[Any, list[Any], list[Any]]:
         """Find the text that existed before both ways added something after it, or before it if `is_end`.
 
-        Returns:
-            The common text, None if there is none; and the additions of each way.
+        The result is the common text, None if there is none; and the additions of each way.
         """
         base, then_added = self._split(then, floor, is_end=is_end)
         other, else_added = self._split(otherwise, floor, is_end=is_end)

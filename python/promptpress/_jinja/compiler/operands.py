@@ -45,11 +45,7 @@ MAX_VALUES = 200_000
 
 
 def generated_values(values: Any, machine: Operands) -> list[Any]:
-    """Return the values of a generator.
-
-    Raises:
-        UnsupportedError: If there are too many to be worth compiling.
-    """
+    """Return the values of a generator, unless there are too many to be worth compiling."""
     out: list[Any] = []
     for value in values:
         if len(out) >= MAX_VALUES:
@@ -262,11 +258,7 @@ class Operands:
             self.spend(0)
 
     def spend(self, steps: int) -> None:
-        """Count work other than visiting nodes of the template's tree; a visit costs 1.
-
-        Raises:
-            UnsupportedError: If compiling has cost too much.
-        """
+        """Count work other than visiting nodes of the template's tree; a visit costs 1."""
         self.steps += steps
         if self.steps > MAX_STEPS:
             raise self.unsupported(f"it takes more than {MAX_STEPS:,} steps to evaluate")
@@ -278,8 +270,7 @@ class Operands:
     def real(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call code of Jinja's or Python's, as it would be called while a row is rendered.
 
-        Raises:
-            BailError: If the function raises, or has inspected a value of the row.
+        A BailError is raised if the function raises, or has inspected a value of the row.
         """
         before = inspections()
         try:
@@ -311,8 +302,7 @@ class Operands:
     def weigh(self, *values: Any) -> None:
         """Count the cost of looking at all parts of known values, as a comparison, a hash or a text does.
 
-        Raises:
-            BailError: If the cost is too high: a list may contain another one any number of times.
+        The cost may be too high for any list, because it may contain another one any number of times.
         """
         for value in values:
             if type(value) not in SCALARS:
@@ -321,11 +311,7 @@ class Operands:
     # Expressions
 
     def node(self, value: Any) -> int:
-        """Return the node of a value of the row, or of a constant.
-
-        Raises:
-            UnsupportedError: If programs can't represent the value.
-        """
+        """Return the node of a value of the row, or of a constant."""
         if type(value) is Sym:
             if value.node < 0:
                 raise self.unsupported("what a loop over the characters of a text does with them")
@@ -380,19 +366,11 @@ class Operands:
         return self.real(_plain_text, value)
 
     def length(self, value: Sym) -> int:
-        """Return the length of a list, for which the program is made.
-
-        Raises:
-            NeedsKeyError: If the length isn't known yet.
-        """
+        """Return the length of a list, for which the program is made."""
         return self.number(self.operate("length", value))
 
     def number(self, value: Sym) -> int:
-        """Return a number, for which the program is made.
-
-        Raises:
-            NeedsKeyError: If the number isn't known yet.
-        """
+        """Return a number, for which the program is made."""
         if self.keys is None:
             raise self.unsupported("how often a loop runs is decided by a value of the row")
         if self.assumed_key is not None:

@@ -25,15 +25,9 @@ Statement = tuple[Any, ...]
 class Program:
     """A template, specialised for the rows of one kind.
 
-    The program writes a row's text exactly as Jinja2 does, or bails: then Jinja2 itself renders the row.
-
-    Args:
-        columns: Names of the columns that it reads.
-        nodes: Expressions; each is evaluated at most once per row, and only if it is needed.
-        block: The statements.
-        reasons: Why rows go to Jinja2, by the numbers of `bail` statements.
-        origins: The origins of texts that the program itself holds and that are data, by the numbers of statements and
-            nodes.
+    The program writes a row's text exactly as Jinja2 does, or bails: then Jinja2 itself renders the row. Each node is
+    evaluated at most once per row, and only if it is needed. `reasons` say why rows go to Jinja2, by the numbers of
+    `bail` statements; `origins` are those of texts that the program itself holds and that are data.
     """
 
     columns: tuple[str, ...] = ()
@@ -59,12 +53,7 @@ def node_operands(node: Node) -> tuple[Any, ...]:
 
 
 class Compaction:
-    """The nodes that some roots need.
-
-    Args:
-        nodes: All nodes. The operands of each are earlier nodes.
-        weights: Their weights, as in `Builder.weights`.
-        roots: The numbers of nodes that are needed.
+    """The nodes that some roots need; the operands of each node are earlier nodes.
 
     >>> nodes = [("column", 0), ("const", "a"), ("concat", 0, 1), ("const", "b"), ("concat", 2, 3)]
     >>> made = Compaction(nodes, [1, 1, 2, 1, 3], [4])
@@ -213,9 +202,8 @@ class Builder:
     def expression(self, node: int) -> tuple[tuple[Any, ...], ...]:
         """Describe what a node computes without the numbers of this builder, so that other builders can make it too.
 
-        Returns:
-            The nodes that the value depends on, each once, and the node itself last. Operands are indices into this
-            tuple.
+        The result has the nodes that the value depends on, each once, and the node itself last. Operands are indices
+        into it.
 
         >>> builder = Builder(("q",))
         >>> builder.expression(builder.operation("length", builder.column(0, UNKNOWN).node).node)
@@ -314,11 +302,7 @@ class Builder:
         return self.reasons.setdefault(text, len(self.reasons))
 
     def add_constant(self, size: int) -> None:
-        """Count the characters of a constant or a literal.
-
-        Raises:
-            BailError: If all constants and literals are too long.
-        """
+        """Count the characters of a constant or a literal."""
         self.constant_size += size
         if self.constant_size > MAX_CONSTANTS:
             raise BailError(f"the program would have constants of more than {MAX_CONSTANTS:,} characters")

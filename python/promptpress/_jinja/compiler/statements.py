@@ -27,12 +27,7 @@ from promptpress._jinja.traced_values import is_safe
 
 
 class Statements:
-    """Executes statements.
-
-    Args:
-        expressions: The evaluator of expressions.
-        may_continue: False if the template surely has no `continue`, because searching for one takes long.
-    """
+    """Executes statements; `may_continue` is false if there surely is no `continue`, because searching takes long."""
 
     def __init__(self, expressions: Evaluator, *, may_continue: bool) -> None:
         self._may_continue = may_continue

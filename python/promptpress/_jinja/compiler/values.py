@@ -35,8 +35,7 @@ class LoopControl(Exception):  # noqa: N818 - not an error
 class NeedsKeyError(Exception):
     """The program depends on a number such as the length of a list: it is compiled for each value that occurs.
 
-    Args:
-        expression: The expression of the number, as `Builder.expression` describes it.
+    `expression` is the number's, as `Builder.expression` describes it.
     """
 
     def __init__(self, expression: tuple[tuple[Any, ...], ...]) -> None:
@@ -48,12 +47,9 @@ class NeedsKeyError(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """Knowledge about the type of a value.
+    """Knowledge about the type of a value: the possible types, and the kinds of a list's items and a dict's values.
 
-    Args:
-        names: The possible types: `none`, `bool`, `int`, `float`, `str`, `list`, `dict`, `other`; None: any.
-        item: The kind of a list's items.
-        fields: The kinds of a dict's values.
+    The types are `none`, `bool`, `int`, `float`, `str`, `list`, `dict` and `other`; None stands for any.
     """
 
     names: frozenset[str] | None = None
@@ -180,12 +176,7 @@ class MarkedSafe(Opaque):
 
 @final
 class Closed(Opaque):
-    """A list or dict of the row whose parts aren't read: its JSON is known, its kind, and that it isn't empty.
-
-    Args:
-        json: The JSON.
-        kind: `list` or `dict`.
-    """
+    """A list or dict (its `kind`) of the row whose parts aren't read: its JSON is known, and that it isn't empty."""
 
     __slots__ = ("json", "kind")
 
@@ -252,11 +243,7 @@ class Trail(dict[Any, Any]):
         return len(self._changes)
 
     def undo(self, mark: int) -> dict[Any, Any]:
-        """Return to the state at a mark.
-
-        Returns:
-            The values that the changed keys had until now, in the order in which the keys were last changed.
-        """
+        """Return to the state at a mark; return the values that the changed keys had until now, last changed last."""
         last: dict[Any, Any] = {}
         for key, before in reversed(self._changes[mark:]):
             if key not in last:

@@ -304,8 +304,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def refusal(self, source: str, error: Exception) -> Exception:
         """Return the engine's error for a template that can't be compiled.
 
-        Returns:
-            The same error; for a SyntaxError of Python, one with the line number in Jinja2's unchanged code.
+        It is the same error; for a SyntaxError of Python, it is one with the line number in Jinja2's unchanged code.
         """
         if isinstance(error, SyntaxError):
             plain = copy(self)

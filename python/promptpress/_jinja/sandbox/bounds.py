@@ -45,12 +45,7 @@ class _Budget(threading.local):
     names: Mapping[str, Any] | None = None
 
     def start(self, names: Mapping[str, Any] | None = None, steps: int = STEPS) -> None:
-        """Begin a rendering, or other work that runs a template's code.
-
-        Args:
-            names: The row's values; when the budget is used up, it is extended by their size.
-            steps: The budget without them.
-        """
+        """Begin a rendering, or other work that runs a template's code; the size of the values extends the budget."""
         self.left, self.text, self.names = steps, MAX_TEXT, names
 
     def extend(self) -> bool:
@@ -68,11 +63,7 @@ BUDGET = _Budget()
 
 
 def charge(steps: int) -> bool:
-    """Count steps that are about to be done; return true, for use in conditions.
-
-    Raises:
-        LimitExceededError: If the rendering has done too much.
-    """
+    """Count steps that are about to be done; return true, for use in conditions."""
     BUDGET.left = left = BUDGET.left - steps
     if left < 0 and not (BUDGET.extend() and BUDGET.left >= 0):
         message = f"limit exceeded: it takes more than {STEPS:,} steps beyond what the size of its values allows"
@@ -81,14 +72,7 @@ def charge(steps: int) -> bool:
 
 
 def charge_text(size: int) -> None:
-    """Count a text that is about to be made.
-
-    Args:
-        size: The largest possible number of characters.
-
-    Raises:
-        LimitExceededError: If the text is too long, or the rendering has done too much.
-    """
+    """Count a text that is about to be made, of at most `size` characters."""
     if size > BUDGET.text and not (BUDGET.extend() and size <= BUDGET.text):
         refuse(f"a text of {size:,} characters, and at most {BUDGET.text:,} are allowed")
     charge(size // _CHARACTERS_PER_STEP)
@@ -105,10 +89,6 @@ def weigh(value: Any) -> int:
 
     If a list contains another one twice, that counts twice, as it does for text, comparison and hash. A value without
     parts counts as 1.
-
-    Raises:
-        LimitExceededError: If the rendering has done too much.
-        RecursionError: As for the text of a value that is nested very deep.
     """
     kind = type(value)
     if kind is str:
@@ -213,9 +193,6 @@ def guard_call(function: Any, arguments: Arguments, keywords: Keywords) -> Argum
     """Count what a call is about to do; return its positional arguments, with generators replaced by lists.
 
     Only generators that the call would read without counting are replaced.
-
-    Raises:
-        LimitExceededError: If the call would make something too large, or the rendering has done too much.
     """
     if len(arguments) > _FEW or len(keywords) > _FEW:
         charge(len(arguments) + len(keywords))
@@ -256,11 +233,7 @@ def _of_container(owner: Any, name: str, arguments: Arguments) -> Arguments:
 
 
 def read(arguments: Arguments) -> Arguments:
-    """Count the arguments of a function that reads all of them; return them with generators replaced by lists.
-
-    Raises:
-        LimitExceededError: If the rendering has done too much.
-    """
+    """Count the arguments of a function that reads all of them; return them with generators replaced by lists."""
     arguments = tuple(_listed(argument) for argument in arguments)
     for argument in arguments:
         if isinstance(argument, range):

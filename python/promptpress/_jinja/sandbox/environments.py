@@ -107,14 +107,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def changed_options(environment: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Check options, and return those that change an environment, in the order of their names.
-
-    Args:
-        environment: The name of the environment.
-        options: The options that a user gives.
-
-    Raises:
-        TemplateError: If there is no such option, or a value isn't one that it takes.
+    """Check a user's options, and return those that change an environment, in the order of their names.
 
     >>> changed_options("lm_eval", {"undefined": "strict", "trim_blocks": True})
     {'trim_blocks': True}
@@ -142,10 +135,6 @@ def _default(environment: str, name: str) -> Any:
 
 def engine_options(environment: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `jinja2.Environment` for an environment with some options.
-
-    Args:
-        environment: The name of the environment.
-        options: The result of `changed_options`.
 
     >>> engine_options("lm_eval", {"extensions": ("do",)})["extensions"]
     ['jinja2.ext.do']
@@ -254,15 +243,10 @@ def environment(
 ) -> BoundedEnvironment:
     r"""Make the environment in which an engine compiles and renders templates.
 
-    Args:
-        name: "jinja2": `jinja2.Environment()`. "transformers": that of `apply_chat_template`. "lm_eval": that of
-            `lm_eval.utils.apply_template`.
-        now: The clock of `strftime_now`; None: the time of this call.
-        options: The result of `changed_options`; None: the engine's own.
-        is_marked: Whether `MARKS` stand around the text of each `{% generation %}` block.
-
-    Raises:
-        TemplateError: If there is no engine of that name, or Jinja2 refuses the delimiters.
+    The engines are "jinja2" (`jinja2.Environment()`), "transformers" (that of `apply_chat_template`) and "lm_eval"
+    (that of `lm_eval.utils.apply_template`). The clock of `strftime_now` is the time of this call without `now`. The
+    options are `changed_options`' result. If `is_marked`, `MARKS` stand around the text of each `{% generation %}`
+    block.
 
     >>> environment("lm_eval").from_string("{{ x|regex_replace('a+', 'b') }}\n").render(x="caat")
     'cbt\n'

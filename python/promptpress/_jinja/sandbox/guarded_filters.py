@@ -78,10 +78,6 @@ pickle.dump(out, sys.stdout.buffer)
 def substituted(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
     r"""Return `re.sub(pattern, repl, string, count=count)`.
 
-    Raises:
-        LimitExceededError: If it takes too long, or makes too long a text.
-        Exception: What `re.sub` raises.
-
     >>> substituted("a1b22", "[0-9]+", r"<\g<0>>")
     'a<1>b<22>'
     """
@@ -179,9 +175,7 @@ _MAX_PRECISION = 20_000
 class LazyWrappers(dict[str, Any]):
     """Functions by name, each wrapped when it is first needed: a template uses few of the ninety filters and tests.
 
-    Args:
-        functions: The functions to wrap; they must not change.
-        wrap: Wraps a function, given its name and itself.
+    The functions must not change; `wrap` is given a function's name and the function.
 
     >>> filters = LazyWrappers({"upper": str.upper}, lambda name, function: lambda text: function(text) + name)
     >>> filters["upper"]("a"), filters["upper"] is filters.get("upper"), "lower" in filters
@@ -282,11 +276,7 @@ def _guarded(function: Function, estimate: Estimate | None, environment: Environ
 class _Call:
     """A call of a filter. An estimate may replace the arguments, after it has read a generator.
 
-    Args:
-        environment: The environment of the filter.
-        passed: The argument that Jinja2 itself passes first, if any.
-        arguments: The other positional arguments.
-        keywords: The keyword arguments.
+    `passed` is the argument that Jinja2 itself passes first, if any.
     """
 
     def __init__(
