@@ -205,3 +205,8 @@ def test_the_clock(source: str, is_covered: bool) -> None:
             return Reference(source, "transformers", time).render({"messages": conversation})
 
         assert texts.text(call, chat, original) == original(chat)
+
+
+def test_only_the_original_takes_tools_that_are_functions() -> None:
+    assert ConversationTexts().call("", {"tools": [{"name": "f"}]}) is not None
+    assert ConversationTexts().call("", {"tools": [print]}) is None

@@ -251,12 +251,6 @@ class Reference:
 
     Jinja2 generates the template's code when it renders the first row, unless generating the code might fail. The
     arguments are those of `environment`.
-
-    >>> Reference("{{ x.strip() }}!", "jinja2").render({"x": " a "})
-    'a!'
-    >>> Reference("{% if %}", "jinja2")
-    Traceback (most recent call last):
-    promptpress.TemplateError: source: line 1: TemplateSyntaxError: Expected an expression, got 'end of statement block'
     """
 
     __slots__ = ("_compiled", "_traced", "_tree", "environment", "names_read", "source")

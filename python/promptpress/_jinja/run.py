@@ -60,9 +60,6 @@ def spans_type(strings: StringLayout, *, is_chat: bool, is_detailed: bool) -> pa
     """Return the type of a text's spans: with messages if `is_chat`, with column, example and role if `is_detailed`.
 
     Texts of `large_string` may have 2 GiB and more, so their positions have 64 bits.
-
-    >>> spans_type("string", is_chat=False, is_detailed=False).value_type.names
-    ['start', 'end', 'source']
     """
     left_out = set() if is_chat else {"message", "path"}
     left_out |= set() if is_detailed else {"column", "example", "role", "path"}

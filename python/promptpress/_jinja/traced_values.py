@@ -31,27 +31,15 @@ class Origin(NamedTuple):
     path: str | None = None
 
     def under(self, key: str) -> Origin:
-        """Return the origin of a dict's value.
-
-        >>> Origin("field", path="function").under("name").path
-        'function.name'
-        """
+        """Return the origin of a dict's value."""
         return self._replace(path=f"{self.path}.{key}" if self.path else key)
 
     def item(self, number: int) -> Origin:
-        """Return the origin of a list's item.
-
-        >>> Origin("field", path="content").item(2).path
-        'content[2]'
-        """
+        """Return the origin of a list's item."""
         return self._replace(path=f"{self.path or ''}[{number}]")
 
     def parent(self) -> Origin:
-        """Return the origin of the list or dict that holds a value.
-
-        >>> Origin("field", path="content[2]").parent().path, Origin("field", path="content").parent().path
-        ('content', None)
-        """
+        """Return the origin of the list or dict that holds a value."""
         steps = _STEPS.findall(self.path or "")[:-1]
         return self._replace(path=_path(steps))
 
@@ -67,12 +55,6 @@ def common_origin(origins: Iterable[Origin | None]) -> Origin | None:
     """Return the origin of a text that was made of several values; None stands for the template.
 
     Values within one message give the part of it that holds all of them.
-
-    >>> call = Origin("field", "messages", 1, "assistant", "tool_calls[0]")
-    >>> common_origin([call.under("id"), None, call.under("function.name")]).path
-    'tool_calls[0]'
-    >>> common_origin([call, Origin("field", "messages", 2)]).source
-    'computed'
     """
     different = list(dict.fromkeys(origin for origin in origins if origin is not None))
     if len(different) < 2:
@@ -349,9 +331,6 @@ def traced(value: Any, origin: Origin, containers: dict[int, Origin] | None = No
     """Return a value of JSON's types with origins, in which each part has its path; another value stays as it is.
 
     `containers` receives the origins of the lists and dicts that are made, for `known_containers`.
-
-    >>> traced({"a": ["x", 1]}, Origin("field", path="arguments"))["a"][0].ends
-    ((1, Origin(source='field', column=None, message=None, role=None, path='arguments.a[0]')),)
     """
     kind = type(value)
     if kind is str:
@@ -390,11 +369,7 @@ def is_json(value: Any) -> bool:
 
 
 def plain(value: Any, copies: dict[int, Any] | None = None) -> Any:
-    """Return a value without origins; lists and dicts are copied, each once.
-
-    >>> plain(traced({"a": [True, None]}, Origin("field")))
-    {'a': [True, None]}
-    """
+    """Return a value without origins; lists and dicts are copied, each once."""
     kind = type(value)
     if kind in _TEXTS:
         return Markup(str.__str__(value)) if kind is TracedMarkup else str.__str__(value)
@@ -441,11 +416,7 @@ def is_traced(value: Any) -> bool:
 
 
 def origin_of(value: Any, cache: dict[int, Origin | None] | None = None) -> Origin | None:
-    """Return the origin of a value; None if it is the template's, or a list or dict that the template has made.
-
-    >>> origin_of(traced({"a": {"b": 1}}, Origin("field", path="arguments"))).path
-    'arguments'
-    """
+    """Return the origin of a value; None if it is the template's, or a list or dict that the template has made."""
     if is_traced(value):
         return common_origin(origins_in(value))
     if type(value) not in (dict, list, tuple):
@@ -472,11 +443,7 @@ def is_safe(text: Any) -> bool:
 
 
 def marked(text: str) -> str:
-    """Return a text marked as safe for HTML.
-
-    >>> marked(traced("<b>", Origin("field"))) + "<"
-    Markup('<b>&lt;')
-    """
+    """Return a text marked as safe for HTML."""
     return TracedMarkup(text, text.ends) if isinstance(text, TracedText) else Markup(text)
 
 

@@ -403,13 +403,7 @@ def _joined(each: Iterable[_Held]) -> _Held:
 
 
 def undefined_names(tree: nodes.Template, given: Collection[str]) -> dict[str, int]:
-    """Return the names that a template reads before anything can have set them, with the line of the first such read.
-
-    >>> from jinja2 import Environment
-    >>> source = "{% if a %}{% set x = 1 %}{% else %}{% set x = 2 %}{% endif %}{{ x }}{{ y }}{% set y = 1 %}"
-    >>> undefined_names(Environment().parse(source), {"a"})
-    {'y': 1}
-    """
+    """Return the names that a template reads before anything can have set them, with the line of the first read."""
     try:
         return _Reader(tree, given).reads
     except RecursionError:
@@ -421,11 +415,6 @@ def guarded_names(tree: nodes.Template) -> frozenset[str]:
 
     One guard is enough: a template that guards a name once knows that it may be missing. What the name is bound to at
     that place isn't looked at, so a guard of a loop's variable counts for a column of its name, too.
-
-    >>> from jinja2 import Environment
-    >>> source = "{% if a is not defined %}{% endif %}{{ b | d('') }}{{ c.x | default(1) }}{{ ' e is defined ' }}"
-    >>> sorted(guarded_names(Environment().parse(source)))
-    ['a', 'b']
     """
     names = (
         node.node.name

@@ -288,11 +288,7 @@ def _of_column(origins: Iterable[Origin], column: str) -> list[Origin]:
 
 
 def _of_value(origin: Origin) -> Origin:
-    """Return the origin of the whole value that a part of a message belongs to, however the row was rendered.
-
-    >>> _of_value(Origin("field", path="tool_calls[0].function.arguments.city")).path
-    'tool_calls[0].function.arguments'
-    """
+    """Return the origin of the whole value that a part of a message belongs to, however the row was rendered."""
     match = _VALUE.match(origin.path or "") if origin.source == "field" else None
     return origin if match is None else origin._replace(path=match[0])
 
@@ -383,12 +379,6 @@ def misspelt(template: Reference, variables: Iterable[str]) -> str:
 
     A template may get variables that it doesn't read, because the same arguments serve many models. So only a name that
     is very similar to another one is reported.
-
-    >>> template = Reference("{{ bos_token if enable_thinking }}", "transformers")
-    >>> misspelt(template, ["enable_thinkng", "eos_token", "style"])
-    "enable_thinkng: the template doesn't read it; did you mean 'enable_thinking'?"
-    >>> misspelt(template, ["enable_thinking", "style"])
-    ''
     """
     # A special token comes from the tokenizer, even if the template doesn't read it.
     unread = [name for name in variables if name not in template.source and not name.endswith("_token")]

@@ -50,10 +50,6 @@ def shape_of(messages: list[Any], *, is_open: bool = False) -> tuple[Shape, list
 
     `skeleton` writes a shape as the core does. The result is None if the messages aren't dicts of JSON's types with a
     role each, or if a message has a key that is None, which transformers drops in one place and keeps in another.
-
-    >>> shape_of([{"role": "user", "content": "Hi."}])
-    ((('role', '=user'), 'content', None), ['Hi.'])
-    >>> shape_of([{"role": "user", "content": object()}])
     """
     if not messages or len(messages) > MAX_MESSAGES:
         return None
@@ -118,11 +114,7 @@ def _json(value: Any) -> str:
 
 
 def frozen(value: Any) -> Hashable:
-    """Return a hashable copy of a value of JSON's types, which is equal for equal values of the same types alone.
-
-    >>> frozen({"a": [1, True, 1.0]}) == frozen({"a": [1, 1, 1.0]})
-    False
-    """
+    """Return a hashable copy of a value of JSON's types, which is equal for equal values of the same types alone."""
     kind = type(value)
     if kind is str:
         return value  # type: ignore[no-any-return]
@@ -142,11 +134,7 @@ def frozen(value: Any) -> Hashable:
 
 
 def skeleton(shape: Shape) -> list[dict[str, Any]]:
-    """Return the messages of a shape in the core's form: a string that begins with "=" is a text, others are slots.
-
-    >>> skeleton(shape_of([{"role": "user", "content": [{"type": "text", "text": "Hi."}]}])[0])
-    [{'role': '=user', 'content': [{'type': '=text', 'text': '?'}]}]
-    """
+    """Return the messages of a shape in the core's form: a string that begins with "=" is a text, others are slots."""
     messages: list[dict[str, Any]] = []
     message: dict[str, Any] = {}
     for item in shape:
@@ -253,11 +241,6 @@ class ConversationTexts:
         """Return a template with its arguments, for `text`; None if only the original renders it.
 
         Without a clock, only the original renders templates that read the time.
-
-        >>> ConversationTexts().call("", {"tools": [{"name": "f"}]}) is None
-        False
-        >>> ConversationTexts().call("", {"tools": [print]}) is None
-        True
         """
         now, times = None, None
         if _CLOCK in source:

@@ -55,9 +55,6 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
 
     Keys whose value is None are dropped, ShareGPT's names become OpenAI's, and reasoning is stored under each name by
     which templates read it. `is_opaque` returns true for a value that isn't known yet.
-
-    >>> normalised([{"from": "human", "value": "Hi.", "name": None}, {"role": "tool", "content": 1, "thinking": "?"}])
-    [{'role': 'user', 'content': 'Hi.'}, {'thinking': '?', 'role': 'tool', 'content': 1, 'reasoning_content': '?'}]
     """
     if not conversation:
         raise ValueError("Cannot apply chat template to an empty conversation. Provide at least one message.")
@@ -71,21 +68,13 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
 
 
 def is_message(value: Any) -> bool:
-    """Return true for what transformers makes a dict of: a mapping, a dataclass, or a pydantic model.
-
-    >>> is_message({"role": "user"}), is_message("user")
-    (True, False)
-    """
+    """Return true for what transformers makes a dict of: a mapping, a dataclass, or a pydantic model."""
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return is_dataclass or isinstance(value, Mapping) or callable(getattr(value, "model_dump", None))
 
 
 def as_openai(message: dict[str, Any]) -> dict[str, Any]:
-    """Rename ShareGPT's `from` and `value` to `role` and `content`, if the message has no role.
-
-    >>> as_openai({"from": "gpt", "value": "Yes?"})
-    {'role': 'assistant', 'content': 'Yes?'}
-    """
+    """Rename ShareGPT's `from` and `value` to `role` and `content`, if the message has no role."""
     speaker = message.get("from")
     if "role" in message or type(speaker) is not str:
         return message
@@ -106,10 +95,6 @@ def plain(value: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Any
     """Copy a value into JSON's types, tuples and names of other types, which are all that a template may see.
 
     Values for which `is_opaque` returns true stay.
-
-    >>> import datetime
-    >>> plain({"at": datetime.date(2026, 3, 5), "n": (1, 2.5)})
-    {'at': '<date>', 'n': (1, 2.5)}
     """
     if type(value) in _SCALARS or is_opaque(value):
         return value
@@ -148,8 +133,7 @@ def tagged(
     """
     final = messages[-1].get(field)
     if final is None:
-        message = f'continue_final_message is set but the final message has no "{field}" to continue!'
-        raise ValueError(message)
+        raise ValueError(f'continue_final_message is set but the final message has no "{field}" to continue!')
     fields = [field]
     if field in REASONING:
         fields = [name for name in REASONING if same(messages[-1].get(name), final)]
@@ -170,11 +154,7 @@ def tagged(
 
 
 def cut(text: str, final: Any) -> str:
-    """Cut a text at the tag; if the template stripped the tag, cut the blanks before it too.
-
-    >>> cut("<user> Hi. <bot> Well, CONTINUE_FINAL_MESSAGE_TAG </s>", "Well, ")
-    '<user> Hi. <bot> Well, '
-    """
+    """Cut a text at the tag; if the template stripped the tag, cut the blanks before it too."""
     if final.strip() not in text or TAG.strip() not in text:
         message = (
             "continue_final_message is set but the final message does not appear in the chat after "
@@ -253,12 +233,7 @@ def conversation_rows(table: pa.Table, column: str, first_row: int) -> Iterator[
 
 
 def conversations_as_texts(table: pa.Table, column: str) -> pa.Table:
-    """Return the column of conversations alone; one of JSON, or with JSON in it, as texts of JSON.
-
-    >>> table = pa.table({"c": pa.array([["x"]])})
-    >>> conversations_as_texts(table, "c").schema.field("c").type
-    ListType(list<item: string>)
-    """
+    """Return the column of conversations alone; one of JSON, or with JSON in it, as texts of JSON."""
     table = table.select([column])
     field = table.schema.field(0)
     if is_json(field):
@@ -289,9 +264,6 @@ def conversation_of(value: Any) -> list[Any]:
 
     A value is a list of dicts, a text that holds such a list as JSON, or an object that has one under `messages` or
     `conversations`. An object with tools or documents is refused, because the template wouldn't see them.
-
-    >>> conversation_of('{"id": 7, "messages": [{"role": "user", "content": "Hi."}]}')
-    [{'role': 'user', 'content': 'Hi.'}]
     """
     if value is None:
         raise ValueError("it is null")
@@ -302,8 +274,7 @@ def conversation_of(value: Any) -> list[Any]:
         except RecursionError:
             raise ValueError("its JSON is nested too deep") from None
         except ValueError as error:
-            message = f"the text is no JSON: {error}"
-            raise ValueError(message) from None
+            raise ValueError(f"the text is no JSON: {error}") from None
     if isinstance(value, dict):
         if value.keys() == {_MARKED}:
             return list(_without_marks(value[_MARKED]))
@@ -323,16 +294,6 @@ def json_texts(values: Iterable[Any]) -> list[str | None] | None:
 
     A value is a list of messages, an object that has one as `messages`, or anything that a column of conversations
     holds. What JSON has no form for, such as a tuple or a key that isn't a text, is written as `_with_marks` does.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Message:
-    ...     role: str
-    ...     content: str
-    >>> json_texts([[Message("user", "Hi."), {"role": "assistant", "content": None}]])
-    ['[{"role": "user", "content": "Hi."}, {"role": "assistant", "content": null}]']
-    >>> conversation_of(json.loads(json_texts([[{"role": "user", "content": ("Hi.", {1: {2}})}]])[0]))
-    [{'role': 'user', 'content': ('Hi.', {1: '<set>'})}]
     """
     try:
         return [None if value is None else _json_text(value) for value in values]
@@ -398,10 +359,6 @@ def with_shared_texts(value: Any, texts: dict[str, str] | None = None) -> Any:
     """Copy messages so that equal texts are one object, as in a conversation that a Python program has built.
 
     A template can see the difference by `sameas`.
-
-    >>> first, second = with_shared_texts(["a b", "".join(["a", " b"])])
-    >>> first is second
-    True
     """
     texts = {} if texts is None else texts
     if type(value) is str:

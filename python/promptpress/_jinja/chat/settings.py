@@ -63,8 +63,7 @@ class ChatSettings:
             )
             raise template_error("unsupported_mode", "continue_final_message", message)
         if "messages" in self.variables:
-            message = "the messages are the column's; name the column by column="
-            raise template_error("unknown_key", "messages", message)
+            raise template_error("unknown_key", "messages", "the messages are the column's; name the column by column=")
         reserved = sorted(_RESERVED & set(self.variables)) if self.environment == "transformers" else []
         if reserved:
             message = (
@@ -191,8 +190,7 @@ class TokenizerTemplates(NamedTuple):
                 if has_file
                 else "give its source: ChatTemplate(source, ...)"
             )
-            message = f"{self.source_name} has no chat template; {remedy}"
-            raise template_error("missing_template", "source", message)
+            raise template_error("missing_template", "source", f"{self.source_name} has no chat template; {remedy}")
         if name is None:
             name = "tool_use" if with_tools and "tool_use" in self.templates else "default"
         if name not in self.templates:
@@ -210,10 +208,6 @@ def templates_of(source: Any) -> TokenizerTemplates:
 
     The source is a folder, a file (`tokenizer_config.json`, `chat_template.jinja`, `chat_template.json`), a dict as in
     `tokenizer_config.json`, or an object with `chat_template` and `special_tokens_map`.
-
-    >>> config = {"chat_template": "{{ bos_token }}", "bos_token": {"content": "<s>"}, "add_bos_token": True}
-    >>> templates_of(config).templates, templates_of(config).tokens
-    ({'default': '{{ bos_token }}'}, {'bos_token': '<s>'})
     """
     if isinstance(source, Mapping):
         return TokenizerTemplates(_named(source.get("chat_template")), _tokens(source), "the configuration")

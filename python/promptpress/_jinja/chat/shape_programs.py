@@ -267,7 +267,8 @@ class ShapePrograms:
     ) -> tuple[list[ShapeProgram], pa.Array | None, list[int]]:
         """Return the programs of rows, the number of each row's program, and the shapes that were compiled now.
 
-        The numbers are None if all rows take the first program. `ids` has the shape of each row, `counts` the shapes that occur, each with its number of rows.
+        The numbers are None if all rows take the first program.
+        `ids` has the shape of each row, `counts` the shapes that occur, each with its number of rows.
         """
         with self._lock:
             new = []

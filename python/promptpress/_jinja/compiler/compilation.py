@@ -210,11 +210,7 @@ def _guard(engine: Any, symbolic: Callable[..., Any], name: str, function: Calla
 
 
 def _kind_of(data_type: pa.DataType) -> Kind:
-    """Return the kind of an Arrow type's values as `to_pylist` converts them; any may be None.
-
-    >>> sorted(_kind_of(pa.list_(pa.string())).names)
-    ['list', 'none']
-    """
+    """Return the kind of an Arrow type's values as `to_pylist` converts them; any may be None."""
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return _kind_of(data_type.value_type)
     names = {"none"}
@@ -239,11 +235,7 @@ def _kind_of(data_type: pa.DataType) -> Kind:
 
 
 def _may_lack_value(data_type: pa.DataType) -> bool:
-    """Return true if Python may have no object for a value: nanoseconds, or a time after the year 9999.
-
-    >>> _may_lack_value(pa.timestamp("ns")), _may_lack_value(pa.list_(pa.string()))
-    (True, False)
-    """
+    """Return true if Python may have no object for a value: nanoseconds, or a time after the year 9999."""
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return _may_lack_value(data_type.value_type)
     if isinstance(data_type, pa.BaseExtensionType):

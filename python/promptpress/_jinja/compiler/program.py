@@ -44,22 +44,12 @@ SMALL = 16
 
 
 def node_operands(node: Node) -> tuple[Any, ...]:
-    """Return the numbers of the nodes that a node depends on.
-
-    >>> node_operands(("strip", 4, 2)), node_operands(("column", 3))
-    ((4, 2), ())
-    """
+    """Return the numbers of the nodes that a node depends on."""
     return () if node[0] in ("const", "column", "data") else node[1:]
 
 
 class Compaction:
-    """The nodes that some roots need; the operands of each node are earlier nodes.
-
-    >>> nodes = [("column", 0), ("const", "a"), ("concat", 0, 1), ("const", "b"), ("concat", 2, 3)]
-    >>> made = Compaction(nodes, [1, 1, 2, 1, 3], [4])
-    >>> made.nodes[made.numbers[4]], made.nodes[3], made.depths
-    (('concat', 0, 3), ('const', 'ab'), [0, 0, 0, 0, 1])
-    """
+    """The nodes that some roots need; the operands of each node are earlier nodes."""
 
     def __init__(self, nodes: Sequence[Node], weights: Sequence[int], roots: Iterable[int]) -> None:
         self._nodes = nodes
@@ -204,10 +194,6 @@ class Builder:
 
         The result has the nodes that the value depends on, each once, and the node itself last. Operands are indices
         into it.
-
-        >>> builder = Builder(("q",))
-        >>> builder.expression(builder.operation("length", builder.column(0, UNKNOWN).node).node)
-        (('column', 0), ('length', 0))
         """
         indices: dict[int, int] = {}
         out: list[tuple[Any, ...]] = []

@@ -190,11 +190,7 @@ WEIGHTLESS.update(_OPAQUE)
 
 
 def is_opaque(value: Any) -> bool:
-    """Return true if a value isn't known yet.
-
-    >>> is_opaque(Sym(0)), is_opaque([Sym(0)])
-    (True, False)
-    """
+    """Return true if a value isn't known yet."""
     return type(value) in _OPAQUE
 
 
@@ -218,15 +214,7 @@ _ABSENT = object()
 
 
 class Trail(dict[Any, Any]):
-    """A dict that records its changes. Only `trail[key] = value` changes it.
-
-    >>> trail = Trail()
-    >>> trail["a"] = 1
-    >>> mark = trail.mark()
-    >>> trail["a"] = 2
-    >>> trail.undo(mark), trail
-    ({'a': 2}, {'a': 1})
-    """
+    """A dict that records its changes. Only `trail[key] = value` changes it."""
 
     __slots__ = ("_changes",)
 

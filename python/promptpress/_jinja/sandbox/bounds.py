@@ -80,8 +80,7 @@ def charge_text(size: int) -> None:
 
 def refuse(what: str) -> None:
     """Raise the error for a value that is too large."""
-    message = f"limit exceeded: {what}"
-    raise LimitExceededError(message)
+    raise LimitExceededError(f"limit exceeded: {what}")
 
 
 def weigh(value: Any) -> int:

@@ -61,8 +61,7 @@ ENVIRONMENT_DEFAULTS: dict[str, dict[str, Any]] = {
 def _one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-        message = f"{value!r} is not one of {', '.join(map(repr, choices))}{hint}"
-        raise template_error("unknown_name", name, message)
+        raise template_error("unknown_name", name, f"{value!r} is not one of {', '.join(map(repr, choices))}{hint}")
     return value
 
 
@@ -107,11 +106,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def changed_options(environment: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Check a user's options, and return those that change an environment, in the order of their names.
-
-    >>> changed_options("lm_eval", {"undefined": "strict", "trim_blocks": True})
-    {'trim_blocks': True}
-    """
+    """Check a user's options, and return those that change an environment, in the order of their names."""
     out = {}
     for name in sorted(options):
         check = _CHECKS.get(name)
@@ -134,11 +129,7 @@ def _default(environment: str, name: str) -> Any:
 
 
 def engine_options(environment: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `jinja2.Environment` for an environment with some options.
-
-    >>> engine_options("lm_eval", {"extensions": ("do",)})["extensions"]
-    ['jinja2.ext.do']
-    """
+    """Return the arguments of `jinja2.Environment` for an environment with some options."""
     merged = {**ENVIRONMENT_DEFAULTS[environment], **options}
     # An environment's templates may go on using what it has.
     defaults = ENVIRONMENT_DEFAULTS[environment].get("extensions", ())
@@ -189,8 +180,7 @@ class Environment(BoundedEnvironment):
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
         # The engine would return the attribute, so it isn't undefined.
-        message = f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe."
-        raise SecurityError(message)
+        raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         if super().wrap_str_format(value) is None:
@@ -241,15 +231,12 @@ def _nested_templates(template: str) -> Iterator[str]:
 def environment(
     name: str, now: datetime | None = None, options: Mapping[str, Any] | None = None, *, is_marked: bool = False
 ) -> BoundedEnvironment:
-    r"""Make the environment in which an engine compiles and renders templates.
+    """Make the environment in which an engine compiles and renders templates.
 
     The engines are "jinja2" (`jinja2.Environment()`), "transformers" (that of `apply_chat_template`) and "lm_eval"
     (that of `lm_eval.utils.apply_template`). The clock of `strftime_now` is the time of this call without `now`. The
     options are `changed_options`' result. If `is_marked`, `MARKS` stand around the text of each `{% generation %}`
     block.
-
-    >>> environment("lm_eval").from_string("{{ x|regex_replace('a+', 'b') }}\n").render(x="caat")
-    'cbt\n'
     """
     make = ENVIRONMENTS.get(name)
     if make is None:

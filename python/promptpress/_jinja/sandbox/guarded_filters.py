@@ -76,11 +76,7 @@ pickle.dump(out, sys.stdout.buffer)
 
 
 def substituted(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
-    r"""Return `re.sub(pattern, repl, string, count=count)`.
-
-    >>> substituted("a1b22", "[0-9]+", r"<\g<0>>")
-    'a<1>b<22>'
-    """
+    """Return `re.sub(pattern, repl, string, count=count)`."""
     if not (isinstance(pattern, str) and isinstance(string, str) and isinstance(repl, str)):
         return re.sub(pattern, repl, string, count=count)
     charge(4 * len(pattern))
@@ -176,10 +172,6 @@ class LazyWrappers(dict[str, Any]):
     """Functions by name, each wrapped when it is first needed: a template uses few of the ninety filters and tests.
 
     The functions must not change; `wrap` is given a function's name and the function.
-
-    >>> filters = LazyWrappers({"upper": str.upper}, lambda name, function: lambda text: function(text) + name)
-    >>> filters["upper"]("a"), filters["upper"] is filters.get("upper"), "lower" in filters
-    ('Aupper', True, False)
     """
 
     def __init__(self, functions: Mapping[str, Function], wrap: Callable[[str, Function], Function]) -> None:
