@@ -10,6 +10,7 @@ from jinja2 import StrictUndefined, nodes
 from jinja2.exceptions import TemplateSyntaxError
 
 from promptpress._errors.errors import render_error, template_error
+from promptpress._jinja.sandbox.bounded import OPERATOR_SYMBOLS, BoundedEnvironment
 from promptpress._jinja.sandbox.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.sandbox.environments import environment
 from promptpress._jinja.traced_environment import traced_template
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from jinja2 import Template, nodes
 
     from promptpress._core import TemplateError
-    from promptpress._jinja.sandbox.bounded import BoundedEnvironment
     from promptpress._jinja.traced_values import Piece
 
 MAX_DEPTH = 40
@@ -39,10 +39,7 @@ _MACRO_NAMES = frozenset({"caller", "varargs", "kwargs"})
 _SLICED = (nodes.Getattr, nodes.Getitem, nodes.Call, nodes.Filter)
 _BINDING = (nodes.Assign, nodes.AssignBlock, nodes.CallBlock, nodes.FilterBlock, nodes.For, nodes.Macro, nodes.With)
 
-_BINARY = (
-    *(nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow),
-    *(nodes.And, nodes.Or),
-)
+_BINARY: tuple[type[nodes.Node], ...] = (*OPERATOR_SYMBOLS, nodes.And, nodes.Or)
 _PARTS: dict[type[nodes.Node], tuple[str, ...]] = {
     **dict.fromkeys((nodes.Template, nodes.Scope), ("body",)),
     **dict.fromkeys((nodes.Name, nodes.NSRef, nodes.Const, nodes.TemplateData, nodes.ExtensionAttribute), ()),
@@ -98,7 +95,12 @@ def _may_be_constant(node: nodes.Node) -> bool:
 
 
 class Survey:
-    """Looks through a template's tree once, without changing it; if `is_strict`, undefined values raise when used."""
+    """Tells if Jinja2 can generate code from a tree, before it does; if `is_strict`, undefined values raise when used.
+
+    Generating code takes longer than all other steps with a template, and only rows that Jinja2 renders need the code.
+    So it is generated for the first of these rows, unless generating or compiling it may fail: that has to be reported
+    when the template is made.
+    """
 
     __slots__ = ("_filters", "_in_loop", "_is_strict", "_loops", "_tests", "binds", "is_certain", "names")
 

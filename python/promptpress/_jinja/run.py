@@ -219,10 +219,7 @@ def render_rows(
     rows take the first program.
     """
     if any(program is not None for program in programs):
-        out: tuple[list[pa.Array], list[tuple[int, int, int]]] = _core.render_jinja(
-            list(programs), which, table, strings, reference
-        )
-        return out
+        return _core.render_jinja(list(programs), which, table, strings, reference)
     arrays = []
     for start in range(0, len(table), _BLOCK):
         arrays += _array(reference(list(range(start, min(start + _BLOCK, len(table))))), strings)
@@ -390,10 +387,9 @@ class Runner:
         typed = _without_json(table)
         if typed is None:
             return _JSON
-        table = typed
-        programs, which = self.programs_for(table)
-        _, counts = render_rows(programs, which, table, self._strings, lambda rows: [""] * len(rows))
-        return next((self._reason(table, programs, program, reason) for program, reason, rows in counts if rows), "")
+        programs, which = self.programs_for(typed)
+        _, counts = render_rows(programs, which, typed, self._strings, lambda rows: [""] * len(rows))
+        return next((self._reason(typed, programs, program, reason) for program, reason, rows in counts if rows), "")
 
     def _texts(self, table: pa.Table, rows: list[int], first_row: int) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails."""
@@ -482,11 +478,9 @@ class Runner:
 
 def _key(table: pa.Table) -> tuple[Any, ...]:
     """Return a key of a table's schema; a type of the user's own is identified by its text and its storage."""
-    return tuple((field.name, str(field.type), _storage(field.type)) for field in table.schema)
-
-
-def _storage(data_type: pa.DataType) -> pa.DataType:
-    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
+    return tuple(
+        (field.name, str(field.type), getattr(field.type, "storage_type", field.type)) for field in table.schema
+    )
 
 
 def _without_json(table: pa.Table) -> pa.Table | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import signature, unwrap
 from types import FunctionType
@@ -51,9 +52,7 @@ if TYPE_CHECKING:
 
 def text_of(value: Any) -> str:
     """Return `str(value)`."""
-    if is_traced(value):
-        return str(value)
-    if type(value) not in (dict, list, tuple):
+    if is_traced(value) or type(value) not in (dict, list, tuple):
         return str(value)
     result = str(plain(value))
     return checked(_Writer(repr, ", ", ": ").of(value, None), result, value)
@@ -67,48 +66,46 @@ def json_of(value: Any, text: str, *, ensure_ascii: bool, indent: Any, separator
     return checked(writer.of(value, None), text, value)
 
 
+@dataclass
 class _Writer:
     """Writes lists and dicts in parts; `indent` begins a line once for each level, None writes one line."""
 
-    def __init__(
-        self, scalar: Callable[[Any], str], item: str, key: str, indent: str | None = None, *, sort_keys: bool = False
-    ) -> None:
-        self._scalar = scalar
-        self._item = item
-        self._key = key
-        self._indent = indent
-        self._sort_keys = sort_keys
+    scalar: Callable[[Any], str]
+    item: str
+    key: str
+    indent: str | None = None
+    sort_keys: bool = False
 
     def of(self, value: Any, around: Origin | None, depth: int = 1) -> list[Piece]:
         """Return the parts of a value's text; `around` is the origin of the value that it is part of."""
         charge(1)
         if type(value) is dict:
             around = origin_of(value) or around
-            items = sorted(value.items()) if self._sort_keys else value.items()
+            items = sorted(value.items()) if self.sort_keys else value.items()
             members = [
-                [*self.of(key, around), (self._key, around), *self.of(item, around, depth + 1)] for key, item in items
+                [*self.of(key, around), (self.key, around), *self.of(item, around, depth + 1)] for key, item in items
             ]
             return self._members("{", members, "}", around, depth)
         if type(value) in (list, tuple):
             around = origin_of(value) or around
             members = [self.of(item, around, depth + 1) for item in value]
             end = ",)" if type(value) is tuple and len(value) == 1 else ")"
-            is_tuple = type(value) is tuple and self._scalar is repr
+            is_tuple = type(value) is tuple and self.scalar is repr
             return self._members("(" if is_tuple else "[", members, end if is_tuple else "]", around, depth)
         if isinstance(value, TracedText):
-            return [(self._scalar(plain(value)), common_origin(origin for _, origin in value.ends))]
-        return [(self._scalar(plain(value)), value.origin if is_traced(value) else around)]
+            return [(self.scalar(plain(value)), common_origin(origin for _, origin in value.ends))]
+        return [(self.scalar(plain(value)), value.origin if is_traced(value) else around)]
 
     def _members(
         self, opening: str, members: list[list[Piece]], closing: str, around: Origin | None, depth: int
     ) -> list[Piece]:
         if not members:
             return [(opening + closing, around)]
-        line = "" if self._indent is None else "\n" + self._indent * depth
+        line = "" if self.indent is None else "\n" + self.indent * depth
         out: list[Piece] = [(opening, around)]
         for number, member in enumerate(members):
-            out += [((self._item if number else "") + line, around), *member]
-        return [*out, (("" if self._indent is None else "\n" + self._indent * (depth - 1)) + closing, around)]
+            out += [((self.item if number else "") + line, around), *member]
+        return [*out, (("" if self.indent is None else "\n" + self.indent * (depth - 1)) + closing, around)]
 
 
 _PASSING = frozenset(

@@ -173,15 +173,11 @@ class TracedText(str):
             position += len(with_end)
         return lines
 
-    def partition(self, sep: Any) -> tuple[str, str, str]:
-        return self._three(plain(self).partition(sep))
+    def partition(self, sep: Any) -> Any:
+        return tuple(self._parts(plain(self).partition(sep), ""))
 
-    def rpartition(self, sep: Any) -> tuple[str, str, str]:
-        return self._three(plain(self).rpartition(sep))
-
-    def _three(self, parts: tuple[str, str, str]) -> tuple[str, str, str]:
-        first, second, third = self._parts(parts, "")
-        return first, second, third
+    def rpartition(self, sep: Any) -> Any:
+        return tuple(self._parts(plain(self).rpartition(sep), ""))
 
     def strip(self, chars: Any = None) -> str:
         return self.part(len(self) - len(plain(self).lstrip(chars)), len(plain(self).rstrip(chars)))
@@ -252,41 +248,33 @@ class TracedMarkup(TracedText, Markup):  # type: ignore[misc]  # mypy: TracedTex
         return whole(plain(self).striptags(), self)
 
 
-class TracedInt(int):
+class _TracedScalar:
+    """A value with an origin, which its text has too."""
+
+    origin: Origin
+
+    def __str__(self) -> Any:
+        text = repr(self)
+        return TracedText(text, ((len(text), self.origin),))
+
+
+class TracedInt(_TracedScalar, int):
     """An int with an origin."""
 
-    origin: Origin
 
-    def __str__(self) -> Any:
-        return TracedText(int.__repr__(self), ((len(int.__repr__(self)), self.origin),))
-
-
-class TracedFloat(float):
+class TracedFloat(_TracedScalar, float):
     """A float with an origin."""
 
-    origin: Origin
 
-    def __str__(self) -> Any:
-        return TracedText(float.__repr__(self), ((len(float.__repr__(self)), self.origin),))
-
-
-class TracedBool(int):
+class TracedBool(_TracedScalar, int):
     """A truth with an origin; a number, because Python's own class has no subclasses."""
-
-    origin: Origin
-
-    def __str__(self) -> Any:
-        text = str(bool(self))
-        return TracedText(text, ((len(text), self.origin),))
 
     def __repr__(self) -> str:
         return str(bool(self))
 
 
-class TracedNone:
+class TracedNone(_TracedScalar):
     """None with an origin."""
-
-    origin: Origin
 
     def __bool__(self) -> bool:
         return False
@@ -296,9 +284,6 @@ class TracedNone:
 
     def __hash__(self) -> int:
         return hash(None)
-
-    def __str__(self) -> Any:
-        return TracedText("None", ((4, self.origin),))
 
     def __repr__(self) -> str:
         return "None"

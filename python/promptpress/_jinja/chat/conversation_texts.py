@@ -6,6 +6,8 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -92,11 +94,8 @@ def _read(  # noqa: PLR0911 - a return for each kind of value
             return "{"
         if not all(type(key) is str for key in value):
             raise UnreadError
-        items = value.items()
-        return (
-            "dict",
-            *[(key, _read(item, _UNDER.get((location, key), _VALUE), texts, is_open)) for key, item in items],
-        )
+        below_keys = {key: _UNDER.get((location, key), _VALUE) for key in value}
+        return ("dict", *[(key, _read(item, below_keys[key], texts, is_open)) for key, item in value.items()])
     if kind is list:
         if value and not is_open and location not in _OPEN_LISTS:
             texts.append(_json(value))
@@ -187,15 +186,13 @@ class TemplateCall(NamedTuple):
     now: datetime | None
 
 
+@dataclass
 class _CompiledShape:
     """The program of a shape; None if the original renders all conversations of the shape."""
 
-    __slots__ = ("conversations", "is_trusted", "program")
-
-    def __init__(self, program: _core.JinjaProgram | None) -> None:
-        self.program = program
-        self.is_trusted = False
-        self.conversations = 0
+    program: _core.JinjaProgram | None
+    is_trusted: bool = False
+    conversations: int = 0
 
 
 class _Template:
@@ -206,10 +203,8 @@ class _Template:
         self.looks_inside = False
         self._programs: ShapePrograms | None = None
         if settings is not None:
-            try:
+            with suppress(TemplateError):
                 self._programs = ShapePrograms(Reference(settings.source, settings.environment, settings.now), settings)
-            except TemplateError:
-                self._programs = None
 
     def compile(self, shape: Shape) -> _CompiledShape:
         """Compile a shape."""

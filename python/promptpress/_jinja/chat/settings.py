@@ -1,4 +1,7 @@
-"""Settings of a chat template, and the sources of templates: folders, files, configurations, and tokenizers."""
+"""Settings of a chat template, and the sources of templates: folders, files, configurations, and tokenizers.
+
+A model without a template may have an encoder in its place: the Python file of its folder, or a library.
+"""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _cut(machine: Machine, text: Any, final: Any) -> Any:
         head = machine.concat([*parts[:-1], last[:end]])
         return head if last.startswith(TAG, end) else machine.operate("rstrip", head, None)
     tag = TAG.strip()
-    machine.branch(machine.condition(machine.operate("contains", text, tag)), _accept, _refuse)
+    machine.branch(machine.condition(machine.operate("contains", text, tag)), lambda: None, _refuse)
     start = machine.operate("rfind", text, tag)
     head = machine.operate("slice", text, None, start, None)
     found_tag = machine.operate("slice", text, start, machine.operate("add", start, len(TAG)), None)
@@ -210,17 +210,13 @@ def _require(machine: Machine, text: Sym, final: Any, parts: list[Any]) -> None:
         if final.node in whole or any(_is_strip(machine, machine.builder.nodes[node], final.node) for node in whole):
             return
         final = machine.operate("strip", final, None)
-    machine.branch(machine.condition(machine.operate("contains", text, final)), _accept, _refuse)
+    machine.branch(machine.condition(machine.operate("contains", text, final)), lambda: None, _refuse)
 
 
 def _is_strip(machine: Machine, node: tuple[Any, ...], of: int) -> bool:
     """Return true if a node is `strip()` of a text."""
     blanks = len(node) < 3 or machine.builder.constants.get(node[2], "") is None
     return node[:2] == ("strip", of) and blanks
-
-
-def _accept() -> None:
-    return None
 
 
 def _refuse() -> None:
@@ -267,8 +263,8 @@ class ShapePrograms:
     ) -> tuple[list[ShapeProgram], pa.Array | None, list[int]]:
         """Return the programs of rows, the number of each row's program, and the shapes that were compiled now.
 
-        The numbers are None if all rows take the first program.
-        `ids` has the shape of each row, `counts` the shapes that occur, each with its number of rows.
+        The numbers are None if all rows take the first program. `ids` has the shape of each row,
+        `counts` the shapes that occur, each with its number of rows.
         """
         with self._lock:
             new = []

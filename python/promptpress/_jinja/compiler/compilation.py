@@ -222,7 +222,7 @@ def _kind_of(data_type: pa.DataType) -> Kind:
         names.add("int")
     elif types.is_floating(data_type):
         names.add("float")
-    elif _is_list(data_type):
+    elif any(check(data_type) for check in _LIST_TYPES):
         return Kind(frozenset({"list", "none"}), item=_kind_of(data_type.value_type))
     elif types.is_struct(data_type):
         fields = [data_type.field(number) for number in range(data_type.num_fields)]
@@ -248,10 +248,6 @@ def _has_nul(data_type: pa.DataType) -> bool:
     """Return true if a field within a type has a NUL character in its name."""
     children = [data_type.field(number) for number in range(data_type.num_fields)]
     return any("\0" in field.name or _has_nul(field.type) for field in children)
-
-
-def _is_list(data_type: pa.DataType) -> bool:
-    return any(check(data_type) for check in _LIST_TYPES)
 
 
 MAX_PROGRAMS = 256

@@ -1,4 +1,9 @@
-"""Expressions of a template: Jinja's own environment evaluates known values, the rest becomes the program's."""
+"""Expressions of a template: Jinja's own environment evaluates known values, the rest becomes the program's.
+
+Every comparison by `==` and every search for a value among others uses `equal` and `contains`. A table of kinds lists
+the values that never equal each other. If neither the table nor an operation of the program has the answer, the row
+goes to Jinja2.
+"""
 
 from __future__ import annotations
 

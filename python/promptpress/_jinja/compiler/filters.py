@@ -79,11 +79,6 @@ def _text_of(operation: str) -> Callable[..., Any]:
     return apply
 
 
-def _trim(expressions: Expressions, value: Any, chars: Any = None) -> Any:
-    machine = expressions.machine
-    return machine.operate("strip", machine.text(value), chars)
-
-
 def _safe(expressions: Expressions, value: Any) -> Any:
     # It is a text already, so its truth is that of a text such as 'None' or '0', and not the value's.
     return value if type(value) is MarkedSafe else MarkedSafe(expressions.machine.text(value))
@@ -136,14 +131,6 @@ def _replace(expressions: Expressions, value: Any, old: Any, new: Any, count: An
     machine = expressions.machine
     texts = [machine.text(text) for text in (value, old, new)]
     return machine.operate("replace", *texts, -1 if count is None else count)
-
-
-def _int(expressions: Expressions, value: Any, default: Any = 0, base: Any = 10) -> Any:
-    return expressions.machine.operate("int", value, default, base)
-
-
-def _float(expressions: Expressions, value: Any, default: Any = 0.0) -> Any:
-    return expressions.machine.operate("float", value, default)
 
 
 def _round(expressions: Expressions, value: Any, precision: Any = 0, method: Any = "common") -> Any:
@@ -240,7 +227,9 @@ def _items(expressions: Expressions, value: Any) -> Any:
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {
-    "trim": _trim,
+    "trim": lambda expressions, value, chars=None: expressions.machine.operate(
+        "strip", expressions.machine.text(value), chars
+    ),
     **{name: _text_of(name) for name in ("upper", "lower", "capitalize")},
     "title": _text_of("title_filter"),
     "string": lambda expressions, value: expressions.machine.text(value),
@@ -251,8 +240,8 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(["default", "d"], _default),
     "join": _join,
     "replace": _replace,
-    "int": _int,
-    "float": _float,
+    "int": lambda expressions, value, default=0, base=10: expressions.machine.operate("int", value, default, base),
+    "float": lambda expressions, value, default=0.0: expressions.machine.operate("float", value, default),
     "abs": _operation("abs"),
     "round": _round,
     "min": _extreme("min"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from jinja2.compiler import Frame
@@ -31,6 +33,9 @@ from promptpress._jinja.traced_values import TracedText, is_safe, is_traced, pie
 MAX_FORKS = 150
 """Nesting of conditions: the core allows a little more, and Python's stack about as much."""
 
+MAX_WRITTEN_FORKS = 50
+"""Nesting of conditions up to which the text of another condition is written in parts."""
+
 _LIST = kind("list")
 
 Piece = Any
@@ -45,8 +50,8 @@ class Bail(NamedTuple):
     reason: str
 
 
-class Forks(Operands):
-    """Evaluates both ways of conditions."""
+class Machine(Operands):
+    """Evaluates both ways of conditions, and writes texts and values of the row: into the program, or into a value."""
 
     def __init__(self, builder: Builder, keys: Keys | None) -> None:
         super().__init__(builder, keys)
@@ -56,6 +61,8 @@ class Forks(Operands):
         self.bails: list[Bail] = []
         self.has_unsupported = False
         """True if an operation without support for values of the row has met one."""
+        self._written: set[int] = set()
+        """Nodes of texts that were written in parts."""
 
     def condition(self, value: Any) -> bool | int:
         """Return the truth of a value, or the number of its node."""
@@ -261,41 +268,7 @@ class Forks(Operands):
         added = added if is_end else added[::-1]
         return number, [self.constant_or_sym(operand) for operand in added]
 
-
-def _count_equal(left: list[Any], right: list[Any], *, is_end: bool) -> int:
-    """Return how many parts of two texts are the same, from the start or from the end."""
-    pairs = zip(reversed(left), reversed(right), strict=False) if is_end else zip(left, right, strict=False)
-    count = 0
-    for a, b in pairs:
-        is_same = a.node == b.node if type(a) is Sym and type(b) is Sym else _are_equal(a, b)
-        if not is_same:
-            break
-        count += 1
-    return count
-
-
-def _is_scalar(value: Any) -> bool:
-    return type(value) in SCALARS or (is_traced(value) and not is_safe(value))
-
-
-def _are_equal(left: Any, right: Any) -> bool:
-    """Return true if two values are the same constant; `repr` tells 0.0 from -0.0."""
-    if type(left) is TracedText:
-        return type(right) is TracedText and left == right and left.ends == right.ends
-    return type(left) is type(right) and type(left) in SCALARS and left == right and repr(left) == repr(right)
-
-
-MAX_WRITTEN_FORKS = 50
-"""Nesting of conditions up to which the text of another condition is written in parts."""
-
-
-class Machine(Forks):
-    """Writes texts and values of the row: into the program, or into a value."""
-
-    def __init__(self, builder: Builder, keys: Keys | None) -> None:
-        super().__init__(builder, keys)
-        self._written: set[int] = set()
-        """Nodes of texts that were written in parts."""
+    # Writing
 
     def write(self, value: Any) -> None:
         """Write the text of a value of any kind."""
@@ -344,14 +317,12 @@ class Machine(Forks):
             elif name == "concat" and self._may_be_in_parts(node):
                 todo += reversed(operands)
             elif name == "select" and self.forks < MAX_WRITTEN_FORKS and self._may_be_in_parts(node):
-                self._write_select(*operands)
+                condition, *ways = operands
+                self.branch(condition, *(partial(self._write_node, way) for way in ways))
             else:
                 if self.block and self.block[-1] == ("check", node):
                     self.block.pop()
                 self.block.append(("emit", node))
-
-    def _write_select(self, condition: int, then: int, otherwise: int) -> None:
-        self.branch(condition, lambda: self._write_node(then), lambda: self._write_node(otherwise))
 
     def _may_be_in_parts(self, node: int) -> bool:
         """Return true if a node is small, or wasn't written before: so no program grows faster than its nodes."""
@@ -386,6 +357,29 @@ class Machine(Forks):
         return self.concat(parts)
 
 
+def _count_equal(left: list[Any], right: list[Any], *, is_end: bool) -> int:
+    """Return how many parts of two texts are the same, from the start or from the end."""
+    pairs = zip(reversed(left), reversed(right), strict=False) if is_end else zip(left, right, strict=False)
+    count = 0
+    for a, b in pairs:
+        is_same = a.node == b.node if type(a) is Sym and type(b) is Sym else _are_equal(a, b)
+        if not is_same:
+            break
+        count += 1
+    return count
+
+
+def _is_scalar(value: Any) -> bool:
+    return type(value) in SCALARS or (is_traced(value) and not is_safe(value))
+
+
+def _are_equal(left: Any, right: Any) -> bool:
+    """Return true if two values are the same constant; `repr` tells 0.0 from -0.0."""
+    if type(left) is TracedText:
+        return type(right) is TracedText and left == right and left.ends == right.ends
+    return type(left) is type(right) and type(left) in SCALARS and left == right and repr(left) == repr(right)
+
+
 class Namespace(Opaque):
     """The object that `namespace()` returns. Its attributes are part of the state, because a fork may change them."""
 
@@ -395,17 +389,18 @@ class Namespace(Opaque):
     __eq__ = object.__eq__  # type: ignore[assignment]
 
 
+@dataclass(eq=False)
 class Activation:
     """A call of a function of the compiled template: the whole template, or a macro."""
 
-    __slots__ = ("outer",)
-
-    def __init__(self, outer: Activation | None) -> None:
-        self.outer = outer
+    outer: Activation | None
 
 
 class Scope:
-    """The variables of a template; the given names take precedence over the environment's globals."""
+    """The values of a template's variables; Jinja's own analysis tells which variable a name is.
+
+    The given names take precedence over the environment's globals.
+    """
 
     def __init__(self, machine: Machine, names: Mapping[str, Any], environment: Any) -> None:
         self.machine = machine

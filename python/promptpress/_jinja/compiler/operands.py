@@ -302,7 +302,7 @@ class Operands:
         """
         for value in values:
             if type(value) not in SCALARS:
-                self.real(_charge_parts, value)
+                self.real(lambda: charge(weigh(value) >> 4))  # noqa: B023 - called at once
 
     # Expressions
 
@@ -361,10 +361,6 @@ class Operands:
             return plain_text(self, value)
         return self.real(_plain_text, value)
 
-    def length(self, value: Sym) -> int:
-        """Return the length of a list, for which the program is made."""
-        return self.number(self.operate("length", value))
-
     def number(self, value: Sym) -> int:
         """Return a number, for which the program is made."""
         if self.keys is None:
@@ -393,7 +389,7 @@ class Operands:
             return [self.builder.sym(operand) for operand in operands]
         if not value.kind.only("list", "none") and self.assumed_key is None:
             raise self.unsupported("a loop over a value of the row that may be no list")
-        return [self.operate("item", value, index) for index in range(self.length(value))]
+        return [self.operate("item", value, index) for index in range(self.number(self.operate("length", value)))]
 
     def concat(self, parts: list[Any]) -> Any:
         """Join texts, or values of the row that are texts."""
@@ -434,7 +430,3 @@ def _plain_text(value: Any) -> str:
     if type(value) not in SCALARS or type(value) is int:
         charge_text(weigh(value))
     return text_of(value)
-
-
-def _charge_parts(value: Any) -> None:
-    charge(weigh(value) >> 4)

@@ -199,15 +199,8 @@ def is_text(value: Any) -> bool:
     return type(value) in (str, TracedText) or (type(value) is Sym and value.kind.only("str"))
 
 
-@final
-class Missing:
-    """The value of a name that has none."""
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING = Missing()
+MISSING = object()
+"""The value of a name that has none."""
 
 
 _ABSENT = object()

@@ -24,7 +24,7 @@ from promptpress._jinja.sandbox.bounds import (
     refuse,
     weigh,
 )
-from promptpress._jinja.sandbox.guarded_filters import guard_filters, guard_tests
+from promptpress._jinja.sandbox.guarded_filters import guard_functions
 
 if TYPE_CHECKING:
     from jinja2.compiler import Frame
@@ -224,8 +224,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def guard(self) -> None:
         """Wrap the filters and tests; call this once, when all of them are set."""
-        guard_filters(self)
-        guard_tests(self)
+        guard_functions(self)
 
     # Called by the generated code.
 

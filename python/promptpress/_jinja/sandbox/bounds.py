@@ -1,4 +1,9 @@
-"""Guards of calls: estimate what a method or a type may make before it is called."""
+"""The limits of one rendering: work is counted in steps, so the limits don't depend on the machine or its load.
+
+A loop's turn, a macro's call and a filter cost as many steps as they have nodes; a text costs one step for each sixteen
+characters that are made or read. The size of a row's values is added to the limits. Guards of calls estimate what a
+method or a type may make before it is called.
+"""
 
 from __future__ import annotations
 

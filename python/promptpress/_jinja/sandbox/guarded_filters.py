@@ -1,8 +1,10 @@
-"""Guards of Jinja2's filters and tests: they count what the functions are about to do."""
+"""Guards of Jinja2's filters and tests: they count what the functions are about to do.
+
+No thread can stop `re.sub`, so a search that may take long runs in another process.
+"""
 
 from __future__ import annotations
 
-import functools
 import os
 import pickle
 import re
@@ -10,7 +12,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, ItemsView, Mapping, ValuesView
-from functools import wraps
+from dataclasses import dataclass
+from functools import lru_cache, wraps
 from inspect import signature
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -113,11 +116,10 @@ def _in_process(pattern: str, repl: str, string: str, count: int) -> str:
     if not fine:
         raise out
     charge_text(len(out))
-    text: str = out
-    return text
+    return str(out)
 
 
-@functools.lru_cache(maxsize=256)
+@lru_cache(maxsize=256)
 def _steps_of_pattern(pattern: str) -> tuple[int, bool]:
     parsed = parser.parse(pattern)
     slow = bool(parsed.state.flags & re.IGNORECASE) and "-" in pattern
@@ -200,23 +202,18 @@ class LazyWrappers(dict[str, Any]):
         return self.copy().items()
 
 
-def guard_filters(environment: Environment) -> None:
-    """Wrap the filters of an environment, in place."""
+def guard_functions(environment: Environment) -> None:
+    """Wrap the filters of an environment, and the tests that look at all parts of their values, in place."""
 
-    def guarded(name: str, function: Function) -> Function:
+    def guarded_filter(name: str, function: Function) -> Function:
         return function if name in _CHEAP else _guarded(function, _ESTIMATES.get(name), environment)
 
-    environment.filters = LazyWrappers(environment.filters, guarded)
-
-
-def guard_tests(environment: Environment) -> None:
-    """Wrap the tests of an environment that look at all parts of their values, in place."""
-
-    def guarded(name: str, function: Function) -> Function:
+    def guarded_test(name: str, function: Function) -> Function:
         return _deep_test(function) if name in _DEEP_TESTS else function
 
     tests: Any = environment.tests
-    environment.tests = LazyWrappers(tests, guarded)
+    environment.filters = LazyWrappers(environment.filters, guarded_filter)
+    environment.tests = LazyWrappers(tests, guarded_test)
 
 
 def _deep_test(function: Function) -> Function:
@@ -265,16 +262,17 @@ def _guarded(function: Function, estimate: Estimate | None, environment: Environ
     return run
 
 
+@dataclass
 class _Call:
     """A call of a filter. An estimate may replace the arguments, after it has read a generator.
 
     `passed` is the argument that Jinja2 itself passes first, if any.
     """
 
-    def __init__(
-        self, environment: Environment, passed: tuple[Any, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> None:
-        self.environment, self.passed, self.arguments, self.keywords = environment, passed, arguments, keywords
+    environment: Environment
+    passed: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
 
     def __call__(self, position: int, name: str, default: Any = None) -> Any:
         """Return an argument by its position or name."""
@@ -342,9 +340,8 @@ def _wordwrap(call: _Call, size: int) -> int:
     charge(size // 4)
     charge(_longest_word(text) ** 2 // width >> 10)
     wrap = call(3, "wrapstring")
-    return size + (len(text) // width + text.count("\n") + text.count(" ")) * (
-        len(wrap) if isinstance(wrap, str) else 1
-    )
+    lines = len(text) // width + text.count("\n") + text.count(" ")
+    return size + lines * (len(wrap) if isinstance(wrap, str) else 1)
 
 
 def _urlize(call: _Call, size: int) -> int:
@@ -401,11 +398,8 @@ def _sum(call: _Call, size: int) -> int:
 
 
 def _join(call: _Call, size: int) -> int:
-    if (
-        not call.arguments
-        or len(call.arguments) + len(call.keywords) > 3
-        or not call.keywords.keys() <= {"d", "attribute"}
-    ):
+    count = len(call.arguments) + len(call.keywords)
+    if not call.arguments or count > 3 or not call.keywords.keys() <= {"d", "attribute"}:
         return 0  # the filter refuses the arguments
     attribute, value = call(2, "attribute"), call(0, "value")
     # Jinja2 converts the separator before the items, except for attributes of items.
