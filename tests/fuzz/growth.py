@@ -148,8 +148,8 @@ def chat_source(source: str) -> str:
 
 def sizes(source: str, items: int) -> tuple[int, int]:
     """Return the size of the program for this many items, in nodes and statements, and the steps of compiling it."""
-    from promptpress._jinja.compiler.builder import Builder
-    from promptpress._jinja.compiler.compile import compile_names
+    from promptpress._jinja.compiler.compilation import compile_names
+    from promptpress._jinja.compiler.program import Builder
     from promptpress._jinja.reference import Reference
 
     builder = Builder(("texts",))

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._jinja.sandbox.bounded_regex import substituted
 from promptpress._jinja.sandbox.bounds import BUDGET, LimitExceededError
+from promptpress._jinja.sandbox.guarded_filters import substituted
 
 QUICK = [
     ("[aeiou]", ".", "Some text"),

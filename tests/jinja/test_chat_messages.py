@@ -17,7 +17,21 @@ pytest.importorskip("jinja2")
 
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, stats
 from promptpress._arrow import as_table
-from promptpress._jinja.chat.messages import TAG, cut, normalised, plain, tagged
+from promptpress._jinja.chat.chat_renderer import misspelt
+from promptpress._jinja.chat.conversations import (
+    TAG,
+    as_openai,
+    conversation_of,
+    conversations_as_texts,
+    cut,
+    is_message,
+    json_texts,
+    normalised,
+    plain,
+    tagged,
+    with_shared_texts,
+)
+from promptpress._jinja.reference import Reference
 
 SEEN = "{% for m in messages %}{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}|{% endfor %}"
 
@@ -323,3 +337,22 @@ def test_a_clock_that_nobody_reads_is_no_difference() -> None:
     clock = ChatTemplate("{{ strftime_now('%Y') }}", now=datetime.datetime(2020, 1, 1))
     assert texts(clock, [[{"role": "user", "content": ""}]]) == ["2020"]
     assert pickle.loads(pickle.dumps(clock)) == clock != ChatTemplate("{{ strftime_now('%Y') }}")
+
+
+def test_parts_of_conversations() -> None:
+    assert (is_message({"role": "user"}), is_message("user")) == (True, False)
+    assert as_openai({"from": "gpt", "value": "Yes?"}) == {"role": "assistant", "content": "Yes?"}
+    table = pa.table({"c": pa.array([["x"]])})
+    assert conversations_as_texts(table, "c").schema.field("c").type == pa.list_(pa.string())
+    written = json_texts([[{"role": "user", "content": ("Hi.", {1: {2}})}]])
+    assert written is not None
+    assert conversation_of(written[0]) == [{"role": "user", "content": ("Hi.", {1: "<set>"})}]
+    first, second = with_shared_texts(["a b", "".join(["a", " b"])])
+    assert first is second
+
+
+def test_a_misspelt_variable_is_named() -> None:
+    template = Reference("{{ bos_token if enable_thinking }}", "transformers")
+    message = "enable_thinkng: the template doesn't read it; did you mean 'enable_thinking'?"
+    assert misspelt(template, ["enable_thinkng", "eos_token", "style"]) == message
+    assert misspelt(template, ["enable_thinking", "style"]) == ""

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from promptpress import ChatTemplate, ConfigError, JinjaTemplate, TemplateError
-from promptpress._jinja.chat.sources import templates_of
+from promptpress._jinja.chat.settings import templates_of
 
 TOKENS = {"bos_token": "<s>", "eos_token": {"content": "</s>", "__type": "AddedToken"}, "pad_token": None}
 MORE = {
@@ -217,3 +217,9 @@ def test_a_tokenizer_s_class_that_encodes_itself() -> None:
 def test_texts_of_an_encoder_stay_as_they_are() -> None:
     made = JinjaTemplate("{{ text }}").render([{"text": "<|open|>{{ x }} {y}\n", "id": 7}], keep=["id"])
     assert made.to_pylist() == [{"id": 7, "prompt": "<|open|>{{ x }} {y}\n"}]
+
+
+def test_tokens_of_a_configuration() -> None:
+    config = {"chat_template": "{{ bos_token }}", "bos_token": {"content": "<s>"}, "add_bos_token": True}
+    found = templates_of(config)
+    assert (found.templates, found.tokens) == ({"default": "{{ bos_token }}"}, {"bos_token": "<s>"})

@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._jinja import run, table_programs
+from promptpress._jinja import run
 from promptpress._jinja.chat import shape_programs
-from promptpress._jinja.compiler import calls, filters, tests
-from promptpress._jinja.sandbox import bounded, bounds, guarded_calls
+from promptpress._jinja.compiler import calls, compilation, filters
+from promptpress._jinja.sandbox import bounded, bounds
 from promptpress._jinja.sandbox.environments import ENVIRONMENTS, environment
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -47,7 +47,7 @@ def test_every_method_has_an_example(kind: type) -> None:
 
 def test_what_the_evaluator_knows_has_an_example() -> None:
     assert set(filters._FILTERS) <= set(examples.FILTERS)
-    assert set(tests._KINDS) | set(tests._TESTS) <= set(examples.TESTS)
+    assert set(filters._KINDS) | set(filters._TESTS) <= set(examples.TESTS)
     assert set(calls._METHODS) <= {name for methods in examples.METHODS.values() for name in methods}
 
 
@@ -61,11 +61,11 @@ def test_what_the_evaluator_knows_has_an_example() -> None:
         ("jinja", f"({bounds.STEPS:,} for a row"),
         ("jinja", f"({bounds.MAX_TEXT:,} characters, and"),
         ("jinja", f"({bounds.MAX_INT_BITS:,} bits)"),
-        ("jinja", f"`range` ({guarded_calls.MAX_RANGE:,})"),
+        ("jinja", f"`range` ({bounds.MAX_RANGE:,})"),
         ("jinja", f"source ({bounded.MAX_SOURCE:,} characters)"),
         ("jinja", f"programs for {shape_programs.MAX_PROGRAMS:,} shapes"),
-        ("jinja-compiled", f"more than {table_programs.MAX_PROGRAMS} programs"),
-        ("jinja-compiled", f"once {table_programs.WORTHWHILE_ROWS} rows have had it"),
+        ("jinja-compiled", f"more than {compilation.MAX_PROGRAMS} programs"),
+        ("jinja-compiled", f"once {compilation.WORTHWHILE_ROWS} rows have had it"),
     ],
 )
 def test_limits_are_those_of_the_code(page: str, sentence: str) -> None:

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 pytest.importorskip("jinja2")
 
 from promptpress._jinja.chat import conversation_texts
-from promptpress._jinja.chat.conversation_texts import ConversationTexts
-from promptpress._jinja.chat.message_shapes import MAX_MESSAGES, frozen, shape_of, skeleton
-from promptpress._jinja.chat.messages import normalised
+from promptpress._jinja.chat.conversation_texts import MAX_MESSAGES, ConversationTexts, frozen, shape_of, skeleton
+from promptpress._jinja.chat.conversations import normalised
 from promptpress._jinja.reference import Reference
 
 SOURCES = {
@@ -206,3 +205,8 @@ def test_the_clock(source: str, is_covered: bool) -> None:
             return Reference(source, "transformers", time).render({"messages": conversation})
 
         assert texts.text(call, chat, original) == original(chat)
+
+
+def test_only_the_original_takes_tools_that_are_functions() -> None:
+    assert ConversationTexts().call("", {"tools": [{"name": "f"}]}) is not None
+    assert ConversationTexts().call("", {"tools": [print]}) is None

@@ -15,7 +15,8 @@ pytest.importorskip("jinja2")
 
 import jinja2
 from generators.random_templates import SCHEMA, Templates, rows
-from promptpress._jinja.sandbox.environment_options import _CHECKS, changed_options
+from promptpress._jinja.sandbox.environments import _CHECKS, changed_options, engine_options
+from promptpress._jinja.sandbox.guarded_filters import LazyWrappers
 from promptpress.typing import JinjaOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::promptpress.PromptWarning")
@@ -173,3 +174,15 @@ def test_autoescape_is_refused_where_jinja2_may_not_render() -> None:
         pp.JinjaTemplate("{{ q }}", fallback="refuse", autoescape=True)
     (part, *_) = [part for part in pp.JinjaTemplate("{{ q }}", autoescape=True).compiled.to_pylist() if part["reason"]]
     assert "autoescape" in part["reason"]
+
+
+def test_options_are_added_to_an_engine_s_own() -> None:
+    assert changed_options("lm_eval", {"undefined": "strict", "trim_blocks": True}) == {"trim_blocks": True}
+    assert engine_options("lm_eval", {"extensions": ("do",)})["extensions"] == ["jinja2.ext.do"]
+
+
+def test_a_filter_is_wrapped_once() -> None:
+    filters = LazyWrappers({"upper": str.upper}, lambda name, function: lambda text: function(text) + name)
+    assert filters["upper"]("a") == "Aupper"
+    assert filters["upper"] is filters.get("upper")
+    assert "lower" not in filters

@@ -11,7 +11,7 @@ pytest.importorskip("jinja2")
 import jinja2
 from fuzz import growth
 from marks import UNWARNED
-from promptpress._jinja.compiler.builder import Builder
+from promptpress._jinja.compiler.program import Builder, Compaction, node_operands
 from promptpress._jinja.compiler.values import UNKNOWN
 
 pytestmark = UNWARNED
@@ -94,3 +94,17 @@ def test_what_is_nested_too_deep_for_the_core_is_jinja2s() -> None:
     assert template.render(table)["prompt"].to_pylist() == expected
     assert template.last_run is not None
     assert list(template.last_run.reasons) == ["expressions are nested more than 250 deep"]
+
+
+def test_texts_within_one_text_become_its_parts() -> None:
+    nodes = [("column", 0), ("const", "a"), ("concat", 0, 1), ("const", "b"), ("concat", 2, 3)]
+    made = Compaction(nodes, [1, 1, 2, 1, 3], [4])
+    assert (made.nodes[made.numbers[4]], made.nodes[3]) == (("concat", 0, 3), ("const", "ab"))
+    assert made.depths == [0, 0, 0, 0, 1]
+    assert (node_operands(("strip", 4, 2)), node_operands(("column", 3))) == ((4, 2), ())
+
+
+def test_an_expression_is_described_without_numbers() -> None:
+    builder = Builder(("q",))
+    length = builder.operation("length", builder.column(0, UNKNOWN).node)
+    assert builder.expression(length.node) == (("column", 0), ("length", 0))

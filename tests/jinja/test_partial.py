@@ -12,9 +12,8 @@ pytest.importorskip("jinja2")
 
 from generators.random_templates import SCHEMA, Templates, rows
 from models.jinja_model import Bailed, BailError, Values, run
-from promptpress._jinja.compiler.builder import Builder
-from promptpress._jinja.compiler.compile import Compiled, compile_columns
-from promptpress._jinja.compiler.program import Program
+from promptpress._jinja.compiler.compilation import Compiled, compile_columns
+from promptpress._jinja.compiler.program import Builder, Program
 from promptpress._jinja.compiler.values import NeedsKeyError
 from promptpress._jinja.reference import Reference
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from marks import UNWARNED
 from promptpress._engine.table_engine import engine_of
-from promptpress._jinja import table_programs
 from promptpress._jinja.chat import shape_programs
+from promptpress._jinja.compiler import compilation
 
 pytestmark = UNWARNED
 
@@ -33,19 +33,19 @@ def texts(lengths: list[int]) -> list[str]:
 
 def test_rare_lengths_are_left_to_jinja2(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of hundreds of lengths with few rows each has a bounded number of programs."""
-    monkeypatch.setattr(table_programs, "CHEAP_EXPRESSIONS", 0)
-    lengths = [*range(60), *([70] * table_programs.WORTHWHILE_ROWS), *range(60)]
+    monkeypatch.setattr(compilation, "CHEAP_EXPRESSIONS", 0)
+    lengths = [*range(60), *([70] * compilation.WORTHWHILE_ROWS), *range(60)]
     template = pp.JinjaTemplate(LOOP)
     assert template.render(lists(lengths))["prompt"].to_pylist() == texts(lengths)
     run = run_of(template)
     # The first ones have two rows each, and the frequent one is met behind them.
-    assert run.compiled == 2 * table_programs.CHEAP_PROGRAMS + table_programs.WORTHWHILE_ROWS
+    assert run.compiled == 2 * compilation.CHEAP_PROGRAMS + compilation.WORTHWHILE_ROWS
     assert run.reasons == {"few rows have had lists of its lengths so far": len(lengths) - run.compiled}
 
 
 def test_lengths_become_frequent_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_programs, "CHEAP_EXPRESSIONS", 0)
-    monkeypatch.setattr(table_programs, "CHEAP_PROGRAMS", 1)
+    monkeypatch.setattr(compilation, "CHEAP_EXPRESSIONS", 0)
+    monkeypatch.setattr(compilation, "CHEAP_PROGRAMS", 1)
     template = pp.JinjaTemplate(LOOP)
     compiled = []
     for _ in range(4):
@@ -64,11 +64,11 @@ def test_few_and_short_lengths_have_programs_at_once() -> None:
 
 def test_refuse_makes_a_program_for_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row isn't refused because its length is rare."""
-    monkeypatch.setattr(table_programs, "CHEAP_EXPRESSIONS", 0)
+    monkeypatch.setattr(compilation, "CHEAP_EXPRESSIONS", 0)
     lengths = list(range(60))
     template = pp.JinjaTemplate(LOOP, fallback="refuse")
     assert template.render(lists(lengths))["prompt"].to_pylist() == texts(lengths)
-    lengths = list(range(table_programs.MAX_PROGRAMS + 1))
+    lengths = list(range(compilation.MAX_PROGRAMS + 1))
     with pytest.raises(pp.RenderError, match=r"row 256: .*programs are made for 256 combinations") as caught:
         pp.JinjaTemplate("{{ xs|length }}{% for x in xs %}{% endfor %}", fallback="refuse").render(lists(lengths))
     assert caught.value.code == "not_compiled"
@@ -76,7 +76,7 @@ def test_refuse_makes_a_program_for_any_length(monkeypatch: pytest.MonkeyPatch) 
 
 def test_counted_lengths_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, bound in (("CHEAP_EXPRESSIONS", 0), ("CHEAP_PROGRAMS", 1), ("MAX_COUNTED", 5)):
-        monkeypatch.setattr(table_programs, name, bound)
+        monkeypatch.setattr(compilation, name, bound)
     template = pp.JinjaTemplate(LOOP)
     template.render(lists(list(range(40))))
     (programs,) = engine_of(template).runner._programs.values()
@@ -84,7 +84,7 @@ def test_counted_lengths_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_reason_past_the_last_program_is_the_true_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_programs, "MAX_PROGRAMS", 3)
+    monkeypatch.setattr(compilation, "MAX_PROGRAMS", 3)
     template = pp.JinjaTemplate(LOOP)
     lengths = [1, 2, 3, 4, 5, 1]
     assert template.render(lists(lengths))["prompt"].to_pylist() == texts(lengths)
@@ -94,7 +94,7 @@ def test_the_reason_past_the_last_program_is_the_true_one(monkeypatch: pytest.Mo
 
 
 def test_the_reason_of_too_many_lists_is_the_true_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_programs, "MAX_KEYS", 0)
+    monkeypatch.setattr(compilation, "MAX_KEYS", 0)
     template = pp.JinjaTemplate(LOOP)
     template.render(lists([1, 2]))
     assert run_of(template).reasons == {"the template asks for more than 64 lengths of lists": 2}

@@ -17,8 +17,7 @@ pytest.importorskip("jinja2")
 import jinja2
 from promptpress import ChatTemplate
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import traced
+from promptpress._jinja.traced_values import Origin, traced
 
 pytestmark = UNWARNED
 

@@ -11,9 +11,8 @@ import pytest
 from generators.random_templates import NAMES, Templates
 from jinja2 import nodes
 from jinja2.meta import find_undeclared_variables
-from promptpress._jinja.reference import Reference
+from promptpress._jinja.reference import MAX_DEPTH, MAX_LOOPS, MAX_WAYS, Reference, Survey
 from promptpress._jinja.sandbox.environments import ENVIRONMENTS, environment
-from promptpress._jinja.survey import MAX_DEPTH, MAX_LOOPS, MAX_WAYS, Survey
 
 LATE = [
     "",

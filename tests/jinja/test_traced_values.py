@@ -14,8 +14,17 @@ from amounts import part_of
 pytest.importorskip("jinja2")
 
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import holds_data, is_traced, joined, origin_of, pieces, plain, traced
+from promptpress._jinja.traced_values import (
+    Origin,
+    common_origin,
+    holds_data,
+    is_traced,
+    joined,
+    origin_of,
+    pieces,
+    plain,
+    traced,
+)
 
 LETTERS = {"ab ": Origin("field", "x"), "cd\n": Origin("field", "y"), "ef": None}
 OF_LETTER = {letter: origin for letters, origin in LETTERS.items() for letter in letters if letter.isalpha()}
@@ -202,3 +211,15 @@ def test_parts_of_values_have_paths() -> None:
     (key,) = value
     assert origin_of(key).path == "tools.k"
     assert not holds_data({"a": ["template"]})
+
+
+def test_origins_of_parts_have_a_common_one() -> None:
+    call = Origin("field", "messages", 1, "assistant", "tool_calls[0]")
+    assert [origin.path for origin in (call.under("id"), call.item(2), call.parent())] == [
+        "tool_calls[0].id",
+        "tool_calls[0][2]",
+        "tool_calls",
+    ]
+    assert Origin("field", path="content").parent().path is None
+    assert common_origin([call.under("id"), None, call.under("function.name")]) == call
+    assert common_origin([call, Origin("field", "messages", 2)]).source == "computed"

@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from promptpress._jinja.compiler.values import Sym, UnsupportedError, forget_inspections, inspections
+from promptpress._jinja.compiler.operands import holds_opaque
+from promptpress._jinja.compiler.values import Sym, Trail, UnsupportedError, forget_inspections, inspections, is_opaque
 
 ASKS: list[Callable[[Any], Any]] = [
     *(str, repr, bool, len, iter, hash, float, int, operator.index, operator.neg, sorted, json.dumps),
@@ -47,3 +48,16 @@ def test_no_thread_undoes_the_question_of_another() -> None:
     other.join()
     assert inspections() == before + 1
     forget_inspections(before)
+
+
+def test_a_value_of_the_row_within_a_list() -> None:
+    assert (is_opaque(Sym(0)), is_opaque([Sym(0)])) == (True, False)
+    assert (holds_opaque({"a": [Sym(0)]}), holds_opaque([1])) == (True, False)
+
+
+def test_a_trail_goes_back() -> None:
+    trail = Trail()
+    trail["a"] = 1
+    mark = trail.mark()
+    trail["a"] = 2
+    assert (trail.undo(mark), trail) == ({"a": 2}, {"a": 1})

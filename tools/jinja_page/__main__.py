@@ -16,8 +16,8 @@ from pathlib import Path
 
 import promptpress
 from promptpress._engine.table_engine import engine_of
+from promptpress._jinja.compiler.compilation import TablePrograms
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.table_programs import TablePrograms
 
 from examples import EXPRESSIONS, FILTERS, FUNCTIONS, METHODS, STATEMENTS, TABLE, TESTS
 

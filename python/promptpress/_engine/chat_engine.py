@@ -17,13 +17,10 @@ from promptpress._arrow.python_values import to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
-from promptpress._jinja.chat.chat_renderer import ChatRenderer
-from promptpress._jinja.chat.conversation_rows import conversation_of, conversations_as_texts, json_texts
-from promptpress._jinja.chat.messages import normalised
-from promptpress._jinja.chat.report import starts_with_bos
+from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
+from promptpress._jinja.chat.conversations import conversation_of, conversations_as_texts, json_texts, normalised
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.origins import Origins
-from promptpress._jinja.run import JinjaRun, Texts
+from promptpress._jinja.run import JinjaRun, Origins, Texts
 from promptpress.typing import StringLayout
 
 _GENERATION = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")

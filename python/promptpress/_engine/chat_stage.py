@@ -28,7 +28,7 @@ from promptpress._engine.template_engine import with_nulls
 from promptpress._errors.errors import render_error, row_error_text, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.origins import spans_type
+from promptpress._jinja.run import spans_type
 from promptpress.typing import StringLayout
 
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}

@@ -16,8 +16,7 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, Run
 from promptpress._engine.table_engine import StreamRenderer, TableEngine
 from promptpress._errors.errors import render_error
-from promptpress._jinja.chat.conversation_rows import conversation_of
-from promptpress._jinja.chat.messages import as_openai
+from promptpress._jinja.chat.conversations import as_openai, conversation_of
 
 
 class ColumnEngine(TableEngine):

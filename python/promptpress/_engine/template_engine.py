@@ -27,9 +27,8 @@ from promptpress._errors.errors import (
     template_error,
 )
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.origins import Origins, spans_type
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import JinjaRun, Runner, Texts
+from promptpress._jinja.run import JinjaRun, Origins, Runner, Texts, spans_type
 from promptpress._jinja.sandbox.bounded import undeclared_names
 from promptpress._jinja.sandbox.bounds import BUDGET
 from promptpress._jinja.undefined_names import guarded_names, undefined_names

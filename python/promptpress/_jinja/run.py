@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,149 @@ from promptpress._arrow.json_columns import holds_json
 from promptpress._arrow.python_values import with_exact_types
 from promptpress._config.tokenizer import EncodedRequests
 from promptpress._errors.errors import ABOUT_THE_TABLE, RowErrors, of_row, render_error
-from promptpress._jinja.origins import Origins
-from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import Piece, is_json, joined, known_containers, pieces, traced
+from promptpress._jinja.traced_values import (
+    COMPUTED,
+    TEMPLATE,
+    UNKNOWN,
+    Origin,
+    Piece,
+    is_json,
+    joined,
+    known_containers,
+    pieces,
+    traced,
+)
+from promptpress.typing import StringLayout
 
 if TYPE_CHECKING:
+    from promptpress._jinja.compiler.compilation import TablePrograms
     from promptpress._jinja.reference import Reference
-    from promptpress._jinja.table_programs import TablePrograms
     from promptpress.typing import StringLayout
+
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+_FIELDS = {
+    "message": pa.int32(),
+    "start": pa.int32(),
+    "end": pa.int32(),
+    "source": pa.dictionary(pa.int8(), pa.string()),
+    "column": _NAMES,
+    "example": pa.int32(),
+    "role": _NAMES,
+    "path": _NAMES,
+}
+
+
+_FIXED = (TEMPLATE, COMPUTED, UNKNOWN)
+"""The origins whose numbers the core gives itself."""
+
+
+def spans_type(strings: StringLayout, *, is_chat: bool, is_detailed: bool) -> pa.DataType:
+    """Return the type of a text's spans: with messages if `is_chat`, with column, example and role if `is_detailed`.
+
+    Texts of `large_string` may have 2 GiB and more, so their positions have 64 bits.
+    """
+    left_out = set() if is_chat else {"message", "path"}
+    left_out |= set() if is_detailed else {"column", "example", "role", "path"}
+    large = {"start": pa.int64(), "end": pa.int64()} if strings == "large_string" else {}
+    fields = {**_FIELDS, **large}
+    return pa.list_(pa.struct([(name, kind) for name, kind in fields.items() if name not in left_out]))
+
+
+class Origins:
+    """Numbers the origins of some texts, for spans of a type that `spans_type` returns."""
+
+    def __init__(self, data_type: pa.DataType) -> None:
+        self.data_type = data_type
+        self._numbers: dict[Origin, int] = {origin: number for number, origin in enumerate(_FIXED)}
+
+    def number(self, origin: Origin) -> int:
+        """Return the number of an origin, which it gets when it is asked for first."""
+        return self._numbers.setdefault(origin, len(self._numbers))
+
+    def spans(
+        self,
+        programs: Sequence[Any],
+        origins: list[list[Origin]],
+        which: pa.Array | None,
+        table: pa.Table,
+        texts: Sequence[pa.Array],
+        *,
+        by_item: bool,
+        trace: Callable[[list[int]], Mapping[int, Sequence[Piece]]],
+    ) -> Iterator[pa.Array]:
+        """Yield the spans of each array of texts.
+
+        `origins` are those of each program's columns or, if `by_item`, of the texts of the only column's lists. `trace`
+        is called for the rows of which the programs don't know all origins, and returns the parts of those that it
+        knows.
+        """
+        numbers = [[self.number(origin) for origin in program] for program in origins]
+        lengths = pa.chunked_array([_lengths(array) for array in texts], pa.int64()).combine_chunks()
+        lengths = lengths.combine_chunks() if isinstance(lengths, pa.ChunkedArray) else lengths
+        arrays = _core.jinja_spans(list(programs), numbers, by_item, which, table, lengths)
+        spans = pa.concat_arrays(arrays) if arrays else None
+        if spans is not None and (traced := trace(_doubtful_rows(spans))):
+            spans = self._with_rows(spans, traced)
+        start = 0
+        for array in texts:
+            yield pa.array([], self.data_type) if spans is None else self._named(spans.slice(start, len(array)))
+            start += len(array)
+
+    def _with_rows(self, spans: pa.Array, traced: Mapping[int, Sequence[Piece]]) -> pa.Array:
+        """Return spans with those of some rows replaced."""
+        rows = pa.array([self._spans_of(parts) for parts in traced.values()], spans.type)
+        indices = {row: len(spans) + index for index, row in enumerate(traced)}
+        order = pa.array([indices.get(row, row) for row in range(len(spans))], pa.int64())
+        return pa.concat_arrays([spans, rows]).take(order)
+
+    def _spans_of(self, parts: Sequence[Piece]) -> list[dict[str, int]]:
+        out: list[dict[str, int]] = []
+        end = 0
+        for text, origin in parts:
+            start, end = end, end + len(text.encode())
+            out.append({"start": start, "end": end, "origin": self.number(TEMPLATE if origin is None else origin)})
+        return out
+
+    def _named(self, spans: pa.Array) -> pa.Array:
+        """Return spans with the names of their origins in place of the numbers."""
+        # Offsets that begin at 0, over values of these rows alone.
+        values = spans.flatten()
+        offsets = pc.subtract(spans.offsets, spans.offsets[0])
+        numbers = values.field("origin")
+        columns = []
+        for part in self.data_type.value_type:
+            name, kind = part.name, part.type
+            if name in {"start", "end"}:
+                columns.append(values.field(name).cast(kind))
+                continue
+            of_origins = pa.array([getattr(origin, name, None) for origin in self._numbers], _plain(kind))
+            if pa.types.is_dictionary(kind):
+                encoded = of_origins.dictionary_encode()
+                indices = encoded.indices.cast(kind.index_type).take(numbers)
+                columns.append(pa.DictionaryArray.from_arrays(indices, encoded.dictionary))
+            else:
+                columns.append(of_origins.take(numbers))
+        structs = pa.StructArray.from_arrays(columns, fields=list(self.data_type.value_type))
+        validity = None if not spans.null_count else spans.is_null()
+        return pa.ListArray.from_arrays(offsets, structs, type=self.data_type, mask=validity)
+
+
+def _plain(data_type: pa.DataType) -> pa.DataType:
+    return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+
+
+def _doubtful_rows(spans: pa.Array) -> list[int]:
+    """Return the rows with a span that is computed from several values, or that no program rendered."""
+    numbers = spans.flatten().field("origin")
+    doubtful = pc.is_in(numbers, value_set=pa.array([_FIXED.index(COMPUTED), _FIXED.index(UNKNOWN)], pa.uint32()))
+    rows: list[int] = pc.unique(pc.list_parent_indices(spans).filter(doubtful)).to_pylist()
+    return rows
+
+
+def _lengths(texts: pa.Array) -> pa.Array:
+    texts = texts.cast(pa.large_string()) if pa.types.is_string_view(texts.type) else texts
+    return pc.binary_length(texts).cast(pa.int64())
+
 
 CHECKED_FIRST = 2
 """The first rows of each program, which Jinja2 renders too."""
@@ -52,14 +187,8 @@ _JSON = "a column of JSON has values of several kinds"
 class JinjaRun:
     """Counts the rows of a table or stream by what rendered them.
 
-    Args:
-        rows: All rows that were rendered.
-        compiled: Rows that a program rendered.
-        jinja2: Rows that Jinja2 itself rendered.
-        checked: Rows of `compiled` that Jinja2 rendered too, to compare.
-        reasons: Reasons why Jinja2 rendered rows, each with its number of rows.
-        errors: Rows that couldn't be rendered, under `errors="column"` or `"skip"`.
-        tokens: The requests by what has encoded them; None if nobody asked for tokens.
+    `checked` are rows of `compiled` that Jinja2 rendered too, to compare; `reasons` say why Jinja2 rendered rows, with
+    the number of rows; `errors` are rows that couldn't be rendered; `tokens` is None if nobody asked for tokens.
     """
 
     rows: int = 0
@@ -83,23 +212,13 @@ class JinjaRun:
 def render_rows(
     programs: Sequence[Any], which: pa.Array | None, table: pa.Table, strings: str, reference: Render
 ) -> tuple[list[pa.Array], list[tuple[int, int, int]]]:
-    """Render a table's rows by programs, or by Jinja2 where programs can't.
+    """Render a table's rows by programs, or by `reference` where programs can't or are None.
 
-    Args:
-        programs: Programs of the core; None: Jinja2 renders the rows.
-        which: The number of each row's program; None: all rows take the first.
-        table: The rows.
-        strings: The layout of the texts.
-        reference: Returns the texts of rows, given their numbers.
-
-    Returns:
-        The texts, and `(program, reason, rows)` for the rows that Jinja2 rendered.
+    The result is the texts, and `(program, reason, rows)` for the rows that Jinja2 rendered. If `which` is None, all
+    rows take the first program.
     """
     if any(program is not None for program in programs):
-        out: tuple[list[pa.Array], list[tuple[int, int, int]]] = _core.render_jinja(
-            list(programs), which, table, strings, reference
-        )
-        return out
+        return _core.render_jinja(list(programs), which, table, strings, reference)
     arrays = []
     for start in range(0, len(table), _BLOCK):
         arrays += _array(reference(list(range(start, min(start + _BLOCK, len(table))))), strings)
@@ -127,14 +246,7 @@ def texts_or_errors(
 
 
 class Runner:
-    """Renders tables by one template.
-
-    Args:
-        reference: The template.
-        columns: The columns that the template reads; a table may lack some and have others.
-        strings: The layout of the texts.
-        refuse: If true, a row that no program renders is an error.
-    """
+    """Renders tables by one template, which reads `columns`; `refuse` makes a row without a program an error."""
 
     def __init__(self, reference: Reference, columns: frozenset[str], strings: StringLayout, *, refuse: bool) -> None:
         self._reference = reference
@@ -155,15 +267,8 @@ class Runner:
     ) -> tuple[list[Texts], JinjaRun]:
         """Render a table; return the texts in one or several arrays with their spans, and the counts of rows.
 
-        Args:
-            table: The rows.
-            first_row: Number of the table's first row among all; errors have such numbers.
-            failed: Receives the error of each row that can't be rendered, by its number among all. None: the first
-                error is raised.
-            origins: Numbers the origins of spans; None: no spans are asked for.
-
-        Raises:
-            RenderError: If a row can't be rendered, or a program's text differs from Jinja2's.
+        `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
+        be rendered, by its number among all; without it, the first error is raised.
         """
         read = [name for name in table.column_names if name in self._columns]
         # Without a column the core would see no rows.
@@ -240,7 +345,7 @@ class Runner:
 
     def programs_for(self, table: pa.Table) -> tuple[Sequence[Any], pa.Array | None]:
         """Return the programs of a table's rows and which of them each row takes, as `render_rows` expects them."""
-        from promptpress._jinja.table_programs import TablePrograms  # noqa: PLC0415 - needs Jinja2
+        from promptpress._jinja.compiler.compilation import TablePrograms  # noqa: PLC0415 - needs Jinja2
 
         key = _key(table)
         programs = self._programs.get(key)
@@ -281,10 +386,9 @@ class Runner:
         typed = _without_json(table)
         if typed is None:
             return _JSON
-        table = typed
-        programs, which = self.programs_for(table)
-        _, counts = render_rows(programs, which, table, self._strings, lambda rows: [""] * len(rows))
-        return next((self._reason(table, programs, program, reason) for program, reason, rows in counts if rows), "")
+        programs, which = self.programs_for(typed)
+        _, counts = render_rows(programs, which, typed, self._strings, lambda rows: [""] * len(rows))
+        return next((self._reason(typed, programs, program, reason) for program, reason, rows in counts if rows), "")
 
     def _texts(self, table: pa.Table, rows: list[int], first_row: int) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails."""
@@ -373,11 +477,9 @@ class Runner:
 
 def _key(table: pa.Table) -> tuple[Any, ...]:
     """Return a key of a table's schema; a type of the user's own is identified by its text and its storage."""
-    return tuple((field.name, str(field.type), _storage(field.type)) for field in table.schema)
-
-
-def _storage(data_type: pa.DataType) -> pa.DataType:
-    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
+    return tuple(
+        (field.name, str(field.type), getattr(field.type, "storage_type", field.type)) for field in table.schema
+    )
 
 
 def _without_json(table: pa.Table) -> pa.Table | None:

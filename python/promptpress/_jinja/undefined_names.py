@@ -43,12 +43,8 @@ _SET: _Held = frozenset({True})
 class _Scope:
     """The names of one of Jinja2's scopes, and what they may hold at the statement that is looked at.
 
-    Args:
-        node: What has the scope.
-        outer: The scope around it; None for a template and its blocks.
-        context: What the names hold that no scope around has.
-        arguments: Names that the scope is given.
-        branch: The part of a loop.
+    `outer` is the scope around it, None for a template and its blocks; `context` tells what the names hold that no
+    scope around has; `branch` is the part of a loop.
     """
 
     __slots__ = ("context", "names", "outer", "symbols")
@@ -98,12 +94,7 @@ def _targets(target: nodes.Node) -> list[str]:
 
 
 class _Reader:
-    """Follows a template's statements.
-
-    Args:
-        tree: The template.
-        given: The names that rows and the environment give.
-    """
+    """Follows a template's statements; `given` are the names that rows and the environment give."""
 
     def __init__(self, tree: nodes.Template, given: Collection[str]) -> None:
         self.reads: dict[str, int] = {}
@@ -412,17 +403,7 @@ def _joined(each: Iterable[_Held]) -> _Held:
 
 
 def undefined_names(tree: nodes.Template, given: Collection[str]) -> dict[str, int]:
-    """Return the names that a template reads before anything can have set them, with the line of the first such read.
-
-    Args:
-        tree: As Jinja2 parses it.
-        given: The names that rows and the environment give.
-
-    >>> from jinja2 import Environment
-    >>> source = "{% if a %}{% set x = 1 %}{% else %}{% set x = 2 %}{% endif %}{{ x }}{{ y }}{% set y = 1 %}"
-    >>> undefined_names(Environment().parse(source), {"a"})
-    {'y': 1}
-    """
+    """Return the names that a template reads before anything can have set them, with the line of the first read."""
     try:
         return _Reader(tree, given).reads
     except RecursionError:
@@ -434,11 +415,6 @@ def guarded_names(tree: nodes.Template) -> frozenset[str]:
 
     One guard is enough: a template that guards a name once knows that it may be missing. What the name is bound to at
     that place isn't looked at, so a guard of a loop's variable counts for a column of its name, too.
-
-    >>> from jinja2 import Environment
-    >>> source = "{% if a is not defined %}{% endif %}{{ b | d('') }}{{ c.x | default(1) }}{{ ' e is defined ' }}"
-    >>> sorted(guarded_names(Environment().parse(source)))
-    ['a', 'b']
     """
     names = (
         node.node.name

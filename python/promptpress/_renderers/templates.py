@@ -15,15 +15,11 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
 from promptpress._engine.template_engine import JinjaEngine, checked_output, warn_of_file_name
 from promptpress._errors.errors import PromptWarning, callers_level, template_error
-from promptpress._jinja.chat.chat_renderer import ChatRenderer
-from promptpress._jinja.chat.conversation_rows import COLUMN
-from promptpress._jinja.chat.messages import plain
-from promptpress._jinja.chat.report import compiled_table, misspelt
-from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
-from promptpress._jinja.chat.sources import templates_of
-from promptpress._jinja.compiler.compile import outlook
-from promptpress._jinja.sandbox.environment_options import changed_options
-from promptpress._jinja.sandbox.environments import ENVIRONMENTS
+from promptpress._jinja.chat.chat_renderer import ChatRenderer, compiled_table, misspelt
+from promptpress._jinja.chat.conversations import COLUMN, plain
+from promptpress._jinja.chat.settings import ChatSettings, document_list, templates_of, tool_schemas
+from promptpress._jinja.compiler.compilation import outlook
+from promptpress._jinja.sandbox.environments import ENVIRONMENTS, changed_options
 from promptpress._renderers.prompt_renderer import TemplateRenderer
 from promptpress.typing import (
     ConfigFile,

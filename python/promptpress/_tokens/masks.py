@@ -9,7 +9,7 @@ from itertools import islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from promptpress._config.tokenizer import MARKS
-from promptpress._jinja.chat.messages import REASONING
+from promptpress._jinja.chat.conversations import REASONING
 from promptpress._tokens.origins import ASSISTANTS, FRAMES, UnknownOriginError, check_origin, is_usual_role
 from promptpress._tokens.settings import TokenSettings
 

@@ -6,13 +6,12 @@ So are chats, whose conversations are laid out in Arrow and rendered by a compil
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
 import pyarrow as pa
 from promptpress import Renderer
@@ -192,8 +191,9 @@ class ManyChats:
 
 def chat_function(template: ChatFunction | None) -> Callable[..., str] | None:
     """Return the function that is called with a conversation; None if there is no template."""
-    module = sys.modules.get("promptpress._renderers.chat_template")
-    return ManyChats(template) if module is not None and isinstance(template, module.ChatTemplate) else template
+    # Without importing the class, which needs Jinja2: whoever gives an object of it has it.
+    classes = [(kind.__module__, kind.__qualname__) for kind in type(template).__mro__]
+    return ManyChats(cast("ChatTemplate", template)) if ("promptpress", "ChatTemplate") in classes else template
 
 
 def chat_contexts(

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from jinja2 import TemplateError
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
-from promptpress._errors.errors import render_error
-from promptpress._jinja.chat.conversation_rows import (
+from promptpress._errors.errors import close_names, render_error
+from promptpress._jinja.chat.conversations import (
     ConversationRows,
     conversation_of,
     conversation_rows,
+    cut,
+    normalised,
+    tagged,
     with_shared_texts,
 )
-from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
-from promptpress._jinja.origins import Origins
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Texts, texts_or_errors
-from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import Piece, joined, known_containers, pieces
+from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, texts_or_errors
+from promptpress._jinja.sandbox.bounded import undeclared_names
+from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
 
 SLICE_ROWS = 65_536
 """Rows that are read and then rendered together."""
@@ -41,11 +44,7 @@ _UNDEFINED_TOKEN = re.compile(r"^UndefinedError: '(\w+_token)' is undefined$")
 
 
 class ChatRenderer:
-    """Renders conversations by one template; threads may share it.
-
-    Raises:
-        TemplateError: If Jinja2 can't compile the template.
-    """
+    """Renders conversations by one template; threads may share it."""
 
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
@@ -53,20 +52,12 @@ class ChatRenderer:
         self.programs = ShapePrograms(self.reference, settings)
 
     def text(self, conversation: Any) -> str:
-        """Render a conversation by Jinja2, as `apply_chat_template` does.
-
-        Raises:
-            Exception: What transformers or the template raises.
-        """
+        """Render a conversation by Jinja2, as `apply_chat_template` does."""
         messages = normalised(with_shared_texts(conversation))
         return self._continued(messages, lambda: self.reference.render({"messages": messages, **self.settings.names()}))
 
     def parts(self, conversation: Any, column: str) -> list[Piece]:
-        """Render a conversation by Jinja2; return the parts of its text with their origins.
-
-        Raises:
-            Exception: What transformers or the template raises.
-        """
+        """Render a conversation by Jinja2; return the parts of its text with their origins."""
         given = with_shared_texts(conversation)
         containers: dict[int, Origin] = {}
         messages = traced_messages(normalised(given), given, column, containers)
@@ -94,20 +85,10 @@ class ChatRenderer:
         failed: dict[int, RenderError] | None = None,
         origins: Origins | None = None,
     ) -> Iterator[Texts]:
-        """Render a column of conversations; yield texts in the order of the rows, with their spans.
+        """Render a column of conversations; yield texts in order, with their spans if `origins` numbers them.
 
-        Args:
-            table: The table with the column.
-            column: The column's name.
-            first_row: The number of the table's first row among all; errors have such numbers.
-            strings: The layout of the texts.
-            run: Receives the counts of rows.
-            failed: Receives the error of each row that can't be rendered, by its number among all. None: the first
-                error is raised.
-            origins: Numbers the origins of spans; None: no spans are asked for.
-
-        Raises:
-            RenderError: With the number of the row that can't be rendered.
+        `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
+        be rendered, by its number among all; without it, the first error is raised.
         """
         for rows in conversation_rows(table, column, first_row):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
@@ -266,15 +247,10 @@ def _not_compiled(part: _Part, number: int) -> RenderError:
 
 
 class _Part(NamedTuple):
-    """Rows that are rendered together.
+    """Rows that are rendered together: of one chunk, from `start` on.
 
-    Args:
-        rows: The chunk with the rows.
-        start: The number of the first row in the chunk.
-        ids: The rows' shapes.
-        programs: The programs of the shapes.
-        which: The number of each row's program; None if all rows take the first.
-        new: The shapes that were compiled for these rows.
+    `which` has the number of each row's program, and is None if all rows take the first; `new` has the shapes that were
+    compiled for these rows.
     """
 
     rows: ConversationRows
@@ -311,11 +287,7 @@ def _of_column(origins: Iterable[Origin], column: str) -> list[Origin]:
 
 
 def _of_value(origin: Origin) -> Origin:
-    """Return the origin of the whole value that a part of a message belongs to, however the row was rendered.
-
-    >>> _of_value(Origin("field", path="tool_calls[0].function.arguments.city")).path
-    'tool_calls[0].function.arguments'
-    """
+    """Return the origin of the whole value that a part of a message belongs to, however the row was rendered."""
     match = _VALUE.match(origin.path or "") if origin.source == "field" else None
     return origin if match is None else origin._replace(path=match[0])
 
@@ -324,3 +296,101 @@ _VALUE = re.compile(
     r"content\[\d+\](?:\.[^.\[]+)?|tool_calls\[\d+\](?:\.function)?(?:\.[^.\[]+)?|function_call(?:\.[^.\[]+)?|[^.\[]+"
 )
 """The path of a value of a message: what lies within it is part of it."""
+
+
+_SCHEMA = pa.schema(
+    {"shape": pa.string(), "rows": pa.int64(), "compiled": pa.bool_(), "line": pa.int64(), "reason": pa.string()}
+)
+
+_ROLES = {"s": "system", "u": "user", "a": "assistant"}
+_USUAL_SHAPES = ("u", "su", "ua", "uau", "suau", "sua", "uauau")
+_USUAL_KEYS = ("role", "from", "content", "value")
+
+_ARGUMENTS = (
+    *("add_generation_prompt", "continue_final_message", "tools", "documents"),
+    *("environment", "fallback", "column"),
+)
+"""Arguments of `ChatTemplate`."""
+_SIMILARITY = 0.85
+"""Families of models have similar names (`thinking_budget`, `thinking_mode`), which aren't typing errors."""
+
+
+def starts_with_bos(renderer: ChatRenderer) -> bool | None:
+    """Return true if the template's texts begin with the `bos_token`, which tokenizers may add too.
+
+    The result is None if only some do, none can be rendered, or there is no such token.
+    """
+    token = renderer.settings.variables.get("bos_token")
+    if not isinstance(token, str) or not token:
+        return None
+    answers = set()
+    for content in ("Hi.", "", " \n", "<think>a</think>b"):
+        for conversation in _usual_conversations(content):
+            try:
+                answers.add(renderer.text(conversation).startswith(token))
+            except Exception:
+                continue
+    return answers.pop() if len(answers) == 1 else None
+
+
+def compiled_table(renderer: ChatRenderer) -> pa.Table:
+    """Return a table with a row for each shape and each reason why Jinja2 renders rows of it."""
+    compiled = renderer.programs.compiled()
+    skeletons = {skeleton for skeleton, *_ in compiled}
+    rows: list[dict[str, Any]] = []
+    for conversation in _usual_conversations("?"):
+        shape = [{"role": f"={message['role']}", "content": "?"} for message in conversation]
+        skeleton = json.dumps(shape, separators=(",", ":"))
+        if skeleton not in skeletons:
+            rows += _rows(skeleton, 0, renderer.programs.compile(skeleton))
+    for skeleton, count, program in compiled:
+        rows += _rows(skeleton, count, program)
+    return pa.Table.from_pylist(rows, _SCHEMA)
+
+
+def _usual_conversations(content: str) -> list[list[dict[str, str]]]:
+    return [[{"role": _ROLES[letter], "content": content} for letter in shape] for shape in _USUAL_SHAPES]
+
+
+def _rows(skeleton: str, rows: int, program: ShapeProgram) -> list[dict[str, Any]]:
+    row = {"shape": _shape_name(json.loads(skeleton)), "rows": rows, "compiled": program.program is not None}
+    nothing: tuple[tuple[int | None, str | None], ...] = ((None, None),)
+    return [{**row, "line": line, "reason": reason} for line, reason in program.bails or nothing]
+
+
+def _shape_name(messages: Any) -> str:
+    """Return the roles of a shape's messages, with their unusual keys in parentheses."""
+    names = []
+    for message in messages:
+        speaker = message.get("role", message.get("from")) if isinstance(message, dict) else None
+        role = speaker[1:] if isinstance(speaker, str) else "?"
+        more = []
+        if role != "?":
+            more = [key for key, value in message.items() if key not in _USUAL_KEYS and value is not None]
+        if isinstance(message, dict) and not isinstance(message.get("content", message.get("value", "")), str):
+            more.append("parts" if isinstance(message.get("content"), list) else "no text")
+        names.append(f"{role} ({', '.join(more)})" if more else role)
+    return ", ".join(names)
+
+
+def misspelt(template: Reference, variables: Iterable[str]) -> str:
+    """Return a line for each variable whose name is probably misspelt.
+
+    A template may get variables that it doesn't read, because the same arguments serve many models. So only a name that
+    is very similar to another one is reported.
+    """
+    # A special token comes from the tokenizer, even if the template doesn't read it.
+    unread = [name for name in variables if name not in template.source and not name.endswith("_token")]
+    if not unread:
+        return ""
+    try:
+        read = undeclared_names(template.environment.parse(template.source))
+    except TemplateError:
+        return ""
+    names = [*_ARGUMENTS, *sorted(read.difference(variables))]
+    suggestions = {name: close_names(name, names, 1, _SIMILARITY) for name in unread}
+    return "\n".join(
+        f"{name}: the template doesn't read it; did you mean {similar[0]!r}?"
+        for name, similar in suggestions.items()
+        if similar
+    )

@@ -6,6 +6,8 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,12 +16,146 @@ from jinja2 import nodes
 
 import promptpress._core as _core
 from promptpress._core import TemplateError
-from promptpress._jinja.chat.message_shapes import Shape, UnreadError, frozen, shape_of, skeleton
-from promptpress._jinja.chat.messages import plain
+from promptpress._jinja.chat.conversations import plain
 from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
 from promptpress._jinja.chat.shape_programs import ShapePrograms
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN
+
+MAX_MESSAGES = 512
+"""The largest number of messages that are read."""
+
+_MAX_INT = 2**63
+
+# The locations of values, and what is read as a single slot there, as in the core's `conversations/location.rs`.
+_NAME, _CONTENT, _PART, _CALLS, _CALL, _VALUE = range(6)
+_OF_KEY = {
+    **dict.fromkeys(("role", "from"), _NAME),
+    **dict.fromkeys(("content", "value"), _CONTENT),
+    "tool_calls": _CALLS,
+    "function_call": _CALL,
+}
+_UNDER = {(_PART, "type"): _NAME, (_CALL, "type"): _NAME, (_CALL, "function"): _CALL}
+_ITEM = {_CONTENT: _PART, _CALLS: _CALL}
+_CLOSED_DICTS = frozenset({_NAME, _CONTENT, _VALUE})
+_OPEN_LISTS = frozenset({_CONTENT, _CALLS})
+
+Shape = tuple[Hashable, ...]
+
+
+class UnreadError(Exception):
+    """Raised for a value that isn't read, because it isn't made of JSON's types alone."""
+
+
+def shape_of(messages: list[Any], *, is_open: bool = False) -> tuple[Shape, list[str]] | None:
+    """Return the shape of a conversation and the texts of its slots; with `is_open`, no list or dict is a single slot.
+
+    `skeleton` writes a shape as the core does. The result is None if the messages aren't dicts of JSON's types with a
+    role each, or if a message has a key that is None, which transformers drops in one place and keeps in another.
+    """
+    if not messages or len(messages) > MAX_MESSAGES:
+        return None
+    shape: list[Hashable] = []
+    texts: list[str] = []
+    try:
+        for message in messages:
+            if type(message) is not dict or "role" not in message:
+                return None
+            for name, value in message.items():
+                if type(name) is not str or value is None:
+                    return None
+                location = _OF_KEY.get(name, _VALUE)
+                if type(value) is str and location != _NAME:
+                    shape.append(name)
+                    texts.append(value)
+                else:
+                    shape.append((name, _read(value, location, texts, is_open)))
+            shape.append(None)
+    except (UnreadError, RecursionError):
+        return None
+    return tuple(shape), texts
+
+
+def _read(  # noqa: PLR0911 - a return for each kind of value
+    value: Any, location: int, texts: list[str], is_open: bool
+) -> Hashable:
+    """Return the shape of a value, and add the texts of its slots; raise UnreadError for what isn't JSON's."""
+    kind = type(value)
+    if kind is str:
+        if location == _NAME:
+            return f"={value}"
+        texts.append(value)
+        return "?"
+    if value is None or kind is bool:
+        return (kind.__name__, value)
+    if kind is dict:
+        if value and not is_open and location in _CLOSED_DICTS:
+            texts.append(_json(value))
+            return "{"
+        if not all(type(key) is str for key in value):
+            raise UnreadError
+        below_keys = {key: _UNDER.get((location, key), _VALUE) for key in value}
+        return ("dict", *[(key, _read(item, below_keys[key], texts, is_open)) for key, item in value.items()])
+    if kind is list:
+        if value and not is_open and location not in _OPEN_LISTS:
+            texts.append(_json(value))
+            return "["
+        below = _ITEM.get(location, _VALUE)
+        return ("list", *[_read(item, below, texts, is_open) for item in value])
+    texts.append(_json(value))
+    return "i" if kind is int else "f"
+
+
+def _json(value: Any) -> str:
+    """Write a value of JSON's types."""
+    frozen(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def frozen(value: Any) -> Hashable:
+    """Return a hashable copy of a value of JSON's types, which is equal for equal values of the same types alone."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is dict:
+        if not all(type(key) is str for key in value):
+            raise UnreadError
+        return ("dict", *[(key, frozen(item)) for key, item in value.items()])
+    if kind is list:
+        return ("list", *map(frozen, value))
+    if value is None or kind is bool or (kind is int and -_MAX_INT <= value < _MAX_INT):
+        return (kind.__name__, value)
+    if kind is float:
+        written = repr(value)
+        if written[-1].isdigit():
+            return ("float", written)
+    raise UnreadError
+
+
+def skeleton(shape: Shape) -> list[dict[str, Any]]:
+    """Return the messages of a shape in the core's form: a string that begins with "=" is a text, others are slots."""
+    messages: list[dict[str, Any]] = []
+    message: dict[str, Any] = {}
+    for item in shape:
+        if item is None:
+            messages.append(message)
+            message = {}
+        elif isinstance(item, str):
+            message[item] = "?"
+        else:
+            pair: Any = item
+            message[pair[0]] = _written(pair[1])
+    return messages
+
+
+def _written(shape: Any) -> Any:
+    if isinstance(shape, str):
+        return shape
+    kind, *items = shape
+    if kind == "dict":
+        return {key: _written(item) for key, item in items}
+    return [_written(item) for item in items] if kind == "list" else items[0]
+
 
 WORTHWHILE_CONVERSATIONS = 32
 """Conversations after which their shape is compiled: Jinja2 renders 10 to 70 in the time that compiling takes."""
@@ -39,14 +175,9 @@ _logger = logging.getLogger("promptpress.transformers")
 
 
 class TemplateCall(NamedTuple):
-    """A template with its arguments.
+    """A template with the arguments of `apply_chat_template` and its variables.
 
-    Args:
-        key: Equal for equal sources, arguments and times that the template reads.
-        source: The template.
-        arguments: Its arguments by name: `tools`, `documents`, `add_generation_prompt`, `continue_final_message`, and
-            the variables.
-        now: The time, if the template reads the clock.
+    `key` is equal for equal sources, arguments and times that the template reads; `now` is None if it reads no clock.
     """
 
     key: Hashable
@@ -55,19 +186,13 @@ class TemplateCall(NamedTuple):
     now: datetime | None
 
 
+@dataclass
 class _CompiledShape:
-    """The program of a shape.
+    """The program of a shape; None if the original renders all conversations of the shape."""
 
-    Args:
-        program: In the core's form; None if the original renders all conversations of the shape.
-    """
-
-    __slots__ = ("conversations", "is_trusted", "program")
-
-    def __init__(self, program: _core.JinjaProgram | None) -> None:
-        self.program = program
-        self.is_trusted = False
-        self.conversations = 0
+    program: _core.JinjaProgram | None
+    is_trusted: bool = False
+    conversations: int = 0
 
 
 class _Template:
@@ -78,10 +203,8 @@ class _Template:
         self.looks_inside = False
         self._programs: ShapePrograms | None = None
         if settings is not None:
-            try:
+            with suppress(TemplateError):
                 self._programs = ShapePrograms(Reference(settings.source, settings.environment, settings.now), settings)
-            except TemplateError:
-                self._programs = None
 
     def compile(self, shape: Shape) -> _CompiledShape:
         """Compile a shape."""
@@ -112,15 +235,7 @@ class ConversationTexts:
     ) -> TemplateCall | None:
         """Return a template with its arguments, for `text`; None if only the original renders it.
 
-        Args:
-            source: The template.
-            arguments: Its arguments by name, as in `TemplateCall`.
-            clock: Returns the time; None: only the original renders templates that read it.
-
-        >>> ConversationTexts().call("", {"tools": [{"name": "f"}]}) is None
-        False
-        >>> ConversationTexts().call("", {"tools": [print]}) is None
-        True
+        Without a clock, only the original renders templates that read the time.
         """
         now, times = None, None
         if _CLOCK in source:
@@ -139,16 +254,7 @@ class ConversationTexts:
         return TemplateCall(key, source, arguments, now)
 
     def text(self, call: TemplateCall, conversation: Any, original: Original) -> str | None:
-        """Return the text of a conversation; None if only the original renders conversations like it.
-
-        Args:
-            call: The template, as `call` returns it.
-            conversation: A list of messages.
-            original: Renders the conversation.
-
-        Raises:
-            Exception: What `original` raises.
-        """
+        """Return the text of a conversation; None if only `original` renders conversations like it."""
         if type(conversation) is not list:
             return None
         template = self._templates.get(call.key)

@@ -1,18 +1,25 @@
-"""The arguments of a chat template, validated once."""
+"""Settings of a chat template, and the sources of templates: folders, files, configurations, and tokenizers.
+
+A model without a template may have an encoder in its place: the Python file of its folder, or a library.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from promptpress._errors.errors import template_error
-from promptpress._jinja.chat.messages import plain
-from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import traced
+from promptpress._errors.errors import did_you_mean, template_error
+from promptpress._errors.file_errors import ConfigError
+from promptpress._jinja.chat.conversations import plain
+from promptpress._jinja.traced_values import Origin, traced
 
 _FALLBACKS = ("jinja2", "refuse")
 _RESERVED = frozenset({"chat_template", "conversations", "return_assistant_tokens_mask"})
@@ -26,17 +33,8 @@ _TOKEN = "_token"
 class ChatSettings:
     """The arguments of a chat template that decide its texts.
 
-    Args:
-        source: The template.
-        environment: The name of the environment in which the template is compiled.
-        fallback: "jinja2" or "refuse": what happens to rows without a program.
-        add_generation_prompt: Passed to the template.
-        continued: The field of the last message that is continued, if any.
-        tools: Schemas of tools.
-        documents: Documents.
-        now: The clock; None if the template doesn't read it.
-        variables: Further variables of the template.
-        is_marked: Whether marks stand around the texts of `{% generation %}` blocks.
+    `fallback` is "jinja2" or "refuse"; `continued` is the field of the last message that is continued; `now` is None if
+    the template doesn't read the clock; with `is_marked`, marks stand around the texts of `{% generation %}` blocks.
     """
 
     source: str
@@ -67,8 +65,7 @@ class ChatSettings:
             )
             raise template_error("unsupported_mode", "continue_final_message", message)
         if "messages" in self.variables:
-            message = "the messages are the column's; name the column by column="
-            raise template_error("unknown_key", "messages", message)
+            raise template_error("unknown_key", "messages", "the messages are the column's; name the column by column=")
         reserved = sorted(_RESERVED & set(self.variables)) if self.environment == "transformers" else []
         if reserved:
             message = (
@@ -98,14 +95,7 @@ class ChatSettings:
 
 
 def tool_schemas(tools: Any) -> list[Any] | None:
-    """Return tools as a template sees them.
-
-    Args:
-        tools: Dicts, or functions with annotations and a docstring, which transformers converts to dicts.
-
-    Raises:
-        TemplateError: If a tool is neither, or if it is a function and transformers isn't installed or can't read it.
-    """
+    """Return tools as a template sees them; transformers converts functions with a docstring to dicts."""
     if tools is None:
         return None
     schemas = []
@@ -139,11 +129,7 @@ def _schema(function: Any, path: str) -> dict[str, Any]:
 
 
 def document_list(documents: Any) -> Any:
-    """Return documents as a template sees them.
-
-    Raises:
-        TemplateError: If a document isn't a dict.
-    """
+    """Return documents as a template sees them."""
     if documents is None:
         return None
     if isinstance(documents, (str, Mapping)) or not hasattr(documents, "__iter__"):
@@ -156,3 +142,207 @@ def document_list(documents: Any) -> Any:
             message = f"expected a dict with 'title' and 'text', found a {type(document).__name__}"
             raise template_error("wrong_type", f"documents[{number}]", message)
     return plain(documents)
+
+
+_STANDARD = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_CONFIG, _SPECIAL_TOKENS = "tokenizer_config.json", "special_tokens_map.json"
+_TEMPLATE, _MORE_TEMPLATES, _OLD_TEMPLATE = "chat_template.jinja", "additional_chat_templates", "chat_template.json"
+_METHOD, _MODULES = "apply_chat_template", ("transformers.tokenization_utils_base", "transformers.processing_utils")
+"""The method that renders templates, and the modules of transformers that have it; others encode in their own way."""
+_FUNCTION = re.compile(
+    r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w*(?:encode|render|build|format|apply)\w*)[ \t]*\("
+    r"\s*(?:self\s*,\s*)?(?:messages|conversations?|chat)\b",
+    re.MULTILINE,
+)
+"""A function that makes something of a conversation, which is its first argument."""
+_NAME = re.compile(r"(?!test_|modeling_|_).*(?:encod|tokeniz|chat|template|render|prompt|message)", re.IGNORECASE)
+"""The names of files that may hold such a function."""
+_MAX_BYTES = 1 << 20
+"""Larger files are no encoders, and aren't read."""
+_LIBRARY_OF_TYPE = {"gpt_oss": "openai-harmony"}
+"""The library that encodes conversations, by the type of the model in `config.json`."""
+_LIBRARY_OF_FILE = {"tekken.json": "mistral-common"}
+"""The library that encodes conversations, by a file that only such models have."""
+
+
+class TokenizerTemplates(NamedTuple):
+    """The chat templates of a tokenizer by name (a single one is "default"), and its special tokens.
+
+    `source_name` stands in errors. `encoder` is what encodes conversations in the place of a template, if that is
+    known.
+    """
+
+    templates: dict[str, str]
+    tokens: dict[str, str]
+    source_name: str
+    encoder: str | None = None
+
+    def chosen(self, name: str | None, *, with_tools: bool) -> str:
+        """Return the source of a template, chosen as `apply_chat_template` does.
+
+        Without a name, it is "tool_use" if there are tools and such a template, else "default".
+        """
+        if not self.templates:
+            template_file = Path(self.source_name).with_name(_TEMPLATE)
+            has_file = self.source_name.endswith(".json") and template_file.is_file()
+            if self.encoder is not None and not has_file:
+                raise _encoded_in_python(self.source_name, self.encoder)
+            remedy = (
+                f"{template_file} may be it: give the folder"
+                if has_file
+                else "give its source: ChatTemplate(source, ...)"
+            )
+            raise template_error("missing_template", "source", f"{self.source_name} has no chat template; {remedy}")
+        if name is None:
+            name = "tool_use" if with_tools and "tool_use" in self.templates else "default"
+        if name not in self.templates:
+            names = ", ".join(map(repr, sorted(self.templates)))
+            remedy = did_you_mean(name, list(self.templates))
+            message = (
+                f"{self.source_name} has no chat template {name!r}; it has {names}{remedy or '; name one by template='}"
+            )
+            raise template_error("unknown_name", "template", message)
+        return self.templates[name]
+
+
+def templates_of(source: Any) -> TokenizerTemplates:
+    """Read the chat templates and special tokens of a tokenizer.
+
+    The source is a folder, a file (`tokenizer_config.json`, `chat_template.jinja`, `chat_template.json`), a dict as in
+    `tokenizer_config.json`, or an object with `chat_template` and `special_tokens_map`.
+    """
+    if isinstance(source, Mapping):
+        return TokenizerTemplates(_named(source.get("chat_template")), _tokens(source), "the configuration")
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(os.fspath(source))
+        if path.is_dir():
+            return _of_folder(path)
+        if path.suffix == ".json":
+            content = templates_of(_json(path))
+            encoder = None if content.templates else encoder_of(path.parent)
+            return content._replace(source_name=str(path), encoder=encoder)
+        if path.suffix == ".jinja":
+            return TokenizerTemplates({"default": _text(path)}, {}, str(path))
+        message = f"{path} is no folder, and no file of a tokenizer ({_CONFIG}, {_TEMPLATE}, {_OLD_TEMPLATE})"
+        raise template_error("unreadable_config", "source", message)
+    kind = type(source).__name__
+    tokenizer = source if hasattr(source, "special_tokens_map") else getattr(source, "tokenizer", None)
+    templates = _named(getattr(source, "chat_template", None))
+    encoder = None if templates else _encoder_in_memory(source, tokenizer)
+    if encoder is None and not hasattr(source, "chat_template"):
+        message = f"expected a folder, a configuration or a tokenizer, found a {kind}, which has no chat_template"
+        raise template_error("wrong_type", "source", message)
+    tokens = getattr(tokenizer, "special_tokens_map", {})
+    texts = {str(name): str(token) for name, token in tokens.items() if not isinstance(token, (list, tuple))}
+    return TokenizerTemplates(templates, texts, f"the {kind}", encoder)
+
+
+def _of_folder(folder: Path) -> TokenizerTemplates:
+    config = _json(folder / _CONFIG) if (folder / _CONFIG).is_file() else {}
+    tokens = dict(config)
+    if "added_tokens_decoder" not in config and (folder / _SPECIAL_TOKENS).is_file():
+        tokens.update(_json(folder / _SPECIAL_TOKENS))
+    templates = {}
+    if (folder / _TEMPLATE).is_file():
+        templates["default"] = _text(folder / _TEMPLATE)
+    if (folder / _MORE_TEMPLATES).is_dir():
+        for file in sorted((folder / _MORE_TEMPLATES).glob("*.jinja")):
+            templates[file.name.removesuffix(".jinja")] = _text(file)
+    templates = templates or _named(config.get("chat_template"))
+    if not templates and (folder / _OLD_TEMPLATE).is_file():
+        templates = _named(_json(folder / _OLD_TEMPLATE).get("chat_template"))
+    return TokenizerTemplates(templates, _tokens(tokens), str(folder), None if templates else encoder_of(folder))
+
+
+def _encoder_in_memory(source: Any, tokenizer: Any) -> str | None:
+    """Return what encodes conversations for a tokenizer or a processor without a template, if that is known."""
+    method = getattr(type(source), _METHOD, None)
+    if inspect.isfunction(method) and method.__module__ not in _MODULES:
+        return f"{method.__qualname__} in {method.__module__}"
+    folder = getattr(tokenizer, "name_or_path", None)
+    return encoder_of(Path(folder)) if isinstance(folder, str) and Path(folder).is_dir() else None
+
+
+def _encoded_in_python(source_name: str, encoder: str) -> ConfigError:
+    message = (
+        f"{source_name} has no Jinja template, for {encoder} encodes the conversations of this model, and another "
+        "model's template gives other texts; encode them with it, and keep the column of texts: "
+        'JinjaTemplate("{{ text }}") renders and tokenizes it as it is'
+    )
+    error = ConfigError(f"source: {message}")
+    error.code, error.path, error.message = "missing_template", "source", message
+    return error
+
+
+def _named(template: Any) -> dict[str, str]:
+    """Return templates by name, given what a configuration or a tokenizer has."""
+    if template is None:
+        return {}
+    if isinstance(template, str):
+        return {"default": template}
+    try:
+        is_mapping = isinstance(template, Mapping)
+        out = dict(template if is_mapping else ((entry["name"], entry["template"]) for entry in template))
+    except (TypeError, KeyError):
+        out = {"": None}
+    if not all(isinstance(text, str) for text in (*out, *out.values())):
+        message = 'expected a text, or a list of {"name": ..., "template": ...}'
+        raise template_error("wrong_type", "chat_template", message)
+    return out
+
+
+def _tokens(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the special tokens of a configuration: texts, or dicts with the text as their `content`."""
+    tokens = {}
+    for more in ("model_specific_special_tokens", "extra_special_tokens"):
+        if isinstance(config.get(more), Mapping):
+            tokens.update(config[more])
+    tokens.update({name: value for name, value in config.items() if name in _STANDARD or name.endswith("_token")})
+    texts = {name: token.get("content") if isinstance(token, Mapping) else token for name, token in tokens.items()}
+    return {name: text for name, text in texts.items() if isinstance(text, str)}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise template_error("unreadable_config", "source", f"{path} can't be read: {error}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(_text(path))
+    except ValueError as error:
+        raise template_error("unreadable_config", "source", f"{path} holds no JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise template_error("unreadable_config", "source", f"{path} holds no object, but a {type(content).__name__}")
+    return content
+
+
+def encoder_of(folder: Path) -> str | None:
+    """Return the encoder of a model whose tokenizer has no chat template, as an error names it; None without one.
+
+    Nothing is imported or run: files are read as texts.
+    """
+    files = [*folder.glob("*.py"), *folder.glob("encod*/*.py")]
+    names = {file.relative_to(folder).as_posix(): file for file in files if _NAME.match(file.name)}
+    # A tokenizer's class may have a method of its own, which calls the encoder that lies beside it.
+    for name in sorted(names, key=lambda name: ("encod" not in name, name)):
+        if function := _FUNCTION.search(_code(names[name])):
+            return f"{name} ({function[1]})"
+    try:
+        config = json.loads(_code(folder / "config.json") or "{}")
+    except (ValueError, RecursionError):
+        config = {}
+    library = _LIBRARY_OF_TYPE.get(str(config.get("model_type"))) if isinstance(config, dict) else None
+    for file, name in _LIBRARY_OF_FILE.items():
+        library = library or (name if (folder / file).is_file() else None)
+    return library and f"the library {library}"
+
+
+def _code(file: Path) -> str:
+    """Read a file; return an empty text if that can't be done, or if the file is large."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= _MAX_BYTES else ""
+    except OSError:
+        return ""

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
-from promptpress._jinja.chat.messages import REASONING, TAG, as_openai, cut, normalised, tagged
+from promptpress._jinja.chat.conversations import REASONING, TAG, as_openai, cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.compiler.builder import Builder
-from promptpress._jinja.compiler.compile import compile_names
+from promptpress._jinja.compiler.compilation import compile_names, core_program
 from promptpress._jinja.compiler.machine import Machine
+from promptpress._jinja.compiler.program import Builder
 from promptpress._jinja.compiler.values import (
     BailError,
     Closed,
@@ -31,9 +31,7 @@ from promptpress._jinja.compiler.values import (
     kind,
 )
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.table_programs import core_program
-from promptpress._jinja.traced.origin import Origin
-from promptpress._jinja.traced.values import known_containers, plain, traced
+from promptpress._jinja.traced_values import Origin, known_containers, plain, traced
 
 SLOTS = "slots"
 """The only column of a shape's program: the texts of a conversation's slots."""
@@ -51,13 +49,10 @@ WORTHWHILE_ROWS = 16
 
 
 class _Opened(NamedTuple):
-    """The messages of a shape, as a template sees them.
+    """The messages of a shape, as a template sees them; their slots are values of the row.
 
-    Args:
-        messages: The messages, whose slots are values of the row.
-        containers: The origins of their lists and dicts, for `known_containers`.
-        origins: The origin of each slot, without the column.
-        has_closed: True if there are lists or dicts that are single slots.
+    `containers` has the origins of their lists and dicts, `origins` that of each slot, without the column. `has_closed`
+    is true if there are lists or dicts that are single slots.
     """
 
     messages: list[Any]
@@ -67,11 +62,7 @@ class _Opened(NamedTuple):
 
 
 def _opened(skeleton: str, builder: Builder) -> _Opened:
-    """Open the slots of a skeleton.
-
-    Raises:
-        Exception: What transformers raises for such messages.
-    """
+    """Open the slots of a skeleton."""
     given = json.loads(skeleton)
     slots: list[Any] = []
     values = [_open(message, builder, slots) for message in given]
@@ -89,11 +80,7 @@ def traced_messages(
 ) -> list[Any]:
     """Return messages, as a template sees them, whose values have origins.
 
-    Args:
-        messages: The messages.
-        given: The conversation that they were made of, which has reasoning under one name only.
-        column: The column of the conversation.
-        containers: As for `traced`.
+    `given` is the conversation that they were made of, which has reasoning under one name only.
     """
     out = [
         traced(message, origin, containers)
@@ -188,7 +175,7 @@ def _cut(machine: Machine, text: Any, final: Any) -> Any:
         head = machine.concat([*parts[:-1], last[:end]])
         return head if last.startswith(TAG, end) else machine.operate("rstrip", head, None)
     tag = TAG.strip()
-    machine.branch(machine.condition(machine.operate("contains", text, tag)), _accept, _refuse)
+    machine.branch(machine.condition(machine.operate("contains", text, tag)), lambda: None, _refuse)
     start = machine.operate("rfind", text, tag)
     head = machine.operate("slice", text, None, start, None)
     found_tag = machine.operate("slice", text, start, machine.operate("add", start, len(TAG)), None)
@@ -223,7 +210,7 @@ def _require(machine: Machine, text: Sym, final: Any, parts: list[Any]) -> None:
         if final.node in whole or any(_is_strip(machine, machine.builder.nodes[node], final.node) for node in whole):
             return
         final = machine.operate("strip", final, None)
-    machine.branch(machine.condition(machine.operate("contains", text, final)), _accept, _refuse)
+    machine.branch(machine.condition(machine.operate("contains", text, final)), lambda: None, _refuse)
 
 
 def _is_strip(machine: Machine, node: tuple[Any, ...], of: int) -> bool:
@@ -232,23 +219,16 @@ def _is_strip(machine: Machine, node: tuple[Any, ...], of: int) -> bool:
     return node[:2] == ("strip", of) and blanks
 
 
-def _accept() -> None:
-    return None
-
-
 def _refuse() -> None:
     raise BailError("the final message isn't in the text")
 
 
 class ShapeProgram(NamedTuple):
-    """The program of a shape.
+    """The program of a shape; None if Jinja2 renders all rows.
 
-    Args:
-        program: In the core's form; None if Jinja2 renders all rows.
-        reasons: Why rows go to Jinja2, by number.
-        bails: The lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
-        origins: The origins of the slots, and of data that the program itself holds, without the column.
-        wants_inside: True if the template may look into lists and dicts that are single slots.
+    `bails` has the lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
+    `origins` are those of the slots, and of data that the program itself holds, without the column. `wants_inside` is
+    true if the template may look into lists and dicts that are single slots.
     """
 
     program: _core.JinjaProgram | None
@@ -281,15 +261,10 @@ class ShapePrograms:
     def for_rows(
         self, ids: pa.Array, counts: list[tuple[int, int]]
     ) -> tuple[list[ShapeProgram], pa.Array | None, list[int]]:
-        """Return the programs of rows.
+        """Return the programs of rows, the number of each row's program, and the shapes that were compiled now.
 
-        Args:
-            ids: The shape of each row.
-            counts: The shapes that occur, each with its number of rows.
-
-        Returns:
-            Programs; the number of each row's program, None if all rows take the first; and the shapes that were
-            compiled now.
+        The numbers are None if all rows take the first program. `ids` has the shape of each row,
+        `counts` the shapes that occur, each with its number of rows.
         """
         with self._lock:
             new = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from jinja2 import nodes
 from jinja2.compiler import Frame
@@ -12,12 +12,12 @@ from jinja2.runtime import Macro
 from jinja2.sandbox import modifies_known_mutable
 from jinja2.utils import Namespace
 
-from promptpress._jinja.compiler.equality import contains
-from promptpress._jinja.compiler.machine import Machine
-from promptpress._jinja.compiler.operands import TEXTS
-from promptpress._jinja.compiler.scope import Scope
-from promptpress._jinja.compiler.values import Kind, Sym, is_opaque
+from promptpress._jinja.compiler import filters
+from promptpress._jinja.compiler.expressions import Expressions, contains
+from promptpress._jinja.compiler.operands import SCALARS, TEXTS
+from promptpress._jinja.compiler.values import Kind, MarkedSafe, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge_text
+from promptpress._jinja.traced_values import plain
 
 _ATTRIBUTES = frozenset(name for kind in (str, list, dict, int, float, bool, type(None)) for name in dir(kind))
 """Names that may be methods, depending on the type of the value."""
@@ -25,66 +25,110 @@ _ATTRIBUTES = frozenset(name for kind in (str, list, dict, int, float, bool, typ
 _STATEFUL = frozenset({"Cycler", "Joiner", "LoopContext"})
 
 
-class Evaluator(Protocol):
-    """The part of `Expressions` that calls, filters and tests use."""
+class Evaluator(Expressions):
+    """Evaluates all expressions: also parts of values, filters, tests and calls."""
 
-    context: Any
-    environment: Any
-    machine: Machine
-    scope: Scope
+    # Parts
 
-    def arguments(self, node: Any, frame: Frame) -> tuple[list[Any], dict[str, Any]]: ...
-    def attribute(self, value: Any, name: str) -> Any: ...
-    def compare(self, operator: str, left: Any, right: Any) -> Any: ...
-    def evaluate(self, node: nodes.Node, frame: Frame) -> Any: ...
-    def item(self, value: Any, key: Any) -> Any: ...
+    def _getattr(self, node: nodes.Getattr, frame: Frame) -> Any:
+        value = self.evaluate(node.node, frame)
+        return self.machine.lift(lambda value: self.attribute(value, node.attr), value)
 
+    def attribute(self, value: Any, name: str) -> Any:
+        """Return `value.name`, if it isn't called."""
+        if not is_opaque(value):
+            return self.scope.attribute(self.environment, value, name)
+        if type(value) is not Sym:
+            raise self.machine.unsupported("an attribute of a safe text of the row")
+        if name in _attributes_of(value.kind):
+            raise self.machine.unsupported(f"the method `{name}` of a value of the row isn't called")
+        return self._field(value, name)
 
-def attribute(expressions: Evaluator, value: Any, name: str) -> Any:
-    """Return `value.name` for a value of the row that isn't called.
+    def _field(self, value: Sym, name: str) -> Any:
+        """Return a dict's value, or an undefined value if the dict surely has no such key."""
+        if value.kind.only("dict", "none") and value.kind.of_field(name) is None:
+            # None has no such key either.
+            return self.environment.undefined(obj={}, name=name)
+        if value.kind.only("str") and not hasattr("", name):
+            return self.environment.undefined(obj="", name=name)
+        if value.kind.never("dict"):
+            raise self.machine.unsupported(f"`{name}` of a value of the row that is no dict")
+        return self.machine.operate("item", value, name)
 
-    Raises:
-        UnsupportedError: If it may be a method.
-    """
-    machine = expressions.machine
-    if type(value) is not Sym:
-        raise machine.unsupported("an attribute of a safe text of the row")
-    if name in _attributes_of(value.kind):
-        raise machine.unsupported(f"the method `{name}` of a value of the row isn't called")
-    return field(expressions, value, name)
+    def _getitem(self, node: nodes.Getitem, frame: Frame) -> Any:
+        value = self.evaluate(node.node, frame)
+        if isinstance(node.arg, nodes.Slice):
+            bounds = [
+                None if bound is None else self.evaluate(bound, frame)
+                for bound in (node.arg.start, node.arg.stop, node.arg.step)
+            ]
+            return self.machine.lift(self.slice, value, *bounds)
+        return self.machine.lift(self.item, value, self.evaluate(node.arg, frame))
 
+    def slice(self, value: Any, *bounds: Any) -> Any:
+        """Return `value[start:stop:step]`."""
+        if not any(map(is_opaque, (value, *bounds))):
+            return self.machine.real(lambda: self.environment.measured(value[slice(*bounds)]))
+        if type(value) is Sym or type(value) in (*TEXTS, list):
+            return self.machine.operate("slice", value, *bounds)
+        raise self.machine.unsupported(f"a slice of a {type(value).__name__} that the row decides")
 
-def field(expressions: Evaluator, value: Sym, name: str) -> Any:
-    """Return a dict's value, or an undefined value if the dict surely has no such key."""
-    machine = expressions.machine
-    if value.kind.only("dict", "none") and value.kind.of_field(name) is None:
-        # None has no such key either.
-        return expressions.environment.undefined(obj={}, name=name)
-    if value.kind.only("str") and not hasattr("", name):
-        return expressions.environment.undefined(obj="", name=name)
-    if value.kind.never("dict"):
-        raise machine.unsupported(f"`{name}` of a value of the row that is no dict")
-    return machine.operate("item", value, name)
+    def item(self, value: Any, key: Any) -> Any:
+        """Return `value[key]`."""
+        machine = self.machine
+        if not is_opaque(value) and not is_opaque(key):
+            machine.weigh(key)
+            return machine.real(self.environment.getitem, value, key)
+        if type(value) is dict and type(key) is Sym:
+            return self._value_of_key(value, key)
+        if MarkedSafe in (type(value), type(key)):
+            raise machine.unsupported("a part of a safe text of the row")
+        if type(value) is Sym and type(key) in TEXTS:
+            return self._field(value, plain(key))
+        return machine.operate("item", list(value) if type(value) is tuple else value, key)
 
+    def _value_of_key(self, value: dict[Any, Any], key: Sym) -> Any:
+        """Return a dict's value for a key of the row."""
+        # A value of the row that can't be a key isn't among the keys either, so the row goes to Jinja2.
+        keys = [plain(name) for name in value]
+        if not all(type(name) in SCALARS for name in keys):
+            raise self.machine.unsupported("a dict's value by a key of the row")
+        index = self.machine.operate("index", keys, key)
+        return self.machine.operate("item", list(value.values()), index)
 
-def call(expressions: Evaluator, node: nodes.Call, frame: Frame, caller: Any) -> Any:
-    """Evaluate a call; `caller` is the macro of a call block."""
-    machine = expressions.machine
-    target = node.node
-    if isinstance(target, nodes.Getattr):
-        receiver = expressions.evaluate(target.node, frame)
-        positional, named = _arguments(expressions, node, frame, caller)
-        return machine.lift_call(partial(_method, expressions, target.attr), receiver, positional, named)
-    function = expressions.evaluate(target, frame)
-    positional, named = _arguments(expressions, node, frame, caller)
-    return machine.lift(lambda function: _called(expressions, function, positional, named), function)
+    # Filters, tests, calls
 
+    def _filter(self, node: nodes.Filter, frame: Frame) -> Any:
+        assert node.node is not None
+        return self.filtered(node, self.evaluate(node.node, frame), frame)
 
-def _arguments(expressions: Evaluator, node: nodes.Call, frame: Frame, caller: Any) -> tuple[list[Any], dict[str, Any]]:
-    positional, named = expressions.arguments(node, frame)
-    if caller is not None:
-        named["caller"] = caller
-    return positional, named
+    def filtered(self, node: nodes.Filter, value: Any, frame: Frame) -> Any:
+        """Apply a filter to a value."""
+        positional, named = self.arguments(node, frame)
+        return self.machine.lift_call(partial(filters.apply_filter, self, node.name), value, positional, named)
+
+    def _test(self, node: nodes.Test, frame: Frame) -> Any:
+        value = self.evaluate(node.node, frame)
+        positional, named = self.arguments(node, frame)
+
+        def apply(value: Any, *arguments: Any) -> Any:
+            return filters.apply_test(self, node.name, value, list(arguments), named)
+
+        return self.machine.lift(apply, value, *positional)
+
+    def _call(self, node: nodes.Call, frame: Frame) -> Any:
+        return self.call(node, frame)
+
+    def call(self, node: nodes.Call, frame: Frame, caller: Macro | None = None) -> Any:
+        """Evaluate a call; `caller` is the macro of a call block."""
+        target = node.node
+        receiver = self.evaluate(target.node if isinstance(target, nodes.Getattr) else target, frame)
+        positional, named = self.arguments(node, frame)
+        if caller is not None:
+            named["caller"] = caller
+        if isinstance(target, nodes.Getattr):
+            return self.machine.lift_call(partial(_method, self, target.attr), receiver, positional, named)
+        return self.machine.lift(lambda function: _called(self, function, positional, named), receiver)
 
 
 def _called(expressions: Evaluator, function: Any, positional: list[Any], named: dict[str, Any]) -> Any:
@@ -245,26 +289,6 @@ def _search(operation: str) -> Any:
         return machine.operate(operation, receiver, positional[0])
 
     return method
-
-
-def expanded(expressions: Evaluator, value: Any) -> Any:
-    """Return a list of the row as a list of its items; return any other value as it is.
-
-    Raises:
-        NeedsKeyError: If the length isn't known yet.
-    """
-    machine = expressions.machine
-    if type(value) is not Sym:
-        return value
-    if value.kind.known_fields is not None:
-        machine.operate("length", value)  # None has no fields
-        return [name for name, _ in value.kind.known_fields]
-    name, *operands = machine.builder.nodes[value.node]
-    if name == "list":
-        return [machine.builder.sym(operand) for operand in operands]
-    if not value.kind.only("list", "none") and machine.assumed_key is None:
-        raise machine.unsupported("a loop over a value of the row that may be no list")
-    return [machine.operate("item", value, index) for index in range(machine.length(value))]
 
 
 _METHODS: dict[str, Callable[..., Any]] = {

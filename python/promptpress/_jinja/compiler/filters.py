@@ -1,4 +1,4 @@
-"""Jinja's filters on values of the row."""
+"""Jinja's filters and tests on values of the row."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from promptpress._jinja.compiler.calls import Evaluator, expanded
-from promptpress._jinja.compiler.texts import holds_opaque, json_text
-from promptpress._jinja.compiler.values import Choice, MarkedSafe, Sym, is_opaque
+from promptpress._jinja.compiler.expressions import Expressions
+from promptpress._jinja.compiler.operands import holds_opaque, json_text
+from promptpress._jinja.compiler.values import BailError, Choice, Closed, MarkedSafe, Sym, is_opaque
 from promptpress._jinja.sandbox.environments import plain_json
 
 _OF_TEXTS = frozenset(["trim", "string", "upper", "lower", "capitalize", "replace"])
@@ -24,7 +24,7 @@ _OVER_ITEMS = frozenset(
 """Filters over a list's items: they get a list of the row as a list of its items."""
 
 
-def apply(expressions: Evaluator, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+def apply_filter(expressions: Expressions, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
     """Apply a filter to a value."""
     machine = expressions.machine
     opaque = is_opaque(value) or any(map(is_opaque, (*arguments, *named.values())))
@@ -46,11 +46,11 @@ def apply(expressions: Evaluator, name: str, value: Any, arguments: list[Any], n
     if compiled is not None:
         return _call(compiled, expressions, name, value, *arguments, **named)
     if name in _OVER_ITEMS and type(value) is Sym and not any(map(is_opaque, (*arguments, *named.values()))):
-        return _real(expressions, name, expanded(expressions, value), arguments, named)
+        return _real(expressions, name, expressions.machine.expanded(value), arguments, named)
     raise machine.unsupported(f"the filter `{name}` on a value of the row")
 
 
-def _call(compiled: Callable[..., Any], expressions: Evaluator, name: str, /, *given: Any, **named: Any) -> Any:
+def _call(compiled: Callable[..., Any], expressions: Expressions, name: str, /, *given: Any, **named: Any) -> Any:
     try:
         return compiled(expressions, *given, **named)
     except TypeError as error:
@@ -62,7 +62,7 @@ def _has_opaque_items(value: Any) -> bool:
     return type(value).__name__ == "Once" or (type(value) in (list, tuple) and any(map(is_opaque, value)))
 
 
-def _real(expressions: Evaluator, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+def _real(expressions: Expressions, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
     context = expressions.context
     return expressions.machine.real(
         expressions.environment.call_filter, name, value, arguments, named, context, context.eval_ctx
@@ -72,19 +72,14 @@ def _real(expressions: Evaluator, name: str, value: Any, arguments: list[Any], n
 def _text_of(operation: str) -> Callable[..., Any]:
     """Make a filter that converts its value to a text first."""
 
-    def apply(expressions: Evaluator, value: Any) -> Any:
+    def apply(expressions: Expressions, value: Any) -> Any:
         machine = expressions.machine
         return machine.operate(operation, machine.text(value))
 
     return apply
 
 
-def _trim(expressions: Evaluator, value: Any, chars: Any = None) -> Any:
-    machine = expressions.machine
-    return machine.operate("strip", machine.text(value), chars)
-
-
-def _safe(expressions: Evaluator, value: Any) -> Any:
+def _safe(expressions: Expressions, value: Any) -> Any:
     # It is a text already, so its truth is that of a text such as 'None' or '0', and not the value's.
     return value if type(value) is MarkedSafe else MarkedSafe(expressions.machine.text(value))
 
@@ -94,7 +89,7 @@ def _operation(operation: str) -> Callable[..., Any]:
 
 
 def _item(index: int, operation: str) -> Callable[..., Any]:
-    def apply(expressions: Evaluator, value: Any) -> Any:
+    def apply(expressions: Expressions, value: Any) -> Any:
         machine = expressions.machine
         if value.kind.only("str", "list"):
             return machine.operate("item", value, index)
@@ -103,7 +98,7 @@ def _item(index: int, operation: str) -> Callable[..., Any]:
     return apply
 
 
-def _default(expressions: Evaluator, value: Any, default_value: Any = "", boolean: Any = False) -> Any:
+def _default(expressions: Expressions, value: Any, default_value: Any = "", boolean: Any = False) -> Any:
     machine = expressions.machine
     if not is_opaque(value):
         # Only the default is unknown, so the value decides between them.
@@ -115,7 +110,7 @@ def _default(expressions: Evaluator, value: Any, default_value: Any = "", boolea
     return machine.branch(machine.condition(value), lambda: value, lambda: default_value)
 
 
-def _join(expressions: Evaluator, value: Any, d: Any = "", attribute: Any = None) -> Any:
+def _join(expressions: Expressions, value: Any, d: Any = "", attribute: Any = None) -> Any:
     machine = expressions.machine
     if attribute is not None:
         raise machine.unsupported("`join` of attributes of values of the row")
@@ -132,21 +127,13 @@ def _join(expressions: Evaluator, value: Any, d: Any = "", attribute: Any = None
     return machine.concat(parts)
 
 
-def _replace(expressions: Evaluator, value: Any, old: Any, new: Any, count: Any = None) -> Any:
+def _replace(expressions: Expressions, value: Any, old: Any, new: Any, count: Any = None) -> Any:
     machine = expressions.machine
     texts = [machine.text(text) for text in (value, old, new)]
     return machine.operate("replace", *texts, -1 if count is None else count)
 
 
-def _int(expressions: Evaluator, value: Any, default: Any = 0, base: Any = 10) -> Any:
-    return expressions.machine.operate("int", value, default, base)
-
-
-def _float(expressions: Evaluator, value: Any, default: Any = 0.0) -> Any:
-    return expressions.machine.operate("float", value, default)
-
-
-def _round(expressions: Evaluator, value: Any, precision: Any = 0, method: Any = "common") -> Any:
+def _round(expressions: Expressions, value: Any, precision: Any = 0, method: Any = "common") -> Any:
     machine = expressions.machine
     if type(method) is not str or method != "common":
         raise machine.unsupported("`round` up or down")
@@ -154,7 +141,7 @@ def _round(expressions: Evaluator, value: Any, precision: Any = 0, method: Any =
 
 
 def _extreme(operation: str) -> Callable[..., Any]:
-    def apply(expressions: Evaluator, value: Any) -> Any:
+    def apply(expressions: Expressions, value: Any) -> Any:
         machine = expressions.machine
         items = value if type(value) is Sym else list(value)
         if type(items) is list and not all(map(_is_integer, items)):
@@ -168,24 +155,24 @@ def _is_integer(value: Any) -> bool:
     return type(value) is int or (type(value) is Sym and value.kind.only("int", "bool"))
 
 
-def _list(expressions: Evaluator, value: Any) -> Any:
+def _list(expressions: Expressions, value: Any) -> Any:
     machine = expressions.machine
     if value.kind.only("list"):
         return value
     if value.kind.only("str"):
         return machine.operate("chars", value)
-    return machine.real(list, expanded(expressions, value))
+    return machine.real(list, expressions.machine.expanded(value))
 
 
-def _reverse(expressions: Evaluator, value: Any) -> Any:
+def _reverse(expressions: Expressions, value: Any) -> Any:
     machine = expressions.machine
     if value.kind.only("str"):
         return machine.operate("slice", value, None, None, -1)
-    return machine.real(reversed, expanded(expressions, value))
+    return machine.real(reversed, expressions.machine.expanded(value))
 
 
 def _tojson(  # noqa: PLR0917 - as Jinja's own
-    expressions: Evaluator,
+    expressions: Expressions,
     x: Any,
     ensure_ascii: Any = False,
     indent: Any = None,
@@ -205,7 +192,7 @@ def _tojson(  # noqa: PLR0917 - as Jinja's own
     )
 
 
-def _flag(expressions: Evaluator, value: Any) -> bool:
+def _flag(expressions: Expressions, value: Any) -> bool:
     """Return the truth of an argument of which nothing else matters."""
     truth = expressions.machine.condition(value)
     if type(truth) is not bool:
@@ -213,7 +200,7 @@ def _flag(expressions: Evaluator, value: Any) -> bool:
     return truth
 
 
-def _json_indent(expressions: Evaluator, indent: Any) -> str | None:
+def _json_indent(expressions: Expressions, indent: Any) -> str | None:
     """Return the text of an indent, as `json.dumps` derives it from a number."""
     if indent is None or type(indent) is str:
         return indent
@@ -222,7 +209,7 @@ def _json_indent(expressions: Evaluator, indent: Any) -> str | None:
     raise expressions.machine.unsupported("`tojson` with this `indent`")
 
 
-def _json_separators(expressions: Evaluator, separators: Any) -> tuple[str, str] | None:
+def _json_separators(expressions: Expressions, separators: Any) -> tuple[str, str] | None:
     """Return the two separators of `json.dumps`."""
     if separators is None:
         return None
@@ -231,7 +218,7 @@ def _json_separators(expressions: Evaluator, separators: Any) -> tuple[str, str]
     raise expressions.machine.unsupported("`tojson` with these `separators`")
 
 
-def _items(expressions: Evaluator, value: Any) -> Any:
+def _items(expressions: Expressions, value: Any) -> Any:
     machine = expressions.machine
     if value.kind.known_fields is None:
         raise machine.unsupported("`items` of a value of the row whose keys aren't known")
@@ -240,7 +227,9 @@ def _items(expressions: Evaluator, value: Any) -> Any:
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {
-    "trim": _trim,
+    "trim": lambda expressions, value, chars=None: expressions.machine.operate(
+        "strip", expressions.machine.text(value), chars
+    ),
     **{name: _text_of(name) for name in ("upper", "lower", "capitalize")},
     "title": _text_of("title_filter"),
     "string": lambda expressions, value: expressions.machine.text(value),
@@ -251,8 +240,8 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(["default", "d"], _default),
     "join": _join,
     "replace": _replace,
-    "int": _int,
-    "float": _float,
+    "int": lambda expressions, value, default=0, base=10: expressions.machine.operate("int", value, default, base),
+    "float": lambda expressions, value, default=0.0: expressions.machine.operate("float", value, default),
     "abs": _operation("abs"),
     "round": _round,
     "min": _extreme("min"),
@@ -261,3 +250,107 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "reverse": _reverse,
     "items": _items,
 }
+
+
+_COMPARISONS = {
+    **dict.fromkeys(["eq", "==", "equalto"], "eq"),
+    **dict.fromkeys(["ne", "!="], "ne"),
+    **dict.fromkeys(["lt", "<", "lessthan"], "lt"),
+    **dict.fromkeys(["le", "<="], "lteq"),
+    **dict.fromkeys(["gt", ">", "greaterthan"], "gt"),
+    **dict.fromkeys(["ge", ">="], "gteq"),
+    "in": "in",
+}
+_KINDS = {
+    "none": ("none",),
+    "string": ("str",),
+    "mapping": ("dict",),
+    "sequence": ("str", "list", "dict"),
+    "iterable": ("str", "list", "dict"),
+    "boolean": ("bool",),
+    "integer": ("int",),
+    "float": ("float",),
+    "number": ("bool", "int", "float"),
+    "callable": (),
+}
+
+
+def apply_test(  # noqa: PLR0911 - a return for each kind of value
+    expressions: Expressions, name: str, value: Any, arguments: list[Any], named: dict[str, Any]
+) -> Any:
+    """Test a value."""
+    machine = expressions.machine
+    environment = expressions.environment
+    if named:
+        raise machine.unsupported("a test with named arguments")
+    if not is_opaque(value) and not any(map(is_opaque, arguments)):
+        if type(value).__name__ == "Namespace" and name == "defined":
+            return True
+        return machine.real(
+            environment.call_test, name, value, arguments, {}, expressions.context, expressions.context.eval_ctx
+        )
+    if name in ("defined", "undefined") and not arguments:
+        return name == "defined"
+    if type(value) is Closed and name in _KINDS and not arguments:
+        return value.kind in _KINDS[name]
+    if name in _COMPARISONS and len(arguments) == 1:
+        return expressions.compare(_COMPARISONS[name], value, arguments[0])
+    if type(value) is MarkedSafe or type(value) is not Sym:
+        raise machine.unsupported(f"the test `{name}` with a value of the row")
+    if name in _KINDS and not arguments:
+        return of_kind(expressions, value, *_KINDS[name])
+    test, count = _TESTS.get(name, (None, 0))
+    if test is None or len(arguments) != count:
+        raise machine.unsupported(f"the test `{name}` of a value of the row")
+    return test(expressions, value, *arguments)
+
+
+def of_kind(expressions: Expressions, value: Sym, *kinds: str) -> Any:
+    """Test if a value of the row is of one of these kinds of `Kind`; rows whose value is of an unknown kind bail."""
+    machine = expressions.machine
+    if value.kind.only(*kinds):
+        return True
+    if value.kind.never(*kinds, "other"):
+        return False
+    kind = machine.operate("kind", value)
+    if not value.kind.never("other") and kinds not in {("none",), ("str",)}:
+
+        def end() -> Any:
+            raise BailError("a value of a type that isn't compiled", machine.lineno)
+
+        machine.branch(machine.condition(machine.operate("eq", kind, "other")), end, lambda: None)
+    if len(kinds) == 1:
+        return machine.operate("eq", kind, kinds[0])
+    return machine.operate("contains", list(kinds), kind)
+
+
+def _identity(constant: bool) -> Callable[..., Any]:
+    return lambda expressions, value: expressions.machine.operate("is", value, constant)
+
+
+def _sameas(expressions: Expressions, value: Sym, other: Any) -> Any:
+    if other is None or type(other) is bool:
+        return expressions.machine.operate("is", value, other)
+    raise expressions.machine.unsupported("`sameas` with a value of the row")
+
+
+def _divisible(by: int | None, rest: int) -> Callable[..., Any]:
+    def test(expressions: Expressions, value: Sym, *arguments: Any) -> Any:
+        machine = expressions.machine
+        divisor = by if by is not None else arguments[0]
+        if not value.kind.only("int", "bool", "float", "none"):
+            raise machine.unsupported("a division of a value of the row that may be no number")
+        return machine.operate("eq", machine.operate("mod", value, divisor), rest)
+
+    return test
+
+
+_TESTS: dict[str, tuple[Callable[..., Any], int]] = {
+    "true": (_identity(True), 0),
+    "false": (_identity(False), 0),
+    "sameas": (_sameas, 1),
+    "odd": (_divisible(2, 1), 0),
+    "even": (_divisible(2, 0), 0),
+    "divisibleby": (_divisible(None, 0), 1),
+}
+"""Other tests, each with the number of its arguments."""

@@ -3,32 +3,211 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
 from jinja2 import nodes
+from jinja2.runtime import LoopContext
 from jinja2.utils import Cycler
 
-from promptpress._jinja.compiler.builder import Builder
-from promptpress._jinja.compiler.iterators import LoopContext, Once, generated_values
-from promptpress._jinja.compiler.program import Statement
-from promptpress._jinja.compiler.texts import holds_opaque, plain_text
-from promptpress._jinja.compiler.trail import Trail
+from promptpress._jinja.compiler.program import Builder, Statement
 from promptpress._jinja.compiler.values import (
     BailError,
+    Choice,
     Closed,
     NeedsKeyError,
+    Opaque,
     Sym,
+    Trail,
     UnsupportedError,
     inspections,
     is_opaque,
 )
 from promptpress._jinja.sandbox.bounds import BUDGET, charge, charge_text, weigh
-from promptpress._jinja.traced.values import TracedText, is_safe, is_traced, pieces, plain
-from promptpress._jinja.traced.values import joined as joined_text
-from promptpress._jinja.traced.written import text_of
+from promptpress._jinja.traced_environment import text_of
+from promptpress._jinja.traced_values import (
+    Origin,
+    TracedText,
+    is_safe,
+    is_traced,
+    origin_of,
+    pieces,
+    plain,
+    whole,
+    with_origin,
+)
+from promptpress._jinja.traced_values import joined as joined_text
+
+MAX_VALUES = 200_000
+
+
+def generated_values(values: Any, machine: Operands) -> list[Any]:
+    """Return the values of a generator, unless there are too many to be worth compiling."""
+    out: list[Any] = []
+    for value in values:
+        if len(out) >= MAX_VALUES:
+            raise machine.unsupported(f"a generator of more than {MAX_VALUES:,} values")
+        out.append(value)
+    return out
+
+
+class Once:
+    """The values of a generator, which can be consumed once. The state holds the position, for the ways of a fork."""
+
+    def __init__(self, machine: Operands, items: list[Any]) -> None:
+        self._machine = machine
+        self._items = items
+        self._key = ("once", id(self), self)
+
+    def __iter__(self) -> Once:
+        return self
+
+    def __next__(self) -> Any:
+        state = self._machine.state
+        index = state.get(self._key, 0)
+        if type(index) is not int:
+            raise self._machine.unsupported("it is decided by the row how much of a generator is used")
+        if index >= len(self._items):
+            raise StopIteration
+        state[self._key] = index + 1
+        return self._items[index]
+
+    __str__ = __repr__ = Opaque.__repr__
+
+
+_MAX_DEPTH = 50
+_STEPS_OF_PART = 4
+"""The cost of a part of a list's text; a visit of a node of the template's tree costs 1."""
+
+
+def holds_opaque(value: Any, depth: int = 0, seen: dict[int, int] | None = None) -> bool:
+    """Return true if a value contains a value of the row, or is nested very deep. Each list is searched once."""
+    if is_opaque(value):
+        return True
+    if type(value) not in (list, tuple, dict):
+        return False
+    if depth > _MAX_DEPTH:
+        return True
+    seen = {} if seen is None else seen
+    if seen.get(id(value), -1) >= depth:
+        return False
+    seen[id(value)] = depth
+    charge(len(value) >> 2)
+    parts = [*value, *value.values()] if type(value) is dict else value
+    return any(holds_opaque(part, depth + 1, seen) for part in parts)
+
+
+def plain_text(machine: Operands, value: Any) -> Any:
+    """Return `str` of a list, tuple or dict that contains values of the row."""
+    parts: list[Any] = []
+
+    def several(opening: str, closing: str, items: Any, depth: int) -> None:
+        origin = origin_of(items)
+        parts.append(with_origin(opening, origin))
+        for number, item in enumerate(items):
+            if number:
+                parts.append(with_origin(", ", origin))
+            write(item, depth + 1)
+        parts.append(with_origin(closing, origin))
+
+    def write(item: Any, depth: int) -> None:
+        machine.spend(_STEPS_OF_PART)
+        if depth > _MAX_DEPTH:
+            raise machine.unsupported("a list that is nested very deep")
+        if type(item) is Sym:
+            parts.append(machine.operate("repr", item))
+        elif type(item) is Closed:
+            parts.append(machine.operate("text_of_json", item.json))
+        elif type(item) is dict:
+            origin = origin_of(item)
+            parts.append(with_origin("{", origin))
+            for number, (key, inner) in enumerate(item.items()):
+                parts.extend([with_origin(", " if number else "", origin), scalar(key), with_origin(": ", origin)])
+                write(inner, depth + 1)
+            parts.append(with_origin("}", origin))
+        elif type(item) is list:
+            several("[", "]", item, depth)
+        elif type(item) is tuple:
+            several("(", ",)" if len(item) == 1 else ")", item, depth)
+        else:
+            parts.append(scalar(item))
+
+    def scalar(item: Any) -> str:
+        machine.weigh(item)
+        return whole(machine.real(repr, plain(item)), item)
+
+    write(value, 0)
+    return machine.concat(parts)
+
+
+def json_text(
+    machine: Operands,
+    value: Any,
+    *,
+    ensure_ascii: bool,
+    indent: str | None,
+    separators: tuple[str, str] | None,
+    sort_keys: bool,
+) -> Any:
+    """Return `json.dumps` of a value that contains values of the row; the indent is the text for each level."""
+    item_separator, key_separator = separators or ((", ", ": ") if indent is None else (",", ": "))
+    listed_separators = None if separators is None else list(separators)
+    parts: list[Any] = []
+
+    def scalar(item: Any) -> str:
+        machine.weigh(item)
+        return whole(str(machine.real(json.dumps, plain(item), ensure_ascii=ensure_ascii)), item)
+
+    def line(depth: int) -> str:
+        if indent is None:
+            return ""
+        machine.real(charge_text, len(indent) * depth)
+        return "\n" + indent * depth
+
+    def several(
+        opening: str, closing: str, members: list[tuple[str | None, Any]], origin: Origin | None, depth: int
+    ) -> None:
+        if not members:
+            parts.append(with_origin(opening + closing, origin))
+            return
+        parts.append(with_origin(opening, origin))
+        for number, (key, member) in enumerate(members):
+            parts.append(with_origin((item_separator if number else "") + line(depth + 1), origin))
+            if key is not None:
+                parts.extend([scalar(key), with_origin(key_separator, origin)])
+            write(member, depth + 1)
+        parts.append(with_origin(line(depth) + closing, origin))
+
+    def write(item: Any, depth: int) -> None:
+        machine.spend(_STEPS_OF_PART)
+        if depth > _MAX_DEPTH:
+            raise machine.unsupported("JSON that is nested very deep")
+        if type(item) is Sym:
+            if indent is not None and not item.kind.only("str", "none", "bool", "int", "float"):
+                raise machine.unsupported("indented JSON of a value of the row that may be a list or a dict")
+            parts.append(machine.operate("tojson", item, None, sort_keys, ensure_ascii, listed_separators))
+        elif type(item) is dict:
+            keys, origin = list(item), origin_of(item)
+            if not all(isinstance(key, str) for key in keys):
+                raise machine.unsupported("JSON of a dict whose keys are no texts")
+            several("{", "}", [(key, item[key]) for key in (sorted(keys) if sort_keys else keys)], origin, depth)
+        elif type(item) in (list, tuple):
+            several("[", "]", [(None, member) for member in item], origin_of(item), depth)
+        elif type(item) is Closed and indent is None and separators is None and not (ensure_ascii or sort_keys):
+            parts.append(item.json)
+        elif type(item) is Choice:
+            raise machine.unsupported("JSON of a value that a condition decides")
+        elif is_opaque(item):
+            raise machine.unsupported("JSON of a value of the row that isn't looked into")
+        else:
+            parts.append(scalar(item))
+
+    write(value, 0)
+    return machine.concat(parts)
+
 
 MAX_STEPS = 100_000
 """Visits of nodes of the template's tree: templates that need more aren't worth compiling, or never end."""
@@ -75,11 +254,7 @@ class Operands:
             self.spend(0)
 
     def spend(self, steps: int) -> None:
-        """Count work other than visiting nodes of the template's tree; a visit costs 1.
-
-        Raises:
-            UnsupportedError: If compiling has cost too much.
-        """
+        """Count work other than visiting nodes of the template's tree; a visit costs 1."""
         self.steps += steps
         if self.steps > MAX_STEPS:
             raise self.unsupported(f"it takes more than {MAX_STEPS:,} steps to evaluate")
@@ -91,14 +266,12 @@ class Operands:
     def real(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call code of Jinja's or Python's, as it would be called while a row is rendered.
 
-        Raises:
-            BailError: If the function raises, or has inspected a value of the row.
+        A BailError is raised if the function raises, or has inspected a value of the row.
         """
         before = inspections()
         try:
             result = function(*arguments, **named)
-            is_iterator = hasattr(type(result), "__next__") and type(result) not in (Once, LoopContext, Cycler)
-            if is_iterator and not is_opaque(result):
+            if _is_generator(result):
                 result = Once(self, generated_values(result, self))
         except (BailError, NeedsKeyError):
             raise
@@ -125,21 +298,16 @@ class Operands:
     def weigh(self, *values: Any) -> None:
         """Count the cost of looking at all parts of known values, as a comparison, a hash or a text does.
 
-        Raises:
-            BailError: If the cost is too high: a list may contain another one any number of times.
+        The cost may be too high for any list, because it may contain another one any number of times.
         """
         for value in values:
             if type(value) not in SCALARS:
-                self.real(_charge_parts, value)
+                self.real(lambda: charge(weigh(value) >> 4))  # noqa: B023 - called at once
 
     # Expressions
 
     def node(self, value: Any) -> int:
-        """Return the node of a value of the row, or of a constant.
-
-        Raises:
-            UnsupportedError: If programs can't represent the value.
-        """
+        """Return the node of a value of the row, or of a constant."""
         if type(value) is Sym:
             if value.node < 0:
                 raise self.unsupported("what a loop over the characters of a text does with them")
@@ -193,20 +361,8 @@ class Operands:
             return plain_text(self, value)
         return self.real(_plain_text, value)
 
-    def length(self, value: Sym) -> int:
-        """Return the length of a list, for which the program is made.
-
-        Raises:
-            NeedsKeyError: If the length isn't known yet.
-        """
-        return self.number(self.operate("length", value))
-
     def number(self, value: Sym) -> int:
-        """Return a number, for which the program is made.
-
-        Raises:
-            NeedsKeyError: If the number isn't known yet.
-        """
+        """Return a number, for which the program is made."""
         if self.keys is None:
             raise self.unsupported("how often a loop runs is decided by a value of the row")
         if self.assumed_key is not None:
@@ -220,6 +376,20 @@ class Operands:
         if self.keys[key] < 0:
             raise BailError("a number that is none, or below 0", self.lineno)
         return self.keys[key]
+
+    def expanded(self, value: Any) -> Any:
+        """Return a list of the row as a list of its items; return any other value as it is."""
+        if type(value) is not Sym:
+            return value
+        if value.kind.known_fields is not None:
+            self.operate("length", value)  # None has no fields
+            return [name for name, _ in value.kind.known_fields]
+        name, *operands = self.builder.nodes[value.node]
+        if name == "list":
+            return [self.builder.sym(operand) for operand in operands]
+        if not value.kind.only("list", "none") and self.assumed_key is None:
+            raise self.unsupported("a loop over a value of the row that may be no list")
+        return [self.operate("item", value, index) for index in range(self.number(self.operate("length", value)))]
 
     def concat(self, parts: list[Any]) -> Any:
         """Join texts, or values of the row that are texts."""
@@ -251,11 +421,12 @@ class Operands:
         return builder.data_values[node] if node in builder.data_values else builder.sym(node)
 
 
+def _is_generator(value: Any) -> bool:
+    kind = type(value)
+    return hasattr(kind, "__next__") and not issubclass(kind, (Once, LoopContext, Cycler)) and not is_opaque(value)
+
+
 def _plain_text(value: Any) -> str:
     if type(value) not in SCALARS or type(value) is int:
         charge_text(weigh(value))
     return text_of(value)
-
-
-def _charge_parts(value: Any) -> None:
-    charge(weigh(value) >> 4)

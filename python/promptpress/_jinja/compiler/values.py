@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, final
 
 from promptpress._jinja.sandbox.bounds import WEIGHTLESS
-from promptpress._jinja.traced.values import TracedText
+from promptpress._jinja.traced_values import TracedText
 
 
 class BailError(Exception):
@@ -35,8 +35,7 @@ class LoopControl(Exception):  # noqa: N818 - not an error
 class NeedsKeyError(Exception):
     """The program depends on a number such as the length of a list: it is compiled for each value that occurs.
 
-    Args:
-        expression: The expression of the number, as `Builder.expression` describes it.
+    `expression` is the number's, as `Builder.expression` describes it.
     """
 
     def __init__(self, expression: tuple[tuple[Any, ...], ...]) -> None:
@@ -48,12 +47,9 @@ class NeedsKeyError(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """Knowledge about the type of a value.
+    """Knowledge about the type of a value: the possible types, and the kinds of a list's items and a dict's values.
 
-    Args:
-        names: The possible types: `none`, `bool`, `int`, `float`, `str`, `list`, `dict`, `other`; None: any.
-        item: The kind of a list's items.
-        fields: The kinds of a dict's values.
+    The types are `none`, `bool`, `int`, `float`, `str`, `list`, `dict` and `other`; None stands for any.
     """
 
     names: frozenset[str] | None = None
@@ -180,12 +176,7 @@ class MarkedSafe(Opaque):
 
 @final
 class Closed(Opaque):
-    """A list or dict of the row whose parts aren't read: its JSON is known, its kind, and that it isn't empty.
-
-    Args:
-        json: The JSON.
-        kind: `list` or `dict`.
-    """
+    """A list or dict (its `kind`) of the row whose parts aren't read: its JSON is known, and that it isn't empty."""
 
     __slots__ = ("json", "kind")
 
@@ -199,11 +190,7 @@ WEIGHTLESS.update(_OPAQUE)
 
 
 def is_opaque(value: Any) -> bool:
-    """Return true if a value isn't known yet.
-
-    >>> is_opaque(Sym(0)), is_opaque([Sym(0)])
-    (True, False)
-    """
+    """Return true if a value isn't known yet."""
     return type(value) in _OPAQUE
 
 
@@ -212,12 +199,44 @@ def is_text(value: Any) -> bool:
     return type(value) in (str, TracedText) or (type(value) is Sym and value.kind.only("str"))
 
 
-@final
-class Missing:
-    """The value of a name that has none."""
-
-    def __repr__(self) -> str:
-        return "MISSING"
+MISSING = object()
+"""The value of a name that has none."""
 
 
-MISSING = Missing()
+_ABSENT = object()
+
+
+class Trail(dict[Any, Any]):
+    """A dict that records its changes. Only `trail[key] = value` changes it."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changes: list[tuple[Any, Any]] = []
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._changes.append((key, self.get(key, _ABSENT)))
+        super().__setitem__(key, value)
+
+    def mark(self) -> int:
+        """Return a mark of the present state, for `undo`."""
+        return len(self._changes)
+
+    def undo(self, mark: int) -> dict[Any, Any]:
+        """Return to the state at a mark; return the values that the changed keys had until now, last changed last."""
+        last: dict[Any, Any] = {}
+        for key, before in reversed(self._changes[mark:]):
+            if key not in last:
+                last[key] = self[key]
+            if before is _ABSENT:
+                del self[key]
+            else:
+                super().__setitem__(key, before)
+        del self._changes[mark:]
+        return dict(reversed(last.items()))
+
+    def redo(self, changes: dict[Any, Any]) -> None:
+        """Repeat changes that `undo` returned."""
+        for key, value in changes.items():
+            self[key] = value

@@ -14,9 +14,17 @@ from jinja2.meta import TrackingCodeGenerator
 from jinja2.optimizer import Optimizer
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from promptpress._jinja.sandbox.bounds import MAX_INT_BITS, charge, charge_text, refuse, weigh
-from promptpress._jinja.sandbox.guarded_calls import guard_call, guard_integer, printf_size
-from promptpress._jinja.sandbox.guarded_filters import guard_filters, guard_tests
+from promptpress._jinja.sandbox.bounds import (
+    MAX_INT_BITS,
+    charge,
+    charge_text,
+    guard_call,
+    guard_integer,
+    printf_size,
+    refuse,
+    weigh,
+)
+from promptpress._jinja.sandbox.guarded_filters import guard_functions
 
 if TYPE_CHECKING:
     from jinja2.compiler import Frame
@@ -216,8 +224,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def guard(self) -> None:
         """Wrap the filters and tests; call this once, when all of them are set."""
-        guard_filters(self)
-        guard_tests(self)
+        guard_functions(self)
 
     # Called by the generated code.
 
@@ -296,8 +303,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def refusal(self, source: str, error: Exception) -> Exception:
         """Return the engine's error for a template that can't be compiled.
 
-        Returns:
-            The same error; for a SyntaxError of Python, one with the line number in Jinja2's unchanged code.
+        It is the same error; for a SyntaxError of Python, it is one with the line number in Jinja2's unchanged code.
         """
         if isinstance(error, SyntaxError):
             plain = copy(self)

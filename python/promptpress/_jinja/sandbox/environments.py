@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 from _string import formatter_field_name_split  # type: ignore[import-not-found]  # as Formatter does
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from string import Formatter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import jinja2
 from jinja2 import BaseLoader, nodes, pass_eval_context
 from jinja2.exceptions import SecurityError
 from jinja2.exceptions import TemplateError as EngineError
@@ -20,17 +22,120 @@ from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 
 from promptpress._config.tokenizer import MARKS
-from promptpress._errors.errors import template_error
+from promptpress._errors.errors import did_you_mean, template_error
 from promptpress._jinja.sandbox.bounded import BoundedEnvironment
-from promptpress._jinja.sandbox.bounded_regex import substituted
-from promptpress._jinja.sandbox.bounds import charge_text, weigh
-from promptpress._jinja.sandbox.environment_options import engine_options
-from promptpress._jinja.sandbox.guarded_calls import read
+from promptpress._jinja.sandbox.bounds import charge_text, read, weigh
+from promptpress._jinja.sandbox.guarded_filters import substituted
 
 if TYPE_CHECKING:
     from jinja2.nodes import EvalContext
     from jinja2.parser import Parser
     from jinja2.runtime import Macro, Undefined
+
+_UNDEFINED: dict[str, type[jinja2.Undefined]] = {
+    "default": jinja2.Undefined,
+    "strict": jinja2.StrictUndefined,
+    "chainable": jinja2.ChainableUndefined,
+    "debug": jinja2.DebugUndefined,
+}
+_EXTENSIONS = ("do", "loopcontrols")
+_MODULE = "jinja2.ext."
+_NEWLINES = ("\n", "\r\n", "\r")
+
+_FLAGS = ("trim_blocks", "lstrip_blocks", "keep_trailing_newline", "autoescape")
+_PREFIXES = ("line_statement_prefix", "line_comment_prefix")
+_DELIMITERS = (
+    *("block_start_string", "block_end_string", "variable_start_string", "variable_end_string"),
+    *("comment_start_string", "comment_end_string"),
+)
+
+ENVIRONMENT_DEFAULTS: dict[str, dict[str, Any]] = {
+    "jinja2": {},
+    "transformers": {"trim_blocks": True, "lstrip_blocks": True, "extensions": ("loopcontrols",)},
+    "lm_eval": {"undefined": "strict", "keep_trailing_newline": True},
+}
+"""The options in which each environment differs from `jinja2.Environment()`, keyed by the environment's name."""
+
+
+def _one_of(name: str, value: Any, choices: Iterable[str]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        raise template_error("unknown_name", name, f"{value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise template_error("wrong_type", name, f"expected True or False, found {value!r}")
+    return value
+
+
+def _delimiter(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise template_error("wrong_type", name, f"expected a text that isn't empty, found {value!r}")
+    return value
+
+
+def _prefix(name: str, value: Any) -> str | None:
+    return None if value is None else _delimiter(name, value)
+
+
+def _extensions(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise template_error("wrong_type", name, f"expected a list of names, found {value!r}")
+    names = [item.removeprefix(_MODULE) if isinstance(item, str) else item for item in value]
+    for item in names:
+        if item not in _EXTENSIONS:
+            message = (
+                f"{item!r} is not one of {', '.join(map(repr, _EXTENSIONS))}: other extensions run code of their own, "
+                "which no sandbox holds"
+            )
+            raise template_error("unknown_name", name, message)
+    return tuple(dict.fromkeys(names))
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "undefined": partial(_one_of, choices=_UNDEFINED),
+    **dict.fromkeys(_FLAGS, _flag),
+    "newline_sequence": partial(_one_of, choices=_NEWLINES),
+    "extensions": _extensions,
+    **dict.fromkeys(_DELIMITERS, _delimiter),
+    **dict.fromkeys(_PREFIXES, _prefix),
+}
+
+
+def changed_options(environment: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Check a user's options, and return those that change an environment, in the order of their names."""
+    out = {}
+    for name in sorted(options):
+        check = _CHECKS.get(name)
+        if check is None:
+            message = f"there is no such option of an environment{did_you_mean(name, _CHECKS)}"
+            raise template_error("unknown_name", name, message)
+        value = check(name, options[name])
+        if value != _default(environment, name):
+            out[name] = value
+    return out
+
+
+def _default(environment: str, name: str) -> Any:
+    defaults = ENVIRONMENT_DEFAULTS[environment]
+    if name in defaults:
+        return defaults[name]
+    if name == "undefined":
+        return "default"
+    return inspect.signature(jinja2.Environment).parameters[name].default
+
+
+def engine_options(environment: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `jinja2.Environment` for an environment with some options."""
+    merged = {**ENVIRONMENT_DEFAULTS[environment], **options}
+    # An environment's templates may go on using what it has.
+    defaults = ENVIRONMENT_DEFAULTS[environment].get("extensions", ())
+    extensions = dict.fromkeys((*defaults, *merged.pop("extensions", ())))
+    undefined = _UNDEFINED[merged.pop("undefined", "default")]
+    return {**merged, "undefined": undefined, "extensions": [_MODULE + name for name in extensions]}
+
 
 _Named = TypeVar("_Named", bound=Callable[..., Any])
 
@@ -74,8 +179,7 @@ class Environment(BoundedEnvironment):
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
         # The engine would return the attribute, so it isn't undefined.
-        message = f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe."
-        raise SecurityError(message)
+        raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         if super().wrap_str_format(value) is None:
@@ -126,20 +230,12 @@ def _nested_templates(template: str) -> Iterator[str]:
 def environment(
     name: str, now: datetime | None = None, options: Mapping[str, Any] | None = None, *, is_marked: bool = False
 ) -> BoundedEnvironment:
-    r"""Make the environment in which an engine compiles and renders templates.
+    """Make the environment in which an engine compiles and renders templates.
 
-    Args:
-        name: "jinja2": `jinja2.Environment()`. "transformers": that of `apply_chat_template`. "lm_eval": that of
-            `lm_eval.utils.apply_template`.
-        now: The clock of `strftime_now`; None: the time of this call.
-        options: The result of `changed_options`; None: the engine's own.
-        is_marked: Whether `MARKS` stand around the text of each `{% generation %}` block.
-
-    Raises:
-        TemplateError: If there is no engine of that name, or Jinja2 refuses the delimiters.
-
-    >>> environment("lm_eval").from_string("{{ x|regex_replace('a+', 'b') }}\n").render(x="caat")
-    'cbt\n'
+    The engines are "jinja2" (`jinja2.Environment()`), "transformers" (that of `apply_chat_template`) and "lm_eval"
+    (that of `lm_eval.utils.apply_template`). The clock of `strftime_now` is the time of this call without `now`. The
+    options are `changed_options`' result. If `is_marked`, `MARKS` stand around the text of each `{% generation %}`
+    block.
     """
     make = ENVIRONMENTS.get(name)
     if make is None:

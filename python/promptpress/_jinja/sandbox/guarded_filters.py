@@ -1,9 +1,19 @@
-"""Guards of Jinja2's filters and tests: they count what the functions are about to do."""
+"""Guards of Jinja2's filters and tests: they count what the functions are about to do.
+
+No thread can stop `re.sub`, so a search that may take long runs in another process.
+"""
 
 from __future__ import annotations
 
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, ItemsView, Mapping, ValuesView
-from functools import wraps
+from dataclasses import dataclass
+from functools import lru_cache, wraps
 from inspect import signature
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -11,11 +21,142 @@ from typing import TYPE_CHECKING, Any
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Undefined
 
-from promptpress._jinja.sandbox.bounds import WEIGHTLESS, charge, charge_text, counted, refuse, weigh
-from promptpress._jinja.sandbox.guarded_calls import guard_integer, printf_size, replaced_size
+from promptpress._jinja.sandbox.bounds import (
+    BUDGET,
+    WEIGHTLESS,
+    charge,
+    charge_text,
+    counted,
+    guard_integer,
+    printf_size,
+    refuse,
+    replaced_size,
+    weigh,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+if sys.version_info >= (3, 11):
+    from re import _constants as constants  # type: ignore[attr-defined]
+    from re import _parser as parser
+else:
+    import sre_constants as constants
+    import sre_parse as parser
+
+SECONDS = 0.5
+"""Seconds of the processor that a search may take: how long it waits for a busy machine doesn't count."""
+_MAX_WAIT_SECONDS = SECONDS if os.name == "nt" else 30.0
+"""Seconds until a search is given up that doesn't get on. Windows has no clock of a process's own time that ends it."""
+_TOO_LONG = f"a regular expression that searches for more than {SECONDS} s"
+_QUICK = 30_000_000
+"""Steps of a search that is too short to be worth a process."""
+_COST_OF_PROCESS = 500_000
+_STEPS_PER_CHARGE = 64
+_SHORT = 16
+_MANY = re.compile(r"\{\d*,?\d{3}")
+"""A repetition with three digits or more, which may repeat an empty text or another repetition."""
+
+_REPEATS = frozenset(
+    getattr(constants, name) for name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") if hasattr(constants, name)
+)
+_PROGRAM = """
+import pickle, re, signal, sys
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+except (ImportError, ValueError, OSError):
+    pass
+if hasattr(signal, "setitimer"):
+    signal.setitimer(signal.ITIMER_PROF, float(sys.argv[1]))
+pattern, repl, string, count = pickle.load(sys.stdin.buffer)
+try:
+    out = True, re.sub(pattern, repl, string, count=count)
+except Exception as error:
+    out = False, error
+pickle.dump(out, sys.stdout.buffer)
+"""
+
+
+def substituted(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
+    """Return `re.sub(pattern, repl, string, count=count)`."""
+    if not (isinstance(pattern, str) and isinstance(string, str) and isinstance(repl, str)):
+        return re.sub(pattern, repl, string, count=count)
+    charge(4 * len(pattern))
+    try:
+        steps = _steps(pattern, len(string))
+    except (re.error, OverflowError, RecursionError):
+        return re.sub(pattern, repl, string, count=count)  # raises the error
+    longest = len(string) + (len(string) + 1) * (len(repl) + ("\\" in repl) * len(string))
+    if steps <= _QUICK and longest <= BUDGET.text:
+        charge(steps // _STEPS_PER_CHARGE)
+        return re.sub(pattern, repl, string, count=count)
+    return _in_process(pattern, repl, string, count)
+
+
+def _in_process(pattern: str, repl: str, string: str, count: int) -> str:
+    charge(_COST_OF_PROCESS)
+    given = pickle.dumps((pattern, repl, string, count))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _PROGRAM, str(SECONDS)],
+            input=given,
+            capture_output=True,
+            timeout=_MAX_WAIT_SECONDS,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        refuse(_TOO_LONG)
+    except (subprocess.CalledProcessError, OSError) as error:
+        timed_out = getattr(error, "returncode", 0) == -getattr(signal, "SIGPROF", -1)
+        refuse(_TOO_LONG if timed_out else "a regular expression that takes too much memory")
+    fine, out = pickle.loads(done.stdout)
+    if isinstance(out, MemoryError):
+        refuse("a regular expression that takes too much memory")
+    if not fine:
+        raise out
+    charge_text(len(out))
+    return str(out)
+
+
+@lru_cache(maxsize=256)
+def _steps_of_pattern(pattern: str) -> tuple[int, bool]:
+    parsed = parser.parse(pattern)
+    slow = bool(parsed.state.flags & re.IGNORECASE) and "-" in pattern
+    degree, exponential = _degree(parsed, repeated=False)
+    return degree, exponential or (slow and not pattern.isascii())
+
+
+def _steps(pattern: str, size: int) -> int:
+    degree, exponential = _steps_of_pattern(pattern)
+    if (exponential and size > _SHORT) or _MANY.search(pattern):
+        return _QUICK + 1
+    return int(min(float(size + 1) ** (degree + 1), 1e18))
+
+
+def _degree(parsed: Any, *, repeated: bool) -> tuple[int, bool]:
+    """Return how many lengths a search may have to try together, and true if its ways multiply with each character."""
+    degree, exponential = 0, False
+    for operation, given in parsed:
+        if operation in _REPEATS:
+            least, most, inner = given
+            varies = least != most
+            more, worse = _degree(inner, repeated=repeated or most > 1)
+            exponential |= worse or (repeated and varies)
+            degree += more + varies
+        elif operation is constants.BRANCH:
+            branches = [_degree(branch, repeated=repeated) for branch in given[1]]
+            degree += max(more for more, _ in branches)
+            exponential |= repeated or any(worse for _, worse in branches)
+        elif operation is constants.GROUPREF:
+            degree += 1
+        else:
+            for inner in given if isinstance(given, tuple) else ():
+                if isinstance(inner, parser.SubPattern):
+                    more, worse = _degree(inner, repeated=repeated)
+                    degree, exponential = degree + more, exponential or worse
+    return degree, exponential
+
 
 Function = Callable[..., Any]
 
@@ -32,13 +173,7 @@ _MAX_PRECISION = 20_000
 class LazyWrappers(dict[str, Any]):
     """Functions by name, each wrapped when it is first needed: a template uses few of the ninety filters and tests.
 
-    Args:
-        functions: The functions to wrap; they must not change.
-        wrap: Wraps a function, given its name and itself.
-
-    >>> filters = LazyWrappers({"upper": str.upper}, lambda name, function: lambda text: function(text) + name)
-    >>> filters["upper"]("a"), filters["upper"] is filters.get("upper"), "lower" in filters
-    ('Aupper', True, False)
+    The functions must not change; `wrap` is given a function's name and the function.
     """
 
     def __init__(self, functions: Mapping[str, Function], wrap: Callable[[str, Function], Function]) -> None:
@@ -67,23 +202,18 @@ class LazyWrappers(dict[str, Any]):
         return self.copy().items()
 
 
-def guard_filters(environment: Environment) -> None:
-    """Wrap the filters of an environment, in place."""
+def guard_functions(environment: Environment) -> None:
+    """Wrap the filters of an environment, and the tests that look at all parts of their values, in place."""
 
-    def guarded(name: str, function: Function) -> Function:
+    def guarded_filter(name: str, function: Function) -> Function:
         return function if name in _CHEAP else _guarded(function, _ESTIMATES.get(name), environment)
 
-    environment.filters = LazyWrappers(environment.filters, guarded)
-
-
-def guard_tests(environment: Environment) -> None:
-    """Wrap the tests of an environment that look at all parts of their values, in place."""
-
-    def guarded(name: str, function: Function) -> Function:
+    def guarded_test(name: str, function: Function) -> Function:
         return _deep_test(function) if name in _DEEP_TESTS else function
 
     tests: Any = environment.tests
-    environment.tests = LazyWrappers(tests, guarded)
+    environment.filters = LazyWrappers(environment.filters, guarded_filter)
+    environment.tests = LazyWrappers(tests, guarded_test)
 
 
 def _deep_test(function: Function) -> Function:
@@ -132,20 +262,17 @@ def _guarded(function: Function, estimate: Estimate | None, environment: Environ
     return run
 
 
+@dataclass
 class _Call:
     """A call of a filter. An estimate may replace the arguments, after it has read a generator.
 
-    Args:
-        environment: The environment of the filter.
-        passed: The argument that Jinja2 itself passes first, if any.
-        arguments: The other positional arguments.
-        keywords: The keyword arguments.
+    `passed` is the argument that Jinja2 itself passes first, if any.
     """
 
-    def __init__(
-        self, environment: Environment, passed: tuple[Any, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> None:
-        self.environment, self.passed, self.arguments, self.keywords = environment, passed, arguments, keywords
+    environment: Environment
+    passed: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
 
     def __call__(self, position: int, name: str, default: Any = None) -> Any:
         """Return an argument by its position or name."""
@@ -213,9 +340,8 @@ def _wordwrap(call: _Call, size: int) -> int:
     charge(size // 4)
     charge(_longest_word(text) ** 2 // width >> 10)
     wrap = call(3, "wrapstring")
-    return size + (len(text) // width + text.count("\n") + text.count(" ")) * (
-        len(wrap) if isinstance(wrap, str) else 1
-    )
+    lines = len(text) // width + text.count("\n") + text.count(" ")
+    return size + lines * (len(wrap) if isinstance(wrap, str) else 1)
 
 
 def _urlize(call: _Call, size: int) -> int:
@@ -272,11 +398,8 @@ def _sum(call: _Call, size: int) -> int:
 
 
 def _join(call: _Call, size: int) -> int:
-    if (
-        not call.arguments
-        or len(call.arguments) + len(call.keywords) > 3
-        or not call.keywords.keys() <= {"d", "attribute"}
-    ):
+    count = len(call.arguments) + len(call.keywords)
+    if not call.arguments or count > 3 or not call.keywords.keys() <= {"d", "attribute"}:
         return 0  # the filter refuses the arguments
     attribute, value = call(2, "attribute"), call(0, "value")
     # Jinja2 converts the separator before the items, except for attributes of items.

@@ -5,28 +5,84 @@ Lists and dicts are plain ones that hold such values. Keys of dicts are such tex
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
 from promptpress._jinja.sandbox.bounds import charge
-from promptpress._jinja.traced.origin import COMPUTED, Origin, common_origin
+
+
+class Origin(NamedTuple):
+    """An origin of bytes, with the path of the value in its message or argument, such as `tool_calls[0].function.name`.
+
+    The source is `template`, `field` (a value of the row), `argument` (a value that was given for all rows), `computed`
+    (from several values), or `jinja2` (not known).
+    """
+
+    source: str
+    column: str | None = None
+    message: int | None = None
+    role: str | None = None
+    path: str | None = None
+
+    def under(self, key: str) -> Origin:
+        """Return the origin of a dict's value."""
+        return self._replace(path=f"{self.path}.{key}" if self.path else key)
+
+    def item(self, number: int) -> Origin:
+        """Return the origin of a list's item."""
+        return self._replace(path=f"{self.path or ''}[{number}]")
+
+    def parent(self) -> Origin:
+        """Return the origin of the list or dict that holds a value."""
+        steps = _STEPS.findall(self.path or "")[:-1]
+        return self._replace(path=_path(steps))
+
+
+TEMPLATE = Origin("template")
+COMPUTED = Origin("computed")
+UNKNOWN = Origin("jinja2")
+
+_STEPS = re.compile(r"[^.\[]+|\[\d+\]")
+
+
+def common_origin(origins: Iterable[Origin | None]) -> Origin | None:
+    """Return the origin of a text that was made of several values; None stands for the template.
+
+    Values within one message give the part of it that holds all of them.
+    """
+    different = list(dict.fromkeys(origin for origin in origins if origin is not None))
+    if len(different) < 2:
+        return different[0] if different else None
+    first = different[0]
+    if any(other[:4] != first[:4] for other in different) or first == COMPUTED:
+        return COMPUTED
+    paths = [_STEPS.findall(origin.path or "") for origin in different]
+    common: list[str] = []
+    for steps in zip(*paths, strict=False):
+        if len(set(steps)) > 1:
+            break
+        common.append(steps[0])
+    if not common and first.source == "argument":
+        return COMPUTED
+    return first._replace(path=_path(common))
+
+
+def _path(steps: list[str]) -> str | None:
+    return ".".join(steps).replace(".[", "[") or None
+
 
 Piece = tuple[str, "Origin | None"]
 """A part of a text, and its origin; None: the template."""
 
 
 class TracedText(str):
-    """A text whose parts have origins.
-
-    Args:
-        text: The text.
-        ends: The end of each part and its origin; None: it was computed in an unknown way.
-    """
+    """A text whose parts have origins: `ends` has the end of each part with its origin, None if that isn't known."""
 
     __slots__ = ("ends",)
     ends: tuple[tuple[int, Origin | None], ...]
@@ -117,15 +173,11 @@ class TracedText(str):
             position += len(with_end)
         return lines
 
-    def partition(self, sep: Any) -> tuple[str, str, str]:
-        return self._three(plain(self).partition(sep))
+    def partition(self, sep: Any) -> Any:
+        return tuple(self._parts(plain(self).partition(sep), ""))
 
-    def rpartition(self, sep: Any) -> tuple[str, str, str]:
-        return self._three(plain(self).rpartition(sep))
-
-    def _three(self, parts: tuple[str, str, str]) -> tuple[str, str, str]:
-        first, second, third = self._parts(parts, "")
-        return first, second, third
+    def rpartition(self, sep: Any) -> Any:
+        return tuple(self._parts(plain(self).rpartition(sep), ""))
 
     def strip(self, chars: Any = None) -> str:
         return self.part(len(self) - len(plain(self).lstrip(chars)), len(plain(self).rstrip(chars)))
@@ -196,41 +248,33 @@ class TracedMarkup(TracedText, Markup):  # type: ignore[misc]  # mypy: TracedTex
         return whole(plain(self).striptags(), self)
 
 
-class TracedInt(int):
+class _TracedScalar:
+    """A value with an origin, which its text has too."""
+
+    origin: Origin
+
+    def __str__(self) -> Any:
+        text = repr(self)
+        return TracedText(text, ((len(text), self.origin),))
+
+
+class TracedInt(_TracedScalar, int):
     """An int with an origin."""
 
-    origin: Origin
 
-    def __str__(self) -> Any:
-        return TracedText(int.__repr__(self), ((len(int.__repr__(self)), self.origin),))
-
-
-class TracedFloat(float):
+class TracedFloat(_TracedScalar, float):
     """A float with an origin."""
 
-    origin: Origin
 
-    def __str__(self) -> Any:
-        return TracedText(float.__repr__(self), ((len(float.__repr__(self)), self.origin),))
-
-
-class TracedBool(int):
+class TracedBool(_TracedScalar, int):
     """A truth with an origin; a number, because Python's own class has no subclasses."""
-
-    origin: Origin
-
-    def __str__(self) -> Any:
-        text = str(bool(self))
-        return TracedText(text, ((len(text), self.origin),))
 
     def __repr__(self) -> str:
         return str(bool(self))
 
 
-class TracedNone:
+class TracedNone(_TracedScalar):
     """None with an origin."""
-
-    origin: Origin
 
     def __bool__(self) -> bool:
         return False
@@ -240,9 +284,6 @@ class TracedNone:
 
     def __hash__(self) -> int:
         return hash(None)
-
-    def __str__(self) -> Any:
-        return TracedText("None", ((4, self.origin),))
 
     def __repr__(self) -> str:
         return "None"
@@ -272,15 +313,9 @@ def known_containers(origins: Mapping[int, Origin]) -> Iterator[None]:
 
 
 def traced(value: Any, origin: Origin, containers: dict[int, Origin] | None = None) -> Any:
-    """Return a value of JSON's types with origins, in which each part has its path.
+    """Return a value of JSON's types with origins, in which each part has its path; another value stays as it is.
 
-    Args:
-        value: The value; what isn't of JSON's types stays as it is.
-        origin: Its origin.
-        containers: Receives the origins of the lists and dicts that are made, for `known_containers`.
-
-    >>> traced({"a": ["x", 1]}, Origin("field", path="arguments"))["a"][0].ends
-    ((1, Origin(source='field', column=None, message=None, role=None, path='arguments.a[0]')),)
+    `containers` receives the origins of the lists and dicts that are made, for `known_containers`.
     """
     kind = type(value)
     if kind is str:
@@ -319,11 +354,7 @@ def is_json(value: Any) -> bool:
 
 
 def plain(value: Any, copies: dict[int, Any] | None = None) -> Any:
-    """Return a value without origins; lists and dicts are copied, each once.
-
-    >>> plain(traced({"a": [True, None]}, Origin("field")))
-    {'a': [True, None]}
-    """
+    """Return a value without origins; lists and dicts are copied, each once."""
     kind = type(value)
     if kind in _TEXTS:
         return Markup(str.__str__(value)) if kind is TracedMarkup else str.__str__(value)
@@ -370,11 +401,7 @@ def is_traced(value: Any) -> bool:
 
 
 def origin_of(value: Any, cache: dict[int, Origin | None] | None = None) -> Origin | None:
-    """Return the origin of a value; None if it is the template's, or a list or dict that the template has made.
-
-    >>> origin_of(traced({"a": {"b": 1}}, Origin("field", path="arguments"))).path
-    'arguments'
-    """
+    """Return the origin of a value; None if it is the template's, or a list or dict that the template has made."""
     if is_traced(value):
         return common_origin(origins_in(value))
     if type(value) not in (dict, list, tuple):
@@ -401,11 +428,7 @@ def is_safe(text: Any) -> bool:
 
 
 def marked(text: str) -> str:
-    """Return a text marked as safe for HTML.
-
-    >>> marked(traced("<b>", Origin("field"))) + "<"
-    Markup('<b>&lt;')
-    """
+    """Return a text marked as safe for HTML."""
     return TracedMarkup(text, text.ends) if isinstance(text, TracedText) else Markup(text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,21 +13,21 @@ from jinja2.nodes import EvalContext
 from jinja2.runtime import new_context
 from pyarrow import types
 
+import promptpress._core as _core
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.columns import is_text
-from promptpress._jinja.compiler import filters, tests
-from promptpress._jinja.compiler.builder import Builder
-from promptpress._jinja.compiler.expressions import Expressions
-from promptpress._jinja.compiler.forks import Bail
-from promptpress._jinja.compiler.machine import Machine
+from promptpress._arrow.core_tables import install_printable
+from promptpress._jinja.compiler import filters
+from promptpress._jinja.compiler.calls import Evaluator
+from promptpress._jinja.compiler.machine import Bail, Machine, Scope
 from promptpress._jinja.compiler.operands import Keys
-from promptpress._jinja.compiler.program import Program, Statement
-from promptpress._jinja.compiler.scope import Scope
+from promptpress._jinja.compiler.program import Builder, Compaction, Program, Statement
 from promptpress._jinja.compiler.statements import Statements
 from promptpress._jinja.compiler.values import UNKNOWN, BailError, Kind, LoopControl, NeedsKeyError, is_opaque
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.sandbox.bounds import BUDGET, LimitExceededError
 from promptpress._jinja.sandbox.guarded_filters import LazyWrappers
-from promptpress._jinja.traced.environment import tracing
+from promptpress._jinja.traced_environment import tracing
 
 _LOCK = threading.RLock()
 
@@ -86,11 +86,7 @@ class Compiled:
 
 
 def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tuple[str, ...], keys: Keys) -> Compiled:
-    """Compile a template over a table's columns; without a schema, their types are unknown.
-
-    Raises:
-        NeedsKeyError: If the program depends on a key that isn't given.
-    """
+    """Compile a template over a table's columns; without a schema, their types are unknown."""
     builder = Builder(columns)
     kinds = {name: UNKNOWN if schema is None else _kind_of(schema.field(name).type) for name in columns}
     names = {name: builder.column(number, kinds[name]) for number, name in enumerate(columns)}
@@ -122,19 +118,10 @@ def compile_names(
     assumed_key: int | None = None,
     refusal: str | None = None,
 ) -> Compiled:
-    """Compile a template.
+    """Compile a template that is rendered with `names`, of which some are values of the row.
 
-    Args:
-        reference: The template.
-        builder: The builder of the row's values among `names`.
-        names: The variables that the template is rendered with.
-        keys: Values of expressions; None: the program must not depend on any.
-        after: Changes the text before it is written; None: the text is written unchanged.
-        assumed_key: The value of keys that aren't given, to see what would be compiled if there were rows.
-        refusal: The reason why no row can be compiled; None: rows can be.
-
-    Raises:
-        NeedsKeyError: If the program depends on a key that isn't given.
+    Without `keys`, the program must not depend on values of expressions; with `assumed_key`, all keys that aren't given
+    have this value. `after` changes the text before it is written. `refusal` is the reason why no row can be compiled.
     """
     machine = Machine(builder, keys)
     machine.assumed_key = assumed_key
@@ -170,7 +157,7 @@ def _evaluate(
     tree = reference.ast()
     # Most templates don't contain the word, and searching the tree takes long.
     scope.has_template_self = "self" in reference.source and "self" in find_undeclared(tree.body, ("self",))
-    expressions = Expressions(machine, scope, engine, context)
+    expressions = Evaluator(machine, scope, engine, context)
     engine.promptpress_expressions = expressions
     frame = Frame(EvalContext(engine, None))
     frame.symbols.analyze_node(tree)
@@ -202,7 +189,7 @@ def _guarded(environment: Any) -> Any:
         return get
 
     engine.getitem, engine.getattr = part("item", engine.getitem), part("attribute", engine.getattr)
-    for name, apply in (("filters", filters.apply), ("tests", tests.apply)):
+    for name, apply in (("filters", filters.apply_filter), ("tests", filters.apply_test)):
         functions = getattr(engine, name)
         setattr(engine, name, LazyWrappers(functions, functools.partial(_guard, engine, apply)))
     return engine
@@ -223,11 +210,7 @@ def _guard(engine: Any, symbolic: Callable[..., Any], name: str, function: Calla
 
 
 def _kind_of(data_type: pa.DataType) -> Kind:
-    """Return the kind of an Arrow type's values as `to_pylist` converts them; any may be None.
-
-    >>> sorted(_kind_of(pa.list_(pa.string())).names)
-    ['list', 'none']
-    """
+    """Return the kind of an Arrow type's values as `to_pylist` converts them; any may be None."""
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return _kind_of(data_type.value_type)
     names = {"none"}
@@ -239,7 +222,7 @@ def _kind_of(data_type: pa.DataType) -> Kind:
         names.add("int")
     elif types.is_floating(data_type):
         names.add("float")
-    elif _is_list(data_type):
+    elif any(check(data_type) for check in _LIST_TYPES):
         return Kind(frozenset({"list", "none"}), item=_kind_of(data_type.value_type))
     elif types.is_struct(data_type):
         fields = [data_type.field(number) for number in range(data_type.num_fields)]
@@ -252,11 +235,7 @@ def _kind_of(data_type: pa.DataType) -> Kind:
 
 
 def _may_lack_value(data_type: pa.DataType) -> bool:
-    """Return true if Python may have no object for a value: nanoseconds, or a time after the year 9999.
-
-    >>> _may_lack_value(pa.timestamp("ns")), _may_lack_value(pa.list_(pa.string()))
-    (True, False)
-    """
+    """Return true if Python may have no object for a value: nanoseconds, or a time after the year 9999."""
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return _may_lack_value(data_type.value_type)
     if isinstance(data_type, pa.BaseExtensionType):
@@ -271,5 +250,175 @@ def _has_nul(data_type: pa.DataType) -> bool:
     return any("\0" in field.name or _has_nul(field.type) for field in children)
 
 
-def _is_list(data_type: pa.DataType) -> bool:
-    return any(check(data_type) for check in _LIST_TYPES)
+MAX_PROGRAMS = 256
+"""Combinations of lengths that have programs; Jinja2 renders rows with further ones."""
+MAX_KEYS = 64
+"""Lengths that one template may depend on; each list within a list has its own."""
+CHEAP_PROGRAMS = 16
+"""The first combinations, which have a program from their first row on."""
+CHEAP_EXPRESSIONS = 5_000
+"""Further combinations have one too, while all programs together have fewer expressions: loops are unrolled in them."""
+WORTHWHILE_ROWS = 16
+"""Rows after which any combination has a program: Jinja2 renders 7 to 70 in the time that compiling takes."""
+MAX_SEARCH_STEPS = 500_000
+"""Limit of the steps to find all lengths that a template depends on: each is found by another evaluation."""
+MAX_EXHAUSTED = 2
+"""Combinations that may exceed the cost of compiling; after them, no more are compiled."""
+MAX_COUNTED = 10_000
+"""Combinations whose rows are counted at the same time."""
+
+KeyValues = tuple[int, ...]
+_TOO_MANY = f"programs are made for {MAX_PROGRAMS} combinations of lengths of lists, and its own is a further one"
+_TOO_LONG = f"the template asks for more than {MAX_KEYS} lengths of lists"
+_TOO_COSTLY = "compiling the template costs too much"
+_RARE = "few rows have had lists of its lengths so far"
+_REFUSED = "the program is nested too deep, or a text of the template's own making isn't Unicode"
+
+
+def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
+    """Make the core's form of a program; return None if every row would go to Jinja2."""
+    if compiled.is_hopeless:
+        return None
+    program = compiled.program
+    install_printable()
+    try:
+        return _core.JinjaProgram(
+            list(program.columns), list(program.nodes), list(program.block), list(program.reasons)
+        )
+    except ValueError:  # nested deeper than the core allows, or a lone surrogate in a text
+        return None
+
+
+class TablePrograms:
+    """The programs of a template for tables of one schema, made when rows need them.
+
+    If `is_eager`, every combination has a program from its first row on, as if Jinja2 must render none.
+    """
+
+    def __init__(self, reference: Reference, schema: pa.Schema, *, is_eager: bool = False) -> None:
+        self._reference = reference
+        self._schema = schema
+        self._is_eager = is_eager
+        self._lock = threading.Lock()
+        self._expressions: list[tuple[Any, ...]] = []
+        self._compiled: dict[KeyValues, Compiled] = {}
+        self._programs: list[_core.JinjaProgram | None] = []
+        self._numbers: dict[KeyValues, int] = {}
+        self._without: dict[str, int] = {}
+        self._rows: dict[KeyValues, int] = {}
+        self._expression_count = 0
+        self._search_steps = 0
+        self._exhausted = 0
+        self._key_program: tuple[_core.JinjaProgram, list[int]] | None = None
+
+    def for_table(self, table: pa.Table) -> tuple[list[_core.JinjaProgram | None], pa.Array | None]:
+        """Return programs for a table's rows, and the number of each row's program.
+
+        A program is None where Jinja2 renders the rows. The numbers are None if all rows take the first program.
+        """
+        with self._lock:
+            while True:
+                groups, distinct = self._groups(table)
+                counts = _counts(groups, len(distinct), table.num_rows)
+                try:
+                    numbers = [self._number(keys, rows) for keys, rows in zip(distinct, counts, strict=True)]
+                except NeedsKeyError as missing:
+                    self._search_steps += missing.steps
+                    self._add_key(missing.expression)
+                    continue
+                which = None if groups is None and numbers == [0] else _numbers_of_rows(groups, numbers, table.num_rows)
+                return list(self._programs), which
+
+    def reasons(self, number: int) -> tuple[str, ...]:
+        """Return the reasons why Jinja2 may render rows of a program, by the numbers of its `bail` statements."""
+        with self._lock:
+            for reason, group in self._without.items():
+                if group == number:
+                    return (reason,)
+            keys = next((keys for keys, group in self._numbers.items() if group == number), ())
+            compiled = self._compiled.get(keys)
+            if compiled is None:
+                return ()
+            is_refused = self._programs[number] is None and not compiled.is_hopeless
+            return (_REFUSED,) if is_refused else compiled.program.reasons
+
+    def compiled(self) -> Sequence[Compiled]:
+        """Return all that has been compiled so far."""
+        with self._lock:
+            return list(self._compiled.values())
+
+    def _groups(self, table: pa.Table) -> tuple[pa.Array | None, list[KeyValues]]:
+        if not self._expressions or self._key_program is None:
+            return None, [()]
+        program, nodes = self._key_program
+        groups, distinct, _ = _core.jinja_keys(program, nodes, table)
+        return groups, distinct
+
+    def _add_key(self, expression: tuple[Any, ...]) -> None:
+        """Distinguish rows by the value of one more expression from now on."""
+        self._compiled.clear()
+        self._programs.clear()
+        self._numbers.clear()
+        self._without.clear()
+        self._rows.clear()
+        self._expression_count = 0
+        self._expressions.append(expression)
+        builder = Builder(tuple(self._schema.names))
+        nodes = [builder.of_expression(expression) for expression in self._expressions]
+        made = Compaction(builder.nodes, builder.weights, nodes)
+        program = _core.JinjaProgram(list(builder.columns), made.nodes, [], [])
+        self._key_program = (program, [made.numbers[node] for node in nodes])
+
+    def _number(self, keys: KeyValues, rows: int) -> int:
+        if keys in self._numbers:
+            return self._numbers[keys]
+        reason = self._without_program(keys, rows)
+        if reason is not None:
+            if reason not in self._without:
+                self._without[reason] = len(self._programs)
+                self._programs.append(None)
+            return self._without[reason]
+        given = dict(zip(self._expressions, keys, strict=True))
+        compiled = compile_columns(self._reference, self._schema, tuple(self._schema.names), given)
+        program = core_program(compiled)
+        self._compiled[keys] = compiled
+        self._exhausted += compiled.is_exhausted
+        self._expression_count += len(compiled.program.nodes)
+        self._numbers[keys] = len(self._programs)
+        self._programs.append(program)
+        return self._numbers[keys]
+
+    def _without_program(self, keys: KeyValues, rows: int) -> str | None:
+        """Count rows; return the reason why no program is made for them now, or None if one is made."""
+        if len(self._expressions) > MAX_KEYS:
+            return _TOO_LONG
+        if len(self._compiled) >= MAX_PROGRAMS:
+            return _TOO_MANY
+        if self._search_steps > MAX_SEARCH_STEPS or self._exhausted >= MAX_EXHAUSTED:
+            return _TOO_COSTLY
+        is_cheap = len(self._compiled) < CHEAP_PROGRAMS or self._expression_count < CHEAP_EXPRESSIONS
+        if self._is_eager or is_cheap:
+            return None
+        if len(self._rows) >= MAX_COUNTED:
+            self._rows.clear()
+        self._rows[keys] = total = self._rows.get(keys, 0) + rows
+        if total < WORTHWHILE_ROWS:
+            return _RARE
+        del self._rows[keys]
+        return None
+
+
+def _counts(groups: pa.Array | None, distinct: int, rows: int) -> list[int]:
+    """Return the number of rows of each group."""
+    if groups is None or distinct == 1:
+        return [rows] * distinct
+    out = [0] * distinct
+    for item in pc.value_counts(groups).to_pylist():
+        out[item["values"]] = item["counts"]
+    return out
+
+
+def _numbers_of_rows(groups: pa.Array | None, numbers: list[int], rows: int) -> pa.Array:
+    if groups is None:
+        return pa.array([numbers[0]] * rows, pa.uint32())
+    return pa.array(numbers, pa.uint32()).take(groups)

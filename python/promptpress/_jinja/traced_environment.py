@@ -7,7 +7,9 @@ rendering compares the text with that of the plain values, so a difference can't
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import signature, unwrap
 from types import FunctionType
@@ -16,16 +18,18 @@ from typing import TYPE_CHECKING, Any
 from jinja2.runtime import BlockReference, Macro, markup_join
 from markupsafe import Markup, escape
 
-from promptpress._jinja.sandbox.bounds import charge_text, weigh
+from promptpress._jinja.sandbox.bounds import charge, charge_text, weigh
 from promptpress._jinja.sandbox.environments import plain_json
 from promptpress._jinja.sandbox.guarded_filters import LazyWrappers
-from promptpress._jinja.traced.origin import Origin, common_origin
-from promptpress._jinja.traced.values import (
+from promptpress._jinja.traced_values import (
+    Origin,
+    Piece,
     TracedFloat,
     TracedInt,
     TracedText,
     between,
     checked,
+    common_origin,
     escaped,
     formatted,
     holds_data,
@@ -34,16 +38,75 @@ from promptpress._jinja.traced.values import (
     joined,
     marked,
     of_template,
+    origin_of,
     origins_in,
     pieces,
     plain,
     scalar,
     whole,
 )
-from promptpress._jinja.traced.written import json_of, text_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+
+def text_of(value: Any) -> str:
+    """Return `str(value)`."""
+    if is_traced(value) or type(value) not in (dict, list, tuple):
+        return str(value)
+    result = str(plain(value))
+    return checked(_Writer(repr, ", ", ": ").of(value, None), result, value)
+
+
+def json_of(value: Any, text: str, *, ensure_ascii: bool, indent: Any, separators: Any, sort_keys: bool) -> str:
+    """Return a value's JSON with origins; `text` is the JSON that `json.dumps` writes with these options."""
+    item, key = separators or ((", ", ": ") if indent is None else (",", ": "))
+    step = indent if indent is None or isinstance(indent, str) else " " * indent
+    writer = _Writer(lambda part: json.dumps(part, ensure_ascii=ensure_ascii), item, key, step, sort_keys=sort_keys)
+    return checked(writer.of(value, None), text, value)
+
+
+@dataclass
+class _Writer:
+    """Writes lists and dicts in parts; `indent` begins a line once for each level, None writes one line."""
+
+    scalar: Callable[[Any], str]
+    item: str
+    key: str
+    indent: str | None = None
+    sort_keys: bool = False
+
+    def of(self, value: Any, around: Origin | None, depth: int = 1) -> list[Piece]:
+        """Return the parts of a value's text; `around` is the origin of the value that it is part of."""
+        charge(1)
+        if type(value) is dict:
+            around = origin_of(value) or around
+            items = sorted(value.items()) if self.sort_keys else value.items()
+            members = [
+                [*self.of(key, around), (self.key, around), *self.of(item, around, depth + 1)] for key, item in items
+            ]
+            return self._members("{", members, "}", around, depth)
+        if type(value) in (list, tuple):
+            around = origin_of(value) or around
+            members = [self.of(item, around, depth + 1) for item in value]
+            end = ",)" if type(value) is tuple and len(value) == 1 else ")"
+            is_tuple = type(value) is tuple and self.scalar is repr
+            return self._members("(" if is_tuple else "[", members, end if is_tuple else "]", around, depth)
+        if isinstance(value, TracedText):
+            return [(self.scalar(plain(value)), common_origin(origin for _, origin in value.ends))]
+        return [(self.scalar(plain(value)), value.origin if is_traced(value) else around)]
+
+    def _members(
+        self, opening: str, members: list[list[Piece]], closing: str, around: Origin | None, depth: int
+    ) -> list[Piece]:
+        if not members:
+            return [(opening + closing, around)]
+        line = "" if self.indent is None else "\n" + self.indent * depth
+        out: list[Piece] = [(opening, around)]
+        for number, member in enumerate(members):
+            out += [((self.item if number else "") + line, around), *member]
+        return [*out, (("" if self.indent is None else "\n" + self.indent * (depth - 1)) + closing, around)]
+
 
 _PASSING = frozenset(
     {"attr", "batch", "d", "default", "dictsort", "first", "groupby", "items", "last", "list", "map", "max", "min"}
