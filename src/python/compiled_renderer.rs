@@ -123,8 +123,9 @@ impl CompiledRenderer {
         filled: &mut FilledRows,
     ) -> Result<()> {
         // Most batches hold no value that could be filled in, and cost no more than this.
-        let is_flagged = host.take_substituted();
-        if !is_flagged && filled.compares_all == Some(false) {
+        let (is_flagged, mut shapes) = (host.take_substituted(), host.take_shapes());
+        shapes.retain(|shape| !filled.same_shapes.contains(shape));
+        if !is_flagged && shapes.is_empty() && filled.compares_all == Some(false) {
             return Ok(());
         }
         let other = match self.opposite.get() {
@@ -134,17 +135,27 @@ impl CompiledRenderer {
                 self.opposite.get_or_init(|| other)
             }
         };
+        let schema = batch.schema_ref();
+        // A plan that can't be made may differ.
         if filled.compares_all.is_none() {
-            // If the first row can't be rendered, nothing is known of the plans.
-            let differ = render::plans_differ(&self.core, other, batch, labels, host)
-                .and_then(|differ| Ok(differ || render::examples_differ(&self.core, other, batch, host)?));
-            host.failure();
+            let differ = render::plans_differ(&self.core, other, schema)
+                .and_then(|differ| Ok(differ || render::examples_differ(&self.core, other, schema, host)?));
             filled.compares_all = Some(differ.unwrap_or(true));
         }
+        for shape in shapes {
+            if filled.compares_all == Some(true) {
+                break;
+            }
+            let differs = render::shape_differs(&self.core, other, schema, &shape, labels, host);
+            filled.compares_all = Some(differs.unwrap_or(true));
+            filled.same_shapes.insert(shape);
+        }
+        host.failure();
         if is_flagged || filled.compares_all == Some(true) {
             self.compare(other, batch, position, labels, host, filled)?;
         }
         host.take_substituted();
+        host.take_shapes();
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The calls from rendering into the Python interpreter.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ThreadId;
@@ -34,6 +35,8 @@ pub(super) struct Interpreter<'r> {
     interrupted: AtomicBool,
     /// True if a text was filled in column by column.
     substituted: AtomicBool,
+    /// The shapes for which plans were made.
+    shapes: Mutex<HashSet<Vec<u32>>>,
     /// The calling thread. If it does the work itself, no other thread checks for signals.
     thread: ThreadId,
     /// The time of its last check for signals.
@@ -52,6 +55,7 @@ impl<'r> Interpreter<'r> {
             failure: Mutex::new(None),
             interrupted: AtomicBool::new(false),
             substituted: AtomicBool::new(false),
+            shapes: Mutex::default(),
             thread: std::thread::current().id(),
             looked: Mutex::new(Instant::now()),
             limits: Limits::default(),
@@ -75,6 +79,11 @@ impl<'r> Interpreter<'r> {
     /// Return true if a text was filled in column by column since the last call.
     pub(super) fn take_substituted(&self) -> bool {
         self.substituted.swap(false, Ordering::Relaxed)
+    }
+
+    /// Return the shapes for which plans were made since the last call.
+    pub(super) fn take_shapes(&self) -> HashSet<Vec<u32>> {
+        std::mem::take(&mut *self.shapes.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Stop the work with an exception.
@@ -142,6 +151,10 @@ impl PythonCallbacks for Interpreter<'_> {
 
     fn has_substituted(&self) {
         self.substituted.store(true, Ordering::Relaxed);
+    }
+
+    fn has_shape(&self, shape: &[u32]) {
+        self.shapes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(shape.to_vec());
     }
 
     fn limits(&self) -> Limits {

@@ -1,5 +1,6 @@
 //! The state of a stream, for Python.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -16,6 +17,8 @@ pub(super) struct FilledRows {
     pub(super) first: Option<Divergence>,
     /// True if every row has to be compared; None if that isn't known yet.
     pub(super) compares_all: Option<bool>,
+    /// The shapes whose plans are the same under both rules.
+    pub(super) same_shapes: HashSet<Vec<u32>>,
     /// True if some rows couldn't be compared.
     pub(super) is_partial: bool,
 }

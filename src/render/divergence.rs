@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
 
 use super::compiled::{BoundConfig, CompiledConfig, conversation_programs, conversations};
 use super::conversations::empty_replies;
@@ -42,10 +43,9 @@ pub struct Divergence {
     pub columns: Vec<Arc<str>>,
 }
 
-/// A compiled configuration bound to the samples, and the state of its random draws.
+/// A compiled configuration bound to the samples.
 struct Way<'a> {
     bound: BoundConfig<'a>,
-    draws: Option<Draws>,
 }
 
 /// The arguments that both ways of rendering share.
@@ -88,36 +88,47 @@ pub fn opposite(compiled: &CompiledConfig, host: &dyn PythonCallbacks) -> Result
     compiled.under(compiled.config.substitution.opposite(), host)
 }
 
-/// Return true if the two rules can give a row other texts although no placeholder forms in a value, because its plan
-/// differs.
+/// Return true if the two rules can give any row other texts although no placeholder forms in a value, because the plan
+/// that the row shares with all others differs, or because the plan of each row depends on the texts of examples.
 ///
 /// # Errors
 ///
-/// The errors of rendering the first sample.
-pub fn plans_differ(
-    compiled: &CompiledConfig,
-    other: &CompiledConfig,
-    samples: &RecordBatch,
-    labels: &[Option<Value>],
-    host: &dyn PythonCallbacks,
-) -> Result<bool> {
+/// The errors of a schema that the configuration can't render.
+pub fn plans_differ(compiled: &CompiledConfig, other: &CompiledConfig, schema: &SchemaRef) -> Result<bool> {
     if compiled.needs_texts() {
         return Ok(true);
     }
-    let schema = samples.schema();
     // A conversation's requests put its texts together and are never searched for placeholders.
     if let (Some(mine), Some(theirs)) =
-        (conversation_programs(compiled, &schema)?, conversation_programs(other, &schema)?)
+        (conversation_programs(compiled, schema)?, conversation_programs(other, schema)?)
     {
         return Ok(!same_programs(&mine, &theirs));
     }
-    let (mine, theirs) = (BoundConfig::new(compiled, &schema)?, BoundConfig::new(other, &schema)?);
-    if let (Some(left), Some(right)) = (mine.constant_plans(), theirs.constant_plans()) {
-        return Ok(!same(&left, &right));
-    }
-    let first = samples.slice(0, samples.num_rows().min(1));
-    let plans = |bound: &BoundConfig| bound.plans(&first, 0, labels, &mut None, host).map(|rows| rows.plans.all);
-    Ok(!same(&plans(&mine)?, &plans(&theirs)?))
+    let (mine, theirs) = (BoundConfig::new(compiled, schema)?, BoundConfig::new(other, schema)?);
+    let plans = mine.constant_plans().zip(theirs.constant_plans());
+    Ok(plans.is_some_and(|(left, right)| !same(&left, &right)))
+}
+
+/// Return true if the two rules can give rows of a shape other texts although no placeholder forms in a value, because
+/// their plans differ.
+///
+/// # Errors
+///
+/// The errors of making a plan of this shape.
+pub fn shape_differs(
+    compiled: &CompiledConfig,
+    other: &CompiledConfig,
+    schema: &SchemaRef,
+    shape: &[u32],
+    labels: &[Option<Value>],
+    host: &dyn PythonCallbacks,
+) -> Result<bool> {
+    let plans = |compiled: &CompiledConfig| -> Result<Vec<Arc<Plan>>> {
+        let bound = BoundConfig::new(compiled, schema)?;
+        let plan = |label: &Option<Value>| bound.plan_of_shape(label.as_ref(), shape, host).map(Arc::new);
+        labels.iter().map(plan).collect()
+    };
+    Ok(!same(&plans(compiled)?, &plans(other)?))
 }
 
 /// Return true if the two rules give some example other texts.
@@ -128,11 +139,10 @@ pub fn plans_differ(
 pub fn examples_differ(
     compiled: &CompiledConfig,
     other: &CompiledConfig,
-    samples: &RecordBatch,
+    schema: &SchemaRef,
     host: &dyn PythonCallbacks,
 ) -> Result<bool> {
-    let schema = samples.schema();
-    let (mine, theirs) = (BoundConfig::new(compiled, &schema)?, BoundConfig::new(other, &schema)?);
+    let (mine, theirs) = (BoundConfig::new(compiled, schema)?, BoundConfig::new(other, schema)?);
     let fragments = mine.example_fragments(host)?;
     Ok(!fragments.are_copies() && !fragments.has_texts_of(theirs.example_fragments(host)?))
 }
@@ -154,12 +164,11 @@ pub fn divergence_from(
     host: &dyn PythonCallbacks,
 ) -> Result<Vec<Divergence>> {
     let query = Query { labels, host };
-    let (mut out, mut first) = (Vec::new(), position.0);
-    let (mut draws, mut picks) = ((position.1.clone(), position.1), None);
+    let (mut out, (mut first, mut draws)) = (Vec::new(), position);
     for batch in samples {
         let schema = batch.schema();
-        let mut mine = Way { bound: BoundConfig::new(compiled, &schema)?, draws: draws.0.take() };
-        let mut theirs = Way { bound: BoundConfig::new(other, &schema)?, draws: draws.1.take() };
+        let mine = Way { bound: BoundConfig::new(compiled, &schema)? };
+        let theirs = Way { bound: BoundConfig::new(other, &schema)? };
         // Random draws continue from sample to sample, so no sample may be left out.
         let in_order = compiled.config.retriever.choice.by_position();
         let plain = !in_order && mine.plans().zip(theirs.plans()).is_some_and(|(left, right)| same(&left, &right));
@@ -181,15 +190,14 @@ pub fn divergence_from(
                 let compared = if plain { forming(&mine, others, batch, &rows, first, host)? } else { vec![rows] };
                 for rows in compared {
                     let (start, slice) = (rows.start, batch.slice(rows.start, rows.len()));
-                    let chosen = compiled.choose_examples(first + start, slice.num_rows(), &mut picks)?;
-                    let requests = differing(&mut mine, &mut theirs, &slice, first + start, &query)?;
+                    let before = draws.clone();
+                    let requests = differing((&mine, &theirs), &slice, first + start, &mut draws, &query)?;
                     let harness = if compiled.config.substitution.is_by_column() { &mine } else { &theirs };
                     let most = max_traced - out.len().min(max_traced);
-                    out.extend(harness.traced(&slice, &requests, first + start, chosen.as_deref(), most, &query)?);
+                    out.extend(harness.traced(&slice, &requests, first + start, before, most, &query)?);
                 }
             }
         }
-        draws = (mine.draws, theirs.draws);
         first += batch.num_rows();
     }
     Ok(out)
@@ -238,7 +246,13 @@ impl Way<'_> {
     }
 
     /// Render the requests of a slice.
-    fn rendered(&mut self, slice: &RecordBatch, first: usize, query: &Query) -> Result<Rendered> {
+    fn rendered(
+        &self,
+        slice: &RecordBatch,
+        first: usize,
+        draws: &mut Option<Draws>,
+        query: &Query,
+    ) -> Result<Rendered> {
         let message_type = self.bound.message_type()?;
         let (mut out, cache): (Vec<RenderedRows>, _) = (Vec::new(), SliceCache::new(&self.bound.binding.constants));
         let message_type = message_type.as_ref();
@@ -253,7 +267,7 @@ impl Way<'_> {
         };
         let compiled = self.bound.compiled;
         if !matches!(compiled.config.main(), Template::Turns(_) | Template::Chat(_)) {
-            let result = self.bound.slice(slice, first, &mut self.draws, query.host, &mut sink);
+            let result = self.bound.slice(slice, first, draws, query.host, &mut sink);
             result.map_err(|e| e.shifted(first))?;
             let each = query.labels.len();
             let ids = (0..slice.num_rows()).flat_map(|row| (0..each).map(move |n| (row, n))).collect();
@@ -281,16 +295,20 @@ impl Way<'_> {
     }
 
     /// Return the rows of requests that differ; the first `most` with the columns that cause the difference under the
-    /// harness's rules.
+    /// harness's rules. `draws` is the state of random draws before the slice.
     fn traced(
         &self,
         slice: &RecordBatch,
         requests: &[RequestId],
         first: usize,
-        chosen: Option<&[Vec<i64>]>,
+        mut draws: Option<Draws>,
         most: usize,
         query: &Query,
     ) -> Result<Vec<Divergence>> {
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let chosen = self.bound.compiled.choose_examples(first, slice.num_rows(), &mut draws)?;
         let names = &self.bound.columns().names;
         let order = |c: &Arc<str>| names.iter().position(|n| n == c).unwrap_or(usize::MAX);
         let row_divergence = |requests: &[RequestId]| -> Result<Divergence> {
@@ -298,7 +316,7 @@ impl Way<'_> {
             query.host.check()?;
             let mut involved = InvolvedColumns::new();
             for (_, which) in requests {
-                let example_ids = chosen.map(|chosen| chosen[row].as_slice());
+                let example_ids = chosen.as_ref().map(|chosen| chosen[row].as_slice());
                 let result = self.trace_columns(slice, row, first + row, *which, example_ids, &mut involved, query);
                 result.map_err(|e| e.into_render().at_row(first + row))?;
             }
@@ -358,15 +376,16 @@ fn same_programs<P: std::borrow::Borrow<Program>>(left: &[P], right: &[P]) -> bo
 /// Return the requests of a slice that the two ways render differently, or that only the first way can render, row by
 /// row.
 fn differing(
-    mine: &mut Way,
-    theirs: &mut Way,
+    (mine, theirs): (&Way, &Way),
     slice: &RecordBatch,
     first: usize,
+    draws: &mut Option<Draws>,
     query: &Query,
 ) -> Result<Vec<RequestId>> {
-    let before = (mine.draws.clone(), theirs.draws.clone());
-    let rendered = mine.rendered(slice, first, query)?;
-    let error = match theirs.rendered(slice, first, query) {
+    // Both ways choose the same examples, and the second can fail before it has chosen them.
+    let before = draws.clone();
+    let rendered = mine.rendered(slice, first, draws, query)?;
+    let error = match theirs.rendered(slice, first, &mut before.clone(), query) {
         Ok(others) => {
             let numbers = unequal(&rendered.prompts, &others.prompts).into_iter();
             let mut out: Vec<RequestId> = numbers.map(|number| rendered.ids[number]).collect();
@@ -382,10 +401,10 @@ fn differing(
     if rows <= 1 {
         return Ok(rendered.ids);
     }
-    (mine.draws, theirs.draws) = before;
+    *draws = before;
     let middle = rows / 2;
-    let mut out = differing(mine, theirs, &slice.slice(0, middle), first, query)?;
-    let rest = differing(mine, theirs, &slice.slice(middle, rows - middle), first + middle, query)?;
+    let mut out = differing((mine, theirs), &slice.slice(0, middle), first, draws, query)?;
+    let rest = differing((mine, theirs), &slice.slice(middle, rows - middle), first + middle, draws, query)?;
     out.extend(rest.into_iter().map(|(row, which)| (row + middle, which)));
     Ok(out)
 }

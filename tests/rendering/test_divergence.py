@@ -67,11 +67,11 @@ def check(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None =
     divergent = renderer.divergence(samples).to_pylist()
     renderer.render(samples)
     check_last_run(renderer, divergent)
-    with suppress(pp.TemplateError):  # labels that are the values of a column aren't known to a stream
-        renderer.stream(
-            samples.to_batches(max_chunksize=2) or [pa.RecordBatch.from_pylist([], samples.schema)]
-        ).read_all()
-        check_last_run(renderer, divergent)
+    empty = pa.RecordBatch.from_pylist([], samples.schema)
+    for most in (1, 2):
+        with suppress(pp.TemplateError):  # labels that are the values of a column aren't known to a stream
+            renderer.stream([empty, *samples.to_batches(max_chunksize=most)]).read_all()
+            check_last_run(renderer, divergent)
     return want
 
 
@@ -215,6 +215,43 @@ def test_the_mask_brings_in_placeholders(template: str, mask: str, differs: bool
     assert check(config, samples) == ([0, 1] if differs else [])
     if differs:
         assert pp.Renderer(**config).divergence(samples)["columns"].to_pylist() == [["a"], ["a"]]
+
+
+BARE = {"ice_separator": "", "ice_eos_token": ""}
+SHOTS = {"type": "IndexColumn", "column": "shots", **BARE}
+
+
+@pytest.mark.parametrize(
+    ("template", "ice", "retriever", "shots", "want"),
+    [
+        # Drawn for the third row, in a batch of its own.
+        ("</E>", "{q}", {"type": "RandomRetriever", "ice_num": 1}, [], [(2, ["q"])]),
+        # Only without an example do the braces close around the name.
+        ("{</E>a}", "x", SHOTS, [[0], [], [1]], [(1, [])]),
+        ("{</E>a}", "x", {"type": "RandomRetriever", "ice_num": 0, **BARE}, [], [(0, []), (1, []), (2, [])]),
+        # Only so many examples are the name.
+        ("{</E>}", "z", SHOTS, [[0, 0], [0], [1]], [(1, []), (2, [])]),
+        ("{</E>}", {"A": "x", "B": "z"}, SHOTS, [[0], [0, 1], [1]], [(2, [])]),
+        ("{</E>a}", {"A": "x", "B": ""}, SHOTS, [[0], [1], [0, 1]], [(1, [])]),
+    ],
+)
+def test_each_row_has_its_own_examples(
+    template: str, ice: Any, retriever: dict[str, Any], shots: list[list[int]], want: list[tuple[int, list[str]]]
+) -> None:
+    """Rows differ by the examples that are chosen for them, in whatever batch they come."""
+    samples = pa.table({"q": ["1"] * 3, "a": ["A"] * 3, "z": ["2"] * 3})
+    if shots:
+        samples = samples.append_column("shots", pa.array(shots, pa.list_(pa.int64())))
+    examples = pa.table({"q": ["{q}", ""], "a": ["A", "B"], "z": ["", ""]})
+    config = {
+        "prompt_template": {"type": "PromptTemplate", "template": template, "ice_token": "</E>"},
+        "ice_template": {"type": "PromptTemplate", "template": ice},
+        "retriever": retriever,
+        "reader": READER,
+    }
+    assert check(config, samples, examples) == [row for row, _ in want]
+    divergence = pp.Renderer(**config, examples=examples).divergence(samples).to_pylist()
+    assert divergence == [{"row": row, "columns": columns} for row, columns in want]
 
 
 def test_labels_and_bodies_are_compared_one_by_one() -> None:

@@ -55,9 +55,8 @@ impl BoundConfig<'_> {
         let bodies = self.bodies(batch, host)?;
         if self.compiled.examples.is_none() && bodies.is_none() && opened.is_none() {
             // The labels of a column, without examples.
-            let plan = |label: &Option<Value>| {
-                Ok(Arc::new(Plan::new(build_request(&self.compiled.config, label.as_ref(), &[])?, self.columns())))
-            };
+            host.has_shape(&[]);
+            let plan = |label: &Option<Value>| self.plan_of_shape(label.as_ref(), &[], host).map(Arc::new);
             return Ok(of_labels(labels.iter().map(plan).collect::<Result<_>>().map_err(Error::into_render)?));
         }
         let by_texts = self.compiled.needs_texts();
@@ -84,10 +83,10 @@ impl BoundConfig<'_> {
             let (body, rest) = key.split_at(usize::from(bodies.is_some()));
             let (count, rest) = rest.split_at(usize::from(opened.is_some()));
             let (ids, speakers) = rest.split_at(count.first().map_or(rest.len(), |count| *count as usize));
-            let forms = self.example_forms(ids, by_texts, host)?;
-            let body = body.first().and_then(|body| self.compiled.body(*body));
-            let request = build_request(&self.compiled.config, body.or(label), &forms)?;
-            let request = match (&opened, request) {
+            if !by_texts {
+                host.has_shape(&[body, ids].concat());
+            }
+            let request = match (&opened, self.request(label, body, ids, by_texts, host)?) {
                 (Some(opened), Request::List(messages)) => {
                     expanded_request(&self.compiled.config, opened.open(&messages, speakers, ids.len()))?
                 }
@@ -104,6 +103,31 @@ impl BoundConfig<'_> {
             contents: opened.map(|opened| opened.contents).unwrap_or_default(),
             content_columns,
         })
+    }
+
+    /// Return the plan of rows of a shape that [`PythonCallbacks::has_shape`] was told, before messages are opened.
+    pub(in crate::render) fn plan_of_shape(
+        &self,
+        label: Option<&Value>,
+        shape: &[u32],
+        host: &dyn PythonCallbacks,
+    ) -> Result<Plan> {
+        let (body, kinds) = shape.split_at(usize::from(self.compiled.selector().is_some()));
+        Ok(Plan::new(self.request(label, body, kinds, false, host)?, self.columns()))
+    }
+
+    /// Build the request of rows that are generated with a body of the label map, if there is one, and with examples.
+    fn request(
+        &self,
+        label: Option<&Value>,
+        body: &[u32],
+        ids: &[u32],
+        by_texts: bool,
+        host: &dyn PythonCallbacks,
+    ) -> Result<Request> {
+        let forms = self.example_forms(ids, by_texts, host)?;
+        let body = body.first().and_then(|body| self.compiled.body(*body));
+        build_request(&self.compiled.config, body.or(label), &forms)
     }
 
     /// Return the examples of a row as its plan needs them: with their texts, or with the form of each.

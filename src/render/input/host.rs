@@ -46,6 +46,10 @@ pub trait PythonCallbacks: Sync {
     /// Record that a text was filled in column by column, because copying its values could have missed a placeholder.
     fn has_substituted(&self) {}
 
+    /// Record a shape for which a plan was made: the body of the label map, if a column decides it, and the kinds of the
+    /// examples.
+    fn has_shape(&self, _: &[u32]) {}
+
     /// Return the limits on the size of rendered texts.
     fn limits(&self) -> Limits {
         Limits::default()
