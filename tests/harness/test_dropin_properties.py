@@ -11,7 +11,7 @@ import promptpress.aisbench as ais
 import promptpress.opencompass as oc
 import pytest
 from amounts import part_of
-from generators import media_strategies, strategies
+from generators.strategies import Case, cases, media_cases
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
@@ -139,8 +139,8 @@ def template_of(config: Any) -> dict[str, Any] | None:
 @UNWARNED
 @UNSPOKEN
 @QUICK
-@given(strategies.cases())
-def test_documented_classes_give_what_the_renderer_gives(drawn: strategies.Case) -> None:
+@given(cases())
+def test_documented_classes_give_what_the_renderer_gives(drawn: Case) -> None:
     config = {**drawn.config, "substitution": "harness"}
     samples, train = drawn.samples.to_pylist(), drawn.train.to_pylist()
     try:
@@ -201,7 +201,7 @@ def with_tokens(tokens: Any) -> Any:
 @QUICK
 @given(data=st.data())
 def test_media_give_what_the_renderer_gives(content: bool, data: st.DataObject) -> None:
-    drawn = data.draw(media_strategies.cases(content=content))
+    drawn = data.draw(media_cases(content=content))
     config = drawn.config
     template = ais.MMPromptTemplate(
         **{k: v for k, v in config["prompt_template"].items() if k != "type"}, documented=True
