@@ -12,7 +12,7 @@ import promptpress.opencompass as oc
 import pytest
 from amounts import part_of
 from generators.strategies import Case, cases, media_cases
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
 from models import media_model
@@ -141,7 +141,8 @@ def template_of(config: Any) -> dict[str, Any] | None:
 @QUICK
 @given(cases())
 def test_documented_classes_give_what_the_renderer_gives(drawn: Case) -> None:
-    config = {**drawn.config, "substitution": "harness"}
+    assume("self" not in drawn.samples.column_names)  # no class's method takes a field of this name
+    config = {**drawn.config, "substitution": "harness", "output": drawn.config["output"].removesuffix("_json")}
     samples, train = drawn.samples.to_pylist(), drawn.train.to_pylist()
     try:
         wanted = render(config, samples, train)

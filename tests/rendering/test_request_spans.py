@@ -76,7 +76,7 @@ def test_spans_are_the_same_however_a_stream_is_cut(case: Drawn, sizes: list[int
     renderer = rendered_by(case)[0]
     batches, start = [], 0
     for size in (*sizes, len(case.samples)):
-        batches += case.samples.slice(start, size).combine_chunks().to_batches()
+        batches += case.samples.slice(start, size).to_batches()
         start += size
     assume(batches and engine_of(renderer).core.label_column is None)
     cut = renderer.stream(batches, spans="detailed").read_all()
