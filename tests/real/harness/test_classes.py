@@ -91,7 +91,7 @@ def case_of(drawn: Case) -> tuple[dict[str, Any], SimpleNamespace]:
         "retriever": retriever,
         "reader": config["reader"],
         "inferencer": {**config["inferencer"], **labels},
-        "parser": PARSERS[config["output"]],
+        "parser": PARSERS[config["output"].removesuffix("_json")],
         "meta_template": config.get("meta_template"),
         "mode": "ppl" if config["inferencer"]["type"] == "PPLInferencer" else "gen",
         # A harness takes them from a set, in an order that differs from process to process.
