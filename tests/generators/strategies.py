@@ -7,7 +7,7 @@ from functools import cache
 from typing import TypeVar
 
 import pyarrow as pa
-from fuzz import chats, configurations, media
+from fuzz import chats, configurations, media, openicl
 from fuzz.configurations import Case
 from fuzz.draw import Draw
 from hypothesis import strategies as st
@@ -83,3 +83,7 @@ def media_cases(*, content: bool | None = None) -> st.SearchStrategy[Case]:
 
 def chat_cases() -> st.SearchStrategy[Case]:
     return drawn(lambda draw: chats.case_of(draw, _few(draw)))
+
+
+def openicl_cases() -> st.SearchStrategy[Case]:
+    return drawn(lambda draw: openicl.case_of(draw, _few(draw), plain_type))
