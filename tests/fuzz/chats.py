@@ -15,7 +15,8 @@ ODD_METAS: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def case_of(draw: Draw) -> Case:
+def case_of(draw: Draw, rows: int | None = None) -> Case:
+    """A case of so many samples; None: some."""
     single_pass = draw.chance(3)
     names = draw.subset(NAMES if single_pass else NAMES + ODD_NAMES, 3, 1)
     world = World(draw, names, "</E>", draw.pick(None, "<SEP>"), single_pass)
@@ -24,7 +25,7 @@ def case_of(draw: Draw) -> Case:
     shape = draw.pick("strings", "lists", "messages", "dialogue")
     if shape == "messages" and len(columns) > 1:
         shape = "dialogue"
-    samples = table(world, shape, names, columns, draw.pick(1, 5, 30))
+    samples = table(world, shape, names, columns, rows or draw.pick(1, 5, 30))
     if shape == "dialogue":
         columns.insert(draw.randint(0, len(columns)), "dialogue")
     config: dict[str, Any] = {

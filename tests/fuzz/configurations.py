@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from .templates import (
 )  # fmt: skip
 
 MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+Types = Callable[[Draw], pa.DataType]
 LABELS = (["A", "B"], ["A"], [0, 1], ["A", "nowhere"], [None, "B"], [1.5, True], ["A", "A"], [])
 
 
@@ -37,8 +39,11 @@ class Case:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-def case_of(draw: Draw, rows: int | None = None) -> Case:
-    """A case. Most are valid; the rest are refused by some rule. `rows` is how many samples it has; None: some."""
+def case_of(draw: Draw, rows: int | None = None, other_type: Types = any_type) -> Case:
+    """A case. Most are valid; the rest are refused by some rule.
+
+    `rows` is how many samples it has; None: some. `other_type` draws the types of columns that aren't texts.
+    """
     single_pass = draw.chance(3)
     names = draw.subset(NAMES if single_pass or draw.chance(2) else NAMES + ODD_NAMES, 4, 1)
     tokens = CALM_TOKENS[:1] if single_pass else ICE_TOKENS
@@ -46,7 +51,7 @@ def case_of(draw: Draw, rows: int | None = None) -> Case:
     world = World(draw, names, draw.choice(tokens), draw.pick(None, draw.choice(separators)), single_pass)
     few_shot = draw.chance(2)
     output_column = draw.choice([*names, *names, *([] if few_shot else [None, "gone"])])
-    samples, train = tables(world, output_column, rows)
+    samples, train = tables(world, output_column, rows, other_type)
     raw = draw.chance(5)
     mode = draw.pick("gen", "ppl")
     config: dict[str, Any] = {"substitution": "single_pass" if single_pass else "harness"}
@@ -123,11 +128,13 @@ def with_shots(draw: Draw, samples: pa.Table, train: int) -> pa.Table:
     return samples.add_column(draw.randint(0, samples.num_columns), "shots", column)
 
 
-def tables(world: World, output_column: str | None, rows: int | None = None) -> tuple[pa.Table, pa.Table]:
+def tables(
+    world: World, output_column: str | None, rows: int | None = None, other_type: Types = any_type
+) -> tuple[pa.Table, pa.Table]:
     """Samples and train split of one schema; the train split's types are sometimes others."""
     draw = world.draw
     odd = draw.chance(2)
-    kinds = {name: any_type(draw) if odd and draw.chance(2) else text_type(draw) for name in world.names}
+    kinds = {name: other_type(draw) if odd and draw.chance(2) else text_type(draw) for name in world.names}
     if output_column in kinds and not draw.chance(10):
         # Labels are looked up in a label map and sorted: mostly what can be a key there.
         kinds[output_column] = draw.pick(pa.string(), pa.string(), pa.int64())
@@ -137,7 +144,7 @@ def tables(world: World, output_column: str | None, rows: int | None = None) -> 
         rows = draw.pick(0, 1, 2, 5, 20, 40) if not draw.chance(3) else 40
     samples = table_of(world, kinds, output_column, rows)
     if draw.chance(6):
-        kinds = {name: kind if name in (output_column, EXPANDED) else any_type(draw) for name, kind in kinds.items()}
+        kinds = {name: kind if name in (output_column, EXPANDED) else other_type(draw) for name, kind in kinds.items()}
     return samples, table_of(world, kinds, output_column, draw.pick(0, 1, 2, 3, 5, 8))
 
 

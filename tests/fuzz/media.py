@@ -18,8 +18,9 @@ LAYOUTS = (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.in
 ROLES = ("HUMAN", "BOT", "SYSTEM", "TEACHER")
 
 
-def case_of(draw: Draw) -> Case:
-    content = draw.chance(2)
+def case_of(draw: Draw, rows: int | None = None, content: bool | None = None) -> Case:
+    """A case of so many samples, with a column `content` or without; None: some, and one or the other."""
+    content = draw.chance(2) if content is None else content
     config: dict[str, Any] = {
         "prompt_template": {"type": "MMPromptTemplate", "template": dialogue(draw, content)},
         "reader": {"input_columns": ["content"], "output_column": draw.pick(None, "note")},
@@ -33,7 +34,7 @@ def case_of(draw: Draw) -> Case:
         if config["output"] == "text":
             # As text such a role speaks inside a round too, and takes no part in splitting it: docs/fidelity.md.
             config["meta_template"].pop("reserved_roles", None)
-    return Case(config, table(draw, content), None, model="media_model")
+    return Case(config, table(draw, content, rows or draw.pick(1, 5, 30)), None, model="media_model")
 
 
 def plain(draw: Draw) -> str:
@@ -56,7 +57,7 @@ def entries(draw: Draw, content: bool) -> dict[str, Any]:
     """A `prompt_mm`: payloads as strings or within objects, and keys that stay as they are."""
     every = list(TAGS)
     made: dict[str, Any] = {}
-    for name in draw.pick(every, every, every, ["text", "image"], ["image", "text", "audio"], ["text"]):
+    for name in draw.pick(every, every, every, every, every, ["text", "image"], ["image", "text", "audio"], ["text"]):
         placeholder = "{question}" if name == "text" else f"{{{name}}}"
         before = "" if name == "text" else draw.pick("", "file://", "data:image/jpeg;base64,", "pictures/")
         others = ("", "{note}", "{image}", "{") if content else ("", "{note}", "{other}", "{question}", "{", "答")
@@ -114,9 +115,8 @@ def meta_template(draw: Draw) -> dict[str, Any]:
     return made
 
 
-def table(draw: Draw, content: bool) -> pa.Table:
+def table(draw: Draw, content: bool, rows: int) -> pa.Table:
     """Samples; without `content` the tagged text is in another column."""
-    rows = draw.pick(1, 5, 30)
     name = "content" if content else draw.pick("ask", "question", "image")
     texts = [tagged(draw) if content else draw.choice(list(TAGS.values())) + tagged(draw) for _ in range(rows)]
     columns = {

@@ -7,11 +7,14 @@ from typing import Any
 import pyarrow as pa
 
 from .arrays import any_type, chunked_of
-from .configurations import Case
+from .configurations import Case, Types
 from .draw import Draw
 
-PIECES = ("</Q>", "</Q", "Q>", "<A>", "<S>", "</E>", "</", ">", "{q}", "text ", "\n", "é", "😀", "")
-TOKENS = ("</Q>", "</Q", "<A>", "Q>", "</", "{q}", "é", "</E>", "<N>")
+PIECES = (
+    *("</Q>", "</Q", "Q>", "<A>", "<S>", "</E>", "</", ">", "{q}", "text ", "\n", "é", "😀", ""),
+    *("<X>", "<X", "QA", "问", "问题", "答", "{"),
+)
+TOKENS = ("</Q>", "</Q", "<A>", "Q>", "</", "{q}", "é", "</E>", "<N>", "<X><X>", "QA", "问", "问题", "")
 LABELS = ("A", "B", "C")
 COLUMNS = ("q", "ctx", "label", "n", "missing")
 
@@ -20,7 +23,8 @@ def text(draw: Draw) -> str:
     return "".join(draw.some(PIECES, 5))
 
 
-def case_of(draw: Draw) -> Case:
+def case_of(draw: Draw, rows: int | None = None, other_type: Types = any_type) -> Case:
+    """A case of so many samples; None: some. `other_type` draws the types of columns that aren't texts."""
     retriever: dict[str, Any] = {"type": "ZeroRetriever"}
     if draw.chance(2):
         retriever = {"type": "FixKRetriever", "fix_id_list": [draw.randint(-2, 1) for _ in range(draw.randint(0, 3))]}
@@ -40,13 +44,14 @@ def case_of(draw: Draw) -> Case:
         "labels": draw.pick(None, None, ["A", "B"]) if mode == "ppl" else None,
         "dialect": "openicl",
     }
-    return Case(config, table(draw, draw.pick(1, 5, 40)), table(draw, 3), model="openicl_model")
+    samples = table(draw, rows or draw.pick(1, 5, 40), other_type)
+    return Case(config, samples, table(draw, 3, other_type), model="openicl_model")
 
 
 def template(draw: Draw, *, ice: bool) -> dict[str, Any]:
     columns = draw.subset(COLUMNS[: draw.pick(4, 4, 5)], 4)
-    tokens = draw.sample(TOKENS, 4)
-    token = draw.pick(None, "</E>", "</E>", "</E>") if ice else draw.pick("</E>", "</E>", "</E>", None)
+    tokens = draw.choices(TOKENS, k=4) if draw.chance(10) else draw.sample(TOKENS, 4)
+    token = draw.pick(None, "</E>", "</E>", "</E>") if ice else draw.pick("</E>", "</E>", "</E>", None, "")
 
     def with_token() -> str:
         return text(draw) + (token or "") + text(draw)
@@ -69,8 +74,13 @@ def template(draw: Draw, *, ice: bool) -> dict[str, Any]:
     return made
 
 
-def table(draw: Draw, rows: int) -> pa.Table:
-    kinds = {"q": pa.string(), "ctx": any_type(draw), "label": pa.string(), "n": draw.pick(pa.int64(), any_type(draw))}
+def table(draw: Draw, rows: int, other_type: Types) -> pa.Table:
+    kinds = {
+        "q": pa.string(),
+        "ctx": other_type(draw),
+        "label": pa.string(),
+        "n": draw.pick(pa.int64(), other_type(draw)),
+    }
     columns = {name: chunked_of(draw, kind, rows, text) for name, kind in kinds.items()}
     columns["label"] = pa.chunked_array([pa.array([draw.choice(LABELS[:2]) for _ in range(rows)])])
     return pa.Table.from_arrays(list(columns.values()), list(columns))

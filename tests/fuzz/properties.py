@@ -28,7 +28,7 @@ def check(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) -> Non
     if case.model in ("chat_model", "media_model"):
         return  # neither has `explain` or `divergence`, and chats are several requests a sample
     if draw.chance(2):
-        explained(draw, case, renderer, table)
+        explained(case, renderer, table, draw.randrange(len(case.samples)) if len(table) else 0)
     if draw.chance(2):
         diverging(case)
     if draw.chance(8):
@@ -75,12 +75,11 @@ def pieces(draw: Draw, table: pa.Table) -> list[pa.Table]:
     return [table.slice(start, end - start) for start, end in itertools.pairwise(ends)]
 
 
-def explained(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) -> None:
+def explained(case: Case, renderer: pp.Renderer, table: pa.Table, row: int) -> None:
     """The spans of a request follow each other without gaps over its bytes, whatever its label."""
     if not len(table):
         return
     each = len(table) // len(case.samples)
-    row = draw.randrange(len(case.samples))
     for n in range(each):
         index = row * each + n
         label = table["label"][index].as_py() if "label" in table.column_names else None

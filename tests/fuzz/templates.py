@@ -42,7 +42,9 @@ class World:
 
     def text(self, *, with_ice: bool = False, most: int = 5) -> str:
         """A text of a template; `with_ice` puts the ICE token in it."""
-        pieces = [*self.pieces(), self.token(self.sep_token or "<SEP>")]
+        separator = self.token(self.sep_token or "<SEP>")
+        # A separator within a placeholder, which there is once the separator gives way to nothing.
+        pieces = [*self.pieces(), separator, *(f"{{{name}{separator}}}" for name in self.names[:1])]
         text = "".join(self.draw.some(pieces, most))
         if with_ice and self.ice_token is not None:
             text += self.token(self.ice_token) + "".join(self.draw.some(pieces, most))

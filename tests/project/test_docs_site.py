@@ -58,20 +58,6 @@ def test_every_option_of_every_command_is_on_the_page(command: str, sources: Pat
     assert f"(#promptpress-{command})" in page
 
 
-def test_help_of_a_command_within_a_command() -> None:
-    import argparse
-
-    parser = argparse.ArgumentParser(prog="promptpress export", description="a_b *c* <d>\n\n  one  1\n  two  2\n")
-    below = parser.add_subparsers().add_parser("openai-batch", description="for the API")
-    below.add_argument("--model-name", required=True, metavar="A|B", choices=["x|y"], help="100%% of `it`")
-    text = "\n".join(tool("command_help").described(parser, "##"))
-    assert "## promptpress export\n" in text
-    assert "### promptpress export openai-batch\n" in text
-    assert r"a\_b \*c\* \<d\>" in text
-    assert "\n```text\n  one  1\n  two  2\n```\n" in text
-    assert r"| `--model-name A\|B` | 100% of \`it\` `x\|y` (required) |" in text
-
-
 def test_every_page_is_reached(sources: Path) -> None:
     listed = set(re.findall(r"^(?:.* <)?([\w/.-]+)>?$", contents(sources), re.MULTILINE))
     there = {path.relative_to(sources).with_suffix("").as_posix() for path in sources.rglob("*.md")}
@@ -134,11 +120,3 @@ def test_what_is_loaded_from_elsewhere_is_found(name: str, text: str, tmp_path: 
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert [line.partition(":")[0] for line in tool("self_contained").problems(tmp_path)] == [name]
-
-
-def test_links_that_lead_out_are_no_loads(tmp_path: Path) -> None:
-    text = (
-        '<a href="https://host/">x</a><img src="a.png"><link rel="canonical" href="https://host/"><code>url(//x)</code>'
-    )
-    (tmp_path / "a.html").write_text(text, encoding="utf-8")
-    assert tool("self_contained").problems(tmp_path) == []

@@ -11,10 +11,8 @@ import pyarrow as pa
 import pytest
 from amounts import part_of
 from comparing import clean
-from generators import media_strategies
-from generators.strategies import Case, cases
+from generators.strategies import Case, cases, media_cases
 from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 from marks import UNWARNED
 from parts.filled_rows import check_last_run
 from test_against_model import QUICK
@@ -289,106 +287,17 @@ def test_a_row_that_one_way_alone_can_render_differs(output: str) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # At random.
 
-PIECES = (
-    *(f"{{{name}}}" for name in COLUMNS), *COLUMNS, "{", "}", "{", "}", "{{", "}}", " ", "x",
-    "<SEP>", "<SE", "P>", "</E>", "</", "E>", "{q<SEP>}", "{</E>a}", "gold",
-)  # fmt: skip
-TEXT = st.lists(st.sampled_from(PIECES), max_size=5).map("".join)
-OUTPUTS = st.sampled_from(["text", "messages", "prompt_list", "messages_json"])
 
-
-def table(draw: st.DrawFn, least: int, most: int) -> pa.Table:
-    rows = draw(st.integers(least, most))
-    values = st.lists(TEXT, min_size=rows, max_size=rows)
-    columns: dict[str, Any] = {name: pa.array(draw(values), pa.string()) for name in COLUMNS}
-    if draw(st.booleans()):
-        columns["a"] = pa.array(draw(st.lists(st.sampled_from(["A", "B", "{q}"]), min_size=rows, max_size=rows)))
-    return pa.table(columns)
-
-
-@st.composite
-def bodies(draw: st.DrawFn, ice: str = "") -> Any:
-    """A string or a dialogue; `ice` stands in it where examples go."""
-    text = TEXT.map(lambda text: text + ice) if draw(st.booleans()) else TEXT.map(lambda text: ice + text)
-    if draw(st.booleans()):
-        return draw(text)
-    turn = st.builds(dict, role=st.sampled_from(["HUMAN", "BOT", "SYSTEM"]), prompt=TEXT)
-    turns = [
-        {"role": ("HUMAN", "BOT")[n % 2], "prompt": text} for n, text in enumerate(draw(st.lists(TEXT, max_size=4)))
-    ]
-    dialogue: dict[str, Any] = {"round": turns}
-    if ice or draw(st.booleans()):
-        dialogue = {"begin": [*draw(st.lists(st.one_of(turn, TEXT), max_size=2)), ice], **dialogue}
-    return dialogue
-
-
-@st.composite
-def odd_cases(draw: st.DrawFn) -> tuple[dict[str, Any], pa.Table, pa.Table]:
-    """Configurations that are made of what placeholders and tokens are made of."""
-    samples, examples = table(draw, 1, 5), table(draw, 1, 3)
-    ice_token = draw(st.sampled_from(["</E>", "</E>", "{ice}"]))
-    few = draw(st.booleans())
-    body = bodies(ice_token if few else "")
-    labelled = st.dictionaries(st.sampled_from(["A", "B", "{q}"]), body, min_size=1, max_size=3)
-    prompt: dict[str, Any] = {"type": "PromptTemplate", "template": draw(st.one_of(body, body, labelled))}
-    if few or draw(st.booleans()):
-        prompt["ice_token"] = ice_token
-    if draw(st.booleans()):
-        prompt["sep_token"] = "<SEP>"
-    mode = draw(st.sampled_from(["gen", "gen", "ppl"]))
-    config: dict[str, Any] = {
-        "prompt_template": prompt,
-        "reader": {"input_columns": ["q"], "output_column": draw(st.sampled_from(["a", "a", "q", "gone"]))},
-        "inferencer": {"gen_field_replace_token": draw(TEXT)},
-        "mode": mode,
-        "output": draw(OUTPUTS),
-        "strings": draw(st.sampled_from(["string", "large_string", "string_view"])),
-    }
-    if mode == "ppl":
-        config["labels"] = draw(st.sampled_from([None, ["A"], ["B", "A"], [None, "A"]]))
-    if draw(st.booleans()):
-        config["meta_template"] = META
-    if few:
-        shot = bodies()
-        config["ice_template"] = {"type": "PromptTemplate", "template": draw(shot)}
-        if draw(st.integers(0, 3)) == 0:
-            config["ice_template"]["template"] = {label: draw(shot) for label in ("A", "B", "{q}")}
-        chosen = st.lists(st.integers(0, len(examples) - 1), max_size=3)
-        kind = draw(st.sampled_from(["FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "IndexColumn"]))
-        retriever: dict[str, Any] = {"type": kind}
-        if kind == "FixKRetriever":
-            retriever["fix_id_list"] = draw(chosen)
-        elif kind == "RandomRetriever":
-            retriever["ice_num"] = draw(st.integers(0, len(examples)))
-        elif kind == "SlidingWindowRetriever":
-            retriever["k"] = draw(st.integers(0, 3))
-        else:
-            retriever["column"] = "shots"
-            shots = [draw(chosen) for _ in range(len(samples))]
-            samples = samples.append_column("shots", pa.array(shots, pa.list_(pa.int64())))
-        for key in ("ice_separator", "ice_eos_token"):
-            if draw(st.booleans()):
-                retriever[key] = draw(TEXT)
-        config["retriever"] = retriever
-    return config, chunked(samples, draw(st.lists(st.integers(0, 4), max_size=2))), examples
-
-
-@settings(QUICK, max_examples=part_of(300))
-@given(odd_cases())
-def test_it_is_what_two_renders_say(case: tuple[dict[str, Any], pa.Table, pa.Table]) -> None:
-    assume(check(*case) is not None)
-
-
-@settings(QUICK, max_examples=part_of(100))
-@given(cases(), st.lists(st.integers(0, 3), max_size=2))
-def test_it_is_what_two_renders_of_other_cases_say(case: Case, ends: list[int]) -> None:
+@settings(QUICK, max_examples=part_of(400))
+@given(cases())
+def test_it_is_what_two_renders_say(case: Case) -> None:
     config = {key: value for key, value in case.config.items() if key != "substitution"}
-    assume(check(config, chunked(case.samples, ends), case.train) is not None)
+    assume(check(config, case.samples, case.train) is not None)
 
 
 @settings(QUICK, max_examples=part_of(100))
-@given(media_strategies.cases(content=False))
-def test_it_is_what_two_renders_of_media_say(case: media_strategies.Case) -> None:
+@given(media_cases(content=False))
+def test_it_is_what_two_renders_of_media_say(case: Case) -> None:
     assume(check(case.config, case.samples) is not None)
 
 

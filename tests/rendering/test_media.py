@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from amounts import part_of
-from generators.media_strategies import LAYOUTS, Case, cases
+from fuzz.media import LAYOUTS
+from generators.strategies import Case, media_cases
 from hypothesis import HealthCheck, given, note, settings
-from hypothesis import strategies as st
 from marks import UNWARNED
 from models.media_model import END, TAGS, RefusedError, request
 from promptpress_workbench.cli import main
@@ -118,23 +118,16 @@ def check(case: Case) -> None:
 
 
 @UNWARNED
-@QUICK
-@given(cases())
+@settings(QUICK, max_examples=part_of(400))
+@given(media_cases())
 def test_random_cases(case: Case) -> None:
-    check(case)
-
-
-@UNWARNED
-@QUICK
-@given(cases(content=False))
-def test_random_cases_without_a_column_content(case: Case) -> None:
     check(case)
 
 
 @UNWARNED
 @pytest.mark.full
 @FULL
-@given(st.one_of(cases(), cases(content=False)))
+@given(media_cases())
 def test_very_many_random_cases(case: Case) -> None:
     check(case)
 

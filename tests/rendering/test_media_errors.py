@@ -8,8 +8,9 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from generators.media_strategies import Case, cases
-from hypothesis import given
+from amounts import part_of
+from generators.strategies import Case, media_cases
+from hypothesis import given, settings
 from marks import UNWARNED
 from models.media_model import END, TAGS
 from test_media import META, QUICK, URL, config, tagged, wanted
@@ -272,16 +273,9 @@ def explained(case: Case) -> None:
 
 
 @UNWARNED
-@QUICK
-@given(cases())
+@settings(QUICK, max_examples=part_of(400))
+@given(media_cases())
 def test_spans_of_random_cases(case: Case) -> None:
-    explained(case)
-
-
-@UNWARNED
-@QUICK
-@given(cases(content=False))
-def test_spans_of_random_cases_without_a_column_content(case: Case) -> None:
     explained(case)
 
 

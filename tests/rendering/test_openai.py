@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
 from models import openai_model
-from models.plain_model import ModelError, render
+from models.plain_model import ModelError
+from test_against_model import model_of
 
 META = {
     "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
@@ -339,12 +340,13 @@ def test_random_cases(case: Case, strings: str) -> None:
     """The messages of the plain model, converted by the plain model of OpenAI's form, are what is rendered."""
     case.config["output"] = "messages"
     config = {**case.config, "output": "openai", "strings": strings}
-    try:
-        want = render(case.config, case.samples.to_pylist(), case.train.to_pylist())
-        want = openai_model.in_one_type([openai_model.messages(case.config, request) for request in want])
-    except ModelError as error:
-        note(f"the model refuses: {error}")
-        want = None
+    want = model_of(case)
+    if want is not None:
+        try:
+            want = openai_model.in_one_type([openai_model.messages(case.config, request) for request in want])
+        except ModelError as error:
+            note(f"the model refuses: {error}")
+            want = None
     got = rendered(config, case)
     if isinstance(got, Exception):
         has_no_type = want is None or not fits_arrow(want)

@@ -8,123 +8,36 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
-from hypothesis import HealthCheck, given, note, settings
-from hypothesis import strategies as st
+from fuzz import oracle, properties
+from generators.strategies import Case, openicl_cases
+from hypothesis import HealthCheck, given, settings
 from marks import UNWARNED
-from models import openicl_model
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=part_of(400), deadline=None, database=None, suppress_health_check=CHECKS)
 FULL = settings(max_examples=20_000, deadline=None, database=None, suppress_health_check=CHECKS)
 
-TOKENS = ("</Q>", "</A>", "</Q", "Q", "QA", "<X>", "<X><X>", "{q}", "问", "问题", "", "é", ">")
-PIECES = (*TOKENS, "</E>", "<S>", " ", "\n", "Answer: ", "<", "</", "答", "{", "q}", "<X")
-COLUMNS = ("q", "ctx", "label", "n")
-LABELS = ("A", "B", "C")
 
-texts = st.lists(st.sampled_from(PIECES), max_size=5).map("".join)
-
-
-@st.composite
-def templates(draw: st.DrawFn, *, ice: bool) -> dict[str, Any]:
-    columns = draw(st.lists(st.sampled_from((*COLUMNS, *COLUMNS, "missing")), unique=True, max_size=4))
-    tokens = draw(st.lists(st.sampled_from(TOKENS), unique=draw(st.integers(0, 9)) > 0, min_size=4, max_size=4))
-    token = draw(st.sampled_from((None, "</E>", "</E>", "</E>") if ice else ("</E>", "</E>", "</E>", None, "")))
-    joined = st.tuples(texts, texts).map(lambda pair: pair[0] + (token or "") + pair[1])
-    body = draw(st.one_of(joined, st.dictionaries(st.sampled_from(LABELS), joined, min_size=1), texts))
-    config = {
-        "type": "openicl.PromptTemplate",
-        "template": body,
-        "column_token_map": dict(zip(columns, tokens, strict=False)),
-        "ice_token": token,
-        "sep_token": draw(st.sampled_from([None, "<S>"])),
-    }
-    if draw(st.booleans()):
-        config["selected_column_name"] = draw(st.sampled_from(["label", "label", "q", "n", "other"]))
-        config["selected_column_map"] = draw(
-            st.dictionaries(st.sampled_from(LABELS), st.one_of(texts, st.sampled_from([7, 1.5, None, True])))
-        )
-    return config
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[dict[str, Any], pa.Table, pa.Table]:
-    zero = draw(st.booleans())
-    retriever: dict[str, Any] = {"type": "ZeroRetriever"} if zero else {"type": "FixKRetriever"}
-    if not zero:
-        retriever["fix_id_list"] = draw(st.lists(st.integers(-2, 1), max_size=3))
-        retriever |= draw(st.fixed_dictionaries({}, optional={"ice_separator": texts}))
-    retriever |= draw(st.fixed_dictionaries({}, optional={"ice_eos_token": texts, "prompt_eos_token": texts}))
-    mode = draw(st.sampled_from(["gen", "ppl"]))
-    config = {
-        "prompt_template": draw(st.one_of(st.none(), templates(ice=False), templates(ice=False))),
-        "ice_template": draw(st.one_of(st.none(), templates(ice=True))),
-        "retriever": retriever,
-        "reader": {"input_columns": ["q", "n"], "output_column": "label"},
-        "inferencer": draw(st.sampled_from([None, {"gen_field_replace_token": "<X>"}])),
-        "mode": mode,
-        "labels": draw(st.sampled_from([None, None, ["A", "B"]])) if mode == "ppl" else None,
-    }
-    row = st.fixed_dictionaries(
-        {
-            "q": st.one_of(st.none(), texts),
-            "ctx": texts,
-            "label": st.sampled_from(LABELS[:2]),
-            "n": st.integers(-9, 9),
-        }
-    )
-    schema = pa.schema([("q", pa.string()), ("ctx", pa.large_string()), ("label", pa.string()), ("n", pa.int64())])
-    samples, train = (
-        pa.Table.from_pylist(draw(st.lists(row, min_size=size, max_size=3)), schema=schema) for size in (1, 2)
-    )
-    return config, samples, train
-
-
-def rendered(config: dict[str, Any], samples: pa.Table, train: pa.Table) -> tuple[pp.Renderer, list[str]] | ValueError:
-    try:
-        renderer = pp.Renderer(**config, examples=train, dialect="openicl")
-        return renderer, renderer.render(samples)["prompt"].to_pylist()
-    except (pp.TemplateError, pp.RenderError) as error:
-        note(f"the renderer refuses: {error}")
-        return error
-
-
-def check(config: dict[str, Any], samples: pa.Table, train: pa.Table) -> None:
-    try:
-        want = openicl_model.render(config, samples.to_pylist(), train.to_pylist())
-    except openicl_model.RefusedError as error:
-        note(f"the model refuses: {error}")
-        want = None
-    got = rendered(config, samples, train)
-    if isinstance(got, ValueError):
-        assert want is None, f"refused without need: {got}"
-        return
-    renderer, got = got
-    assert want is not None, "rendered what the model refuses"
-    assert got == want
-    for row in range(samples.num_rows):
-        for label in renderer.labels or [None]:
-            spans = renderer.explain(samples, row, label)
-            each = len(got) // samples.num_rows
-            number = row * each + ((renderer.labels or [None]).index(label) if renderer.labels else 0)
-            assert sum(e - s for s, e in zip(*(spans[k].to_pylist() for k in ("start", "end")), strict=True)) == len(
-                want[number].encode()
-            )
+def check(case: Case) -> None:
+    got = oracle.against(case, oracle.wanted, case.model)
+    if got is not None:
+        for row in range(case.samples.num_rows):
+            properties.explained(case, *got, row)
 
 
 @UNWARNED
 @QUICK
-@given(cases())
-def test_random_cases(case: tuple[dict[str, Any], pa.Table, pa.Table]) -> None:
-    check(*case)
+@given(openicl_cases())
+def test_random_cases(case: Case) -> None:
+    check(case)
 
 
 @UNWARNED
 @pytest.mark.full
 @FULL
-@given(cases())
-def test_very_many_random_cases(case: tuple[dict[str, Any], pa.Table, pa.Table]) -> None:
-    check(*case)
+@given(openicl_cases())
+def test_very_many_random_cases(case: Case) -> None:
+    check(case)
 
 
 SST = {

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from amounts import part_of
 from case_files import FOLDER, read_cases
+from generators.strategies import Case as ChatCase
+from generators.strategies import chat_cases
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
 from models.traced_model import Spoken, histories_of_chat, histories_of_messages, histories_of_turns
 from parts.turn_parts import REFUSED, WAYS, Request, check_divergence, check_every_request
 from test_against_model import QUICK
-from test_chat_against_model import Case as ChatCase
-from test_chat_against_model import cases as chat_cases
 from test_explain import traced
 
 # Notes on odd configurations are no part of this.

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from generators.media_strategies import cases
+from generators.strategies import media_cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from promptpress import aisbench as backend
@@ -206,7 +206,7 @@ def test_a_subclass_that_has_the_list_of_the_harness(logged):
 
 
 @settings(max_examples=120, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-@given(cases(), st.sampled_from(["messages", "text"]), st.booleans())
+@given(media_cases(content=True), st.sampled_from(["messages", "text"]), st.booleans())
 def test_random_media(case, parser, is_configured):
     from mmengine.config import ConfigDict
 

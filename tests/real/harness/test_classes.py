@@ -10,7 +10,7 @@ import promptpress.aisbench as ais
 import promptpress.opencompass as oc
 import promptpress.openicl as icl
 import pytest
-from generators import media_strategies, strategies
+from generators.strategies import Case, cases, media_cases
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from parts import harness_chain
@@ -77,7 +77,7 @@ def aisbench_classes(aisbench: Any) -> SimpleNamespace:
         get_round_index)})  # fmt: skip
 
 
-def case_of(drawn: strategies.Case) -> tuple[dict[str, Any], SimpleNamespace]:
+def case_of(drawn: Case) -> tuple[dict[str, Any], SimpleNamespace]:
     """Return the arguments of a renderer in the form of a harness, and its rows."""
     config, samples = drawn.config, drawn.samples.to_pylist()
     retriever = dict(config["retriever"])
@@ -91,7 +91,7 @@ def case_of(drawn: strategies.Case) -> tuple[dict[str, Any], SimpleNamespace]:
         "retriever": retriever,
         "reader": config["reader"],
         "inferencer": {**config["inferencer"], **labels},
-        "parser": PARSERS[config["output"]],
+        "parser": PARSERS[config["output"].removesuffix("_json")],
         "meta_template": config.get("meta_template"),
         "mode": "ppl" if config["inferencer"]["type"] == "PPLInferencer" else "gen",
         # A harness takes them from a set, in an order that differs from process to process.
@@ -115,15 +115,15 @@ def typed(value: Any) -> Any:
 
 
 @RANDOM
-@given(strategies.cases())
-def test_opencompass(opencompass_classes: SimpleNamespace, drawn: strategies.Case) -> None:
+@given(cases())
+def test_opencompass(opencompass_classes: SimpleNamespace, drawn: Case) -> None:
     case, data = case_of(drawn)
     assert outcome(case, oc, data) == outcome(case, opencompass_classes, data)
 
 
 @RANDOM
-@given(strategies.cases())
-def test_aisbench(aisbench_classes: SimpleNamespace, drawn: strategies.Case) -> None:
+@given(cases())
+def test_aisbench(aisbench_classes: SimpleNamespace, drawn: Case) -> None:
     parts = [drawn.config.get(name) or {} for name in ("prompt_template", "ice_template")]
     assume(not any(part.get("type") == "RawPromptTemplate" for part in parts))
     case, data = case_of(drawn)
@@ -131,10 +131,10 @@ def test_aisbench(aisbench_classes: SimpleNamespace, drawn: strategies.Case) -> 
 
 
 @RANDOM
-@given(media_strategies.cases())
-def test_aisbench_media(aisbench_classes: SimpleNamespace, drawn: media_strategies.Case) -> None:
+@given(media_cases(content=True))
+def test_aisbench_media(aisbench_classes: SimpleNamespace, drawn: Case) -> None:
     config = {**drawn.config, "retriever": {"type": "ZeroRetriever"}}
-    case, data = case_of(strategies.Case(config, drawn.samples, drawn.samples.slice(0, 0)))
+    case, data = case_of(Case(config, drawn.samples, drawn.samples.slice(0, 0)))
     assert outcome(case, ais, data) == outcome(case, aisbench_classes, data)
 
 
