@@ -155,7 +155,7 @@ lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary
 	cargo fmt --check
 	cargo clippy --locked --tests -- -D warnings
 	$(AS_MATURIN) cargo clippy --locked --lib --features python -- -D warnings
-	cargo metadata --locked --format-version 1 --manifest-path libfuzzer/Cargo.toml >/dev/null
+	cargo metadata --locked --format-version 1 --manifest-path tests/rust/libfuzzer/Cargo.toml >/dev/null
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy

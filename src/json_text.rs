@@ -170,7 +170,7 @@ pub fn inside_of_bytes(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What an escape stands for.
+/// The meaning of an escape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Escaped {
     /// A character.

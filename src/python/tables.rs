@@ -36,7 +36,7 @@ pub(super) fn jinja_operations(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// A setting of a renderer.
 #[pyclass(frozen, get_all, module = "promptpress._core", name = "Setting")]
 pub(super) struct PySetting {
-    /// What it is about.
+    /// The subject.
     group: &'static str,
     /// True if a configuration file may hold it.
     in_files: bool,

@@ -29,7 +29,7 @@ def texts_and_rows(texts: Any) -> tuple[list[str], list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted"),
+    ("result", "wanted"),
     [
         (
             [texts_and_rows(texts) for texts in texts_within(pa.array([["a"], [], ["b", "c"]]))],
@@ -56,8 +56,8 @@ def texts_and_rows(texts: Any) -> tuple[list[str], list[int]]:
         (known_codes(["empty_prompt"]), {"empty_prompt"}),
     ],
 )
-def test_a_part(found: Any, wanted: Any) -> None:
-    assert found == wanted
+def test_a_part(result: Any, wanted: Any) -> None:
+    assert result == wanted
 
 
 def test_an_unknown_code() -> None:

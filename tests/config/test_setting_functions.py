@@ -104,8 +104,8 @@ def test_dialect_of() -> None:
 
 
 def test_configuration() -> None:
-    one, other = (Configuration({"prompt_template": "{q}"}, None, None) for _ in range(2))
-    assert one == other
+    configuration, other = (Configuration({"prompt_template": "{q}"}, None, None) for _ in range(2))
+    assert configuration == other
 
 
 def test_token_texts() -> None:

@@ -43,7 +43,7 @@ def built(target_folder: Path) -> Path:
     environment = {**os.environ, "RUSTC_BOOTSTRAP": "1", "RUSTFLAGS": FLAGS, "CARGO_TARGET_DIR": str(target_folder)}
     platform = host()  # named: flags are for the targets then, and not for what builds them
     command = ["cargo", "build", "--quiet", "--locked", "--release", "--target", platform]
-    subprocess.run(command, cwd=PROJECT / "libfuzzer", env=environment, check=True)
+    subprocess.run(command, cwd=PROJECT / "tests" / "rust" / "libfuzzer", env=environment, check=True)
     return target_folder / platform / "release" / "fuzz"
 
 

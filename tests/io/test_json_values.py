@@ -119,10 +119,10 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def drawn(random: Random) -> tuple[list[str], list[str], list[dict[str, Any]]]:
         lines = lines_of(random)
-        while not (found := wanted(lines))[0]:
+        while not (result := wanted(lines))[0]:
             lines = lines_of(random)
         monkeypatch.setattr(json_rows, "_BLOCK_BYTES", random.choice([1, 3, 40, 300, 1 << 22]))
-        return lines, *found
+        return lines, *result
 
     return drawn
 

@@ -221,5 +221,5 @@ def test_texts_of_an_encoder_stay_as_they_are() -> None:
 
 def test_tokens_of_a_configuration() -> None:
     config = {"chat_template": "{{ bos_token }}", "bos_token": {"content": "<s>"}, "add_bos_token": True}
-    found = templates_of(config)
-    assert (found.templates, found.tokens) == ({"default": "{{ bos_token }}"}, {"bos_token": "<s>"})
+    sources = templates_of(config)
+    assert (sources.templates, sources.tokens) == ({"default": "{{ bos_token }}"}, {"bos_token": "<s>"})

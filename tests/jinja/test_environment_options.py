@@ -176,7 +176,7 @@ def test_autoescape_is_refused_where_jinja2_may_not_render() -> None:
     assert "autoescape" in part["reason"]
 
 
-def test_options_are_added_to_an_engine_s_own() -> None:
+def test_options_are_added_to_those_of_an_engine() -> None:
     assert changed_options("lm_eval", {"undefined": "strict", "trim_blocks": True}) == {"trim_blocks": True}
     assert engine_options("lm_eval", {"extensions": ("do",)})["extensions"] == ["jinja2.ext.do"]
 

@@ -80,5 +80,5 @@ def lines(text: str, width: int) -> list[str]:
         ([texts.to_pylist() for texts, _ in message_texts(pa.array(["a"])) or ()], [["a"]]),
     ],
 )
-def test_a_form(found: Any, wanted: Any) -> None:
-    assert found == wanted
+def test_a_form(result: Any, wanted: Any) -> None:
+    assert result == wanted

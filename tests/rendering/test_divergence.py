@@ -233,7 +233,7 @@ SHOTS = {"type": "IndexColumn", "column": "shots", **BARE}
         ("{</E>a}", {"A": "x", "B": ""}, SHOTS, [[0], [1], [0, 1]], [(1, [])]),
     ],
 )
-def test_each_row_has_its_own_examples(
+def test_rows_differ_by_their_examples(
     template: str, ice: Any, retriever: dict[str, Any], shots: list[list[int]], want: list[tuple[int, list[str]]]
 ) -> None:
     """Rows differ by the examples that are chosen for them, in whatever batch they come."""

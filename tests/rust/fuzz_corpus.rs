@@ -1,4 +1,4 @@
-//! Runs the kept inputs of `libfuzzer/` through their targets: inputs that once failed, and inputs that reach much of
+//! Runs the kept inputs of `tests/rust/libfuzzer/` through their targets: inputs that once failed, and inputs that reach much of
 //! the core. A failure names its file.
 
 use std::path::Path;

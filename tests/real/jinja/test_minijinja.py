@@ -56,13 +56,13 @@ def test_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     (path, _) = shared("chat_templates/cases.jsonl.gz", "tools/chat_cases.py")
     pytest.importorskip("minijinja")
     cases = runner("chat_cases", monkeypatch)
-    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    outcomes: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for template, group, conversations, kwargs, expected, _ in cases.blocks(str(path)):
         if group not in GROUPS:
             continue
         options = dict(kwargs)
         clock = options.pop("$clock", cases.CLOCK)
-        found[GROUPS[group]]["all"].add(template["id"])
+        outcomes[GROUPS[group]]["all"].add(template["id"])
         for text, want in zip(rendered(template["template"], conversations, options, clock), expected, strict=True):
             if isinstance(want, dict):
                 kind = "" if text is None else "a text where Jinja2 raises"
@@ -70,8 +70,8 @@ def test_counts(monkeypatch: pytest.MonkeyPatch) -> None:
                 kind = "an error where Jinja2 renders"
             else:
                 kind = "" if cases.equal(text, want) else "another text"
-            found[GROUPS[group]][kind].add(template["id"])
-    for contents, outcomes in found.items():
+            outcomes[GROUPS[group]][kind].add(template["id"])
+    for contents, outcomes in outcomes.items():
         everything = outcomes.pop("all")
         outcomes.pop("", None)
         wrong = set().union(*outcomes.values())

@@ -1,7 +1,7 @@
 //! The fuzz targets of the core. Each target takes any bytes, and passes if it gives a result or one of our errors. It
 //! fails with a panic, with an access to foreign memory, and with arrays that break Arrow's rules.
 //!
-//! `libfuzzer/` runs them under libFuzzer with an address sanitizer, and `tests/rust/fuzz_corpus.rs` over the kept corpus.
+//! `tests/rust/libfuzzer/` runs them under libFuzzer with an address sanitizer, and `tests/rust/fuzz_corpus.rs` over the kept corpus.
 
 mod arrow;
 mod configurations;

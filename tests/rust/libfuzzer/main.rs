@@ -1,7 +1,7 @@
 //! One target under libFuzzer, the one that `FUZZ_TARGET` names.
 #![no_main]
 
-#[path = "../tests/rust/fuzz_targets/mod.rs"]
+#[path = "../fuzz_targets/mod.rs"]
 mod fuzz_targets;
 
 use std::sync::LazyLock;
