@@ -34,7 +34,7 @@ def lines(text: str, width: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted"),
+    ("result", "wanted"),
     [
         (list(runs("a\x1b[1m")), [("a", 1, False), ("\\x1b", 1, True), ("[1m", 3, False)]),
         (

@@ -71,11 +71,11 @@ def test_counts(monkeypatch: pytest.MonkeyPatch) -> None:
             else:
                 kind = "" if cases.equal(text, want) else "another text"
             outcomes[GROUPS[group]][kind].add(template["id"])
-    for contents, outcomes in outcomes.items():
-        everything = outcomes.pop("all")
-        outcomes.pop("", None)
-        wrong = set().union(*outcomes.values())
-        counts = ", ".join(f"{kind} in {len(names)}" for kind, names in sorted(outcomes.items()))
+    for contents, kinds in outcomes.items():
+        everything = kinds.pop("all")
+        kinds.pop("", None)
+        wrong = set().union(*kinds.values())
+        counts = ", ".join(f"{kind} in {len(names)}" for kind, names in sorted(kinds.items()))
         print(
             f"minijinja, {contents} contents: {len(everything - wrong)} of {len(everything)} templates right; {counts}"
         )
