@@ -2,7 +2,7 @@
 //! independent of rows.
 //!
 //! A `config` is read and checked once. `build_request` follows the harness's steps with the sample left open: examples
-//! (`example`, `retriever`), the template of a `label`, and the output form (`to_request`). `turn_request` and
+//! (`example`, `retriever`), the template of a label (`labels`), and the output form (`to_request`). `turn_request` and
 //! `chat_request` do the same for conversations. A request's texts are bound to columns (`segment`, `tokens`) as a plan
 //! (`request_plan`), once for each shape of a row (`planner`).
 

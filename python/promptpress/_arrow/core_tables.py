@@ -185,7 +185,7 @@ PythonText = Callable[..., Any]
 """Gives the texts of a column's rows, or with True their values: takes the column's name and the rows' numbers."""
 
 _EXTENSION_NAME_KEY = "ARROW:extension:name"
-"""The core leaves the text of a column with this key to a `PythonText`."""
+"""The key by which a field names its extension type; the core leaves columns of `promptpress.rows` to Python."""
 
 _ROW_NUMBERS_EXTENSION = "promptpress.rows"
 

@@ -1,1 +1,1 @@
-"""Configurations: read from files and from harnesses, validated, and compiled by the core."""
+"""Configurations: dicts of a renderer and of harnesses, validated, compiled by the core, and fingerprinted."""

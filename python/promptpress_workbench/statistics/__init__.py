@@ -1,1 +1,1 @@
-"""Statistics of requests over whole tables: `collect` makes `statistics`, which `report` prints."""
+"""Statistics of requests over whole tables: `collect` makes what `statistics` holds and prints."""

@@ -11,14 +11,11 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from promptpress import DataError
 from promptpress.engine.configs import STDIN, is_remote, split_codec
 from promptpress.engine.errors import Choice, close_names, reason
-
-if TYPE_CHECKING:
-    pass
 
 HarnessTypes: TypeAlias = Literal["json", "all"]
 """The files whose columns get the types of a harness's reader: those of JSON, or all.

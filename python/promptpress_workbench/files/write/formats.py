@@ -7,15 +7,12 @@ methods of `Writer`, which `open_writer` opens. Every command reads the table, s
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from promptpress.engine.configs import CODECS, split_codec
 from promptpress.engine.errors import UsageError, close_names
 
 from promptpress_workbench.files.read.formats import SUFFIXES
-
-if TYPE_CHECKING:
-    pass
 
 _CODECS = ("gzip", "zstd")
 """The compressions of a whole file of text."""
