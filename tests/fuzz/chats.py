@@ -72,7 +72,7 @@ def table(world: World, shape: str, names: list[str], columns: list[str], rows: 
 
 
 def talks(draw: Draw, text: Any, rows: int) -> pa.Array:
-    roles = ("user", "assistant", "user", "assistant", "system", "tool", None)
+    roles = ("user", "assistant", "user", "assistant", "system", "tool", "HUMAN", None)
     each = [
         [{"role": draw.choice(roles), "content": text()} for _ in range(draw.randint(0, 6))]
         + ([{"role": "assistant", "content": "gold"}] if not draw.chance(30) else [])

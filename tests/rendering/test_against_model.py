@@ -19,7 +19,6 @@ from models.plain_model import DIALECTS, read_model, render
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=part_of(400), deadline=None, database=None, suppress_health_check=CHECKS)
-FULL = settings(max_examples=20_000, deadline=None, database=None, suppress_health_check=CHECKS)
 
 
 def model_of(case: Case) -> list[Any] | None:
@@ -128,14 +127,6 @@ def test_random_cases(case: Case, data: st.DataObject) -> None:
 @given(cases(), st.sampled_from(DIALECTS))
 def test_random_cases_of_every_dialect_that_the_model_knows(case: Case, dialect: str) -> None:
     case.config["dialect"] = dialect
-    check(case)
-
-
-@UNWARNED
-@pytest.mark.full
-@FULL
-@given(cases())
-def test_very_many_random_cases(case: Case) -> None:
     check(case)
 
 

@@ -32,50 +32,6 @@ def chat(infer_mode: str = "last", template: Any = None, columns: Any = ("q",), 
     return pp.Renderer(template, inferencer=inferencer, reader=reader, **more)
 
 
-def test_a_column_asks_and_another_answers() -> None:
-    samples = pa.table({"q": ["one", "{a}"], "a": ["1", "{q}"]})
-    assert prompts(chat(answer="a"), samples) == ["one", "{a}"]
-    assert prompts(chat(answer="a", meta_template=META), samples) == ["<h>one</h><b>", "<h>{a}</h><b>"]
-    assert prompts(chat(answer="a", output="messages"), samples)[0] == [{"role": "HUMAN", "prompt": "one"}]
-    assert prompts(chat(answer="a", output="prompt_list"), samples)[0] == [{"role": "user", "content": "one"}]
-
-
-def test_lists_make_a_chat_of_several_rounds_cut_to_the_shortest() -> None:
-    samples = pa.table({"id": [7, 8, 9], "q": [["a", "b", "c"], [], ["d"]], "a": [["1", "2"], ["9"], ["3", "4"]]})
-    table = chat("every_with_gt", answer="a", meta_template=META).render(samples, keep=["id"])
-    assert table.to_pylist() == [
-        {"id": 7, "turn": 0, "prompt": "<h>a</h><b>"},
-        {"id": 7, "turn": 1, "prompt": "<h>a</h><b>1</b><h>b</h><b>"},
-        {"id": 9, "turn": 0, "prompt": "<h>d</h><b>"},
-    ]
-
-
-def test_a_column_of_messages_is_the_chat() -> None:
-    samples = pa.table({"q": pa.array([TALK], MESSAGES), "a": [5]})
-    every = chat("every_with_gt", answer="a", meta_template=META).render(samples)
-    opening = "<s>Be kind.</s><h>Hi {q}</h><b>"
-    assert every.to_pylist() == [
-        {"turn": 0, "prompt": opening},
-        {"turn": 1, "prompt": opening + "Hello.</b><h></h><b>"},
-    ]
-    assert chat(meta_template=META).render(samples).to_pylist() == every.to_pylist()[1:]
-    assert prompts(chat(), samples) == ["Be kind.\nHi {q}\nHello.\n"]
-    assert prompts(chat(output="prompt_list"), samples) == [TALK[:4]]
-
-
-def test_a_column_named_dialogue_is_the_chat_among_others() -> None:
-    samples = pa.table({"n": [1], "dialogue": pa.array([TALK], MESSAGES)})
-    assert prompts(chat(columns=["n", "dialogue"]), samples) == ["Be kind.\nHi {q}\nHello.\n"]
-
-
-def test_other_roles_speak_without_begin_and_end_and_keep_their_names() -> None:
-    talk = [{"role": r, "content": f"{r}!"} for r in ("tool", None, "HUMAN", "user", "assistant")]
-    samples = pa.table({"q": pa.array([talk], MESSAGES)})
-    assert prompts(chat(meta_template=META), samples) == ["tool!None!HUMAN!<h>user!</h><b>"]
-    roles = [message["role"] for message in prompts(chat(meta_template=API), samples)[0]]
-    assert roles == ["tool", None, "HUMAN", "user"]
-
-
 def test_the_template_makes_a_round_of_each_entry() -> None:
     rounds = [
         {"role": "SYSTEM", "prompt": "{q}</E><S>"},
@@ -96,38 +52,10 @@ def test_the_template_makes_a_round_of_each_entry() -> None:
     assert [m["content"] for m in prompts(single, samples)[0]] == ["{a}", "bare {a}", "{a} {q} {other}"]
 
 
-def test_the_gold_answer_follows_unless_the_template_answers() -> None:
-    samples = pa.table({"q": [["x", "y"]], "a": [["{q}", "2"]]})
-    asks, answers = {"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "<{a}>"}
-    assert prompts(chat("last", {"round": [asks]}, answer="a"), samples) == ["x\n{q}\ny"]
-    assert prompts(chat("last", {"round": [asks, answers]}, answer="a"), samples) == ["x\n<{q}>\ny"]
-    assert prompts(chat("last", "{q}?", answer="a"), samples) == ["x?\n{q}\ny?"]
-    assert prompts(chat("last", "{q}?"), samples) == ["x?\n\ny?"]
-
-
 @UNWARNED
 def test_other_placeholders_and_missing_columns_stay_as_they_are() -> None:
     samples = pa.table({"z": [1, 2], "a": [None, "x"]})
     assert prompts(chat("last", "{q} {z}"), samples) == ["{q} {z}"] * 2
-
-
-def test_a_label_map_speaks_by_its_first_label() -> None:
-    template = {"B": {"round": [{"role": "HUMAN", "prompt": "b{q}"}]}, "A": "a{q}"}
-    assert prompts(chat("last", template), pa.table({"q": ["x"]})) == ["bx"]
-
-
-def test_replies_take_the_place_of_answers() -> None:
-    samples = pa.table({"q": pa.array([TALK, TALK[3:], []], MESSAGES)})
-    talk = chat("every", meta_template=META).converse(samples)
-    opening = "<s>Be kind.</s><h>Hi {q}</h><b>"
-    assert talk.requests.to_pylist() == [
-        {"sample": 0, "turn": 0, "prompt": opening},
-        {"sample": 1, "turn": 0, "prompt": "<h></h><b>"},
-    ]
-    assert talk.reply(["{q}!", "over"]).to_pylist() == [
-        {"sample": 0, "turn": 1, "prompt": opening + "{q}!</b><h></h><b>"}
-    ]
-    assert talk.reply(["end"]).num_rows == 0
 
 
 def test_messages_may_be_any_number() -> None:
@@ -156,12 +84,6 @@ def test_a_chat_that_begins_with_the_assistant_is_an_empty_list() -> None:
 def test_begin_and_end_may_be_tokens() -> None:
     meta = {"round": [{"role": "HUMAN", "begin": ["<", 7], "end": None}, {"role": "BOT", "begin": [8]}]}
     assert prompts(chat(meta_template=meta, tokens={7: "|", 8: ">"}), pa.table({"q": ["x"]})) == ["<|x>"]
-
-
-def test_a_round_without_roles_is_no_meta_template() -> None:
-    samples = pa.table({"q": ["x"]})
-    assert prompts(chat(meta_template={"round": []}), samples) == ["x"]
-    assert prompts(chat(meta_template={"round": []}, output="messages"), samples)[0][0]["role"] == "user"
 
 
 def test_examples_and_ice_templates_are_ignored() -> None:

@@ -21,7 +21,6 @@ from promptpress_workbench.cli import main
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=part_of(200), deadline=None, database=None, suppress_health_check=CHECKS)
-FULL = settings(max_examples=20_000, deadline=None, database=None, suppress_health_check=CHECKS)
 LENGTH = {"string": pa.string(), "large_string": pa.large_string(), "string_view": pa.string_view()}
 
 URL = {
@@ -124,14 +123,6 @@ def test_random_cases(case: Case) -> None:
     check(case)
 
 
-@UNWARNED
-@pytest.mark.full
-@FULL
-@given(media_cases())
-def test_very_many_random_cases(case: Case) -> None:
-    check(case)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # What the documents show.
 
@@ -198,27 +189,6 @@ def test_a_scheme_after_a_repeated_tag() -> None:
     row = {"question": tagged(image=TAGS["image"] + "file://a.png")}
     want = one_message([{"type": "image_url", "image_url": {"url": "file://a.png"}}])
     assert rendered(config(URL, meta_template=META), [row]) == [want]
-
-
-def test_the_outputs() -> None:
-    entries = {"text": {"type": "text", "text": "{question}"}, "image": {"type": "image_url", "image_url": "{image}"}}
-    parts = [{"type": "image_url", "image_url": "é.png"}, {"type": "text", "text": 'Say "so".'}]
-    row = {"content": tagged(image="é.png", text='Say "so".')}
-    wants = {
-        ("prompt_list", False): [{"role": "HUMAN", "prompt_mm": parts}],
-        ("messages", True): one_message(parts),
-        ("messages", False): parts,
-        ("text", False): "",
-        ("text", True): "",
-    }
-    for (output, with_meta), want in wants.items():
-        settings = config(entries, output=output, meta_template=META if with_meta else None)
-        assert rendered(settings, [row]) == [want], (output, with_meta)
-    for meta, want in ((META, one_message(parts)), (None, parts)):
-        renderer = pp.Renderer(**config(entries, output="messages_json", meta_template=meta))
-        (line,) = renderer.render(pa.Table.from_pylist([row]))["prompt"].to_pylist()
-        assert json.loads(line) == want
-        assert "é.png" in line
 
 
 @UNWARNED
@@ -320,21 +290,6 @@ def test_the_command_writes_no_nulls(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Without a column `content`.
-
-
-def test_other_columns_are_filled_into_the_text_alone() -> None:
-    entries = {
-        "text": {"type": "text", "text": "{n}|{hint}|{question}|{ask}"},
-        "image": {"type": "image_url", "image_url": {"url": "{image}", "detail": "{hint}"}},
-    }
-    row = {"n": 7, "ask": tagged(text="{hint}?", image="{n}.png"), "hint": "{question}"}
-    (got,) = rendered(config(entries, meta_template=META), [row])
-    assert got == one_message(
-        [
-            {"type": "text", "text": "7|{question}|{hint}?|{ask}"},
-            {"type": "image_url", "image_url": {"url": "{n}.png", "detail": "{hint}"}},
-        ]
-    )
 
 
 def test_the_tagged_column_may_differ_from_row_to_row() -> None:

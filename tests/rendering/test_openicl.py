@@ -15,7 +15,6 @@ from marks import UNWARNED
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=part_of(400), deadline=None, database=None, suppress_health_check=CHECKS)
-FULL = settings(max_examples=20_000, deadline=None, database=None, suppress_health_check=CHECKS)
 
 
 def check(case: Case) -> None:
@@ -29,14 +28,6 @@ def check(case: Case) -> None:
 @QUICK
 @given(openicl_cases())
 def test_random_cases(case: Case) -> None:
-    check(case)
-
-
-@UNWARNED
-@pytest.mark.full
-@FULL
-@given(openicl_cases())
-def test_very_many_random_cases(case: Case) -> None:
     check(case)
 
 
