@@ -91,7 +91,7 @@ def dialogue(draw: Draw, content: bool) -> dict[str, Any]:
         )
 
     made: dict[str, Any] = {"begin": section()} if draw.chance(2) else {}
-    made["round"] = [turn() for _ in range(draw.pick(1, 1, 2, 3))]
+    made["round"] = [turn() for _ in range(draw.randint(1, 3))]
     if draw.chance(2):
         made["round"] = [{"role": "HUMAN", "prompt_mm": entries(draw, content)}]
     if draw.chance(3):

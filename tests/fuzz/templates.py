@@ -95,6 +95,8 @@ def dialogue(world: World, *, with_ice: bool = False) -> dict[str, Any]:
         items = [{"role": ("HUMAN", "BOT")[n % 2], "prompt": world.text()} for n in range(draw.randint(1, 4))]
         if draw.chance(4):
             items.reverse()
+        if draw.chance(3):
+            items.append({**items[-1], "prompt": world.text()})  # one role speaks twice
     made: dict[str, Any] = {"round": items}
     if with_ice or draw.chance(2):
         made = {"begin": section(), **made}

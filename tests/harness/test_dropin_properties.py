@@ -138,7 +138,7 @@ def template_of(config: Any) -> dict[str, Any] | None:
 
 @UNWARNED
 @UNSPOKEN
-@QUICK
+@settings(QUICK, max_examples=part_of(600))
 @given(cases())
 def test_documented_classes_give_what_the_renderer_gives(drawn: Case) -> None:
     assume("self" not in drawn.samples.column_names)  # no class's method takes a field of this name
@@ -199,7 +199,7 @@ def with_tokens(tokens: Any) -> Any:
 @UNWARNED
 @UNSPOKEN
 @pytest.mark.parametrize("content", [True, False], ids=["content", "documented"])
-@QUICK
+@settings(QUICK, max_examples=part_of(600))
 @given(data=st.data())
 def test_media_give_what_the_renderer_gives(content: bool, data: st.DataObject) -> None:
     drawn = data.draw(media_cases(content=content))
