@@ -60,7 +60,7 @@ def check(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None =
         for columns in divergence["columns"].to_pylist():
             assert len(set(columns)) == len(columns)
             assert set(columns) <= columns_of_tables
-            assert columns or has_tokens(config)
+            assert columns or has_tokens(config) or may_overlap(columns_of_tables)
     renderer = pp.Renderer(**{**config, "substitution": "harness"}, examples=examples)
     divergent = renderer.divergence(samples).to_pylist()
     renderer.render(samples)
@@ -75,8 +75,13 @@ def check(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None =
 
 def has_tokens(config: dict[str, Any]) -> bool:
     """True if a token may give way to nothing: what stands around it in the template can be a placeholder."""
-    template = config["prompt_template"]
+    template = config.get("prompt_template") or config["ice_template"]
     return isinstance(template, dict) and bool({"ice_token", "sep_token"} & template.keys())
+
+
+def may_overlap(columns: set[str | None]) -> bool:
+    """True if placeholders can overlap: which of them is filled then goes by the rule, whatever their values are."""
+    return any("{" in name or "}" in name for name in columns if name)
 
 
 def chunked(samples: pa.Table, ends: list[int]) -> pa.Table:
