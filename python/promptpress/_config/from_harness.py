@@ -225,9 +225,9 @@ def renderer_arguments(
     Args:
         dataset_cfg: The dataset dict.
         model_cfg: The model dict.
-        warn: A function that gets the text of each warning. Without it, probable mistakes are
-            `promptpress.PromptWarning`s, and things that the caller has to do are `UserWarning`s.
-        overrides: Arguments of `Renderer` that win over the dicts. ``dialect`` also decides whose model classes count.
+        warn: A function that gets the text of each warning. Without it, a probable mistake is a
+            `promptpress.PromptWarning`, and something that the caller has to do is a `UserWarning`.
+        overrides: Arguments of `Renderer` that win over the dicts. `dialect` also decides whose model classes count.
 
     Raises:
         TemplateError: If a dict lacks a part that prompts need.

@@ -14,8 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
 import pyarrow as pa
-from promptpress import Renderer
-from promptpress.engine.core import RenderError
+from promptpress import Renderer, RenderError
 from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_harness.lm_eval.documents import Column, Constant, Documents, Texts, as_array, as_sequence, values

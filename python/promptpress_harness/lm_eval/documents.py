@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
+from promptpress import RenderError, TemplateError
 from promptpress.engine import core as _core
-from promptpress.engine.core import RenderError, TemplateError
 from promptpress.engine.errors import render_error
 from promptpress.engine.tables import holds_json, is_text, rows_of, take_rows, values_of
 from promptpress.engine.tables import lazy_compute as pc

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from promptpress.engine.core import RenderError
+from promptpress import RenderError
 from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_harness.lm_eval.documents import (

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from promptpress import RenderError
 from promptpress.engine import as_table
-from promptpress.engine.core import RenderError
 from promptpress.engine.errors import counted, render_error
 from promptpress.engine.tables import OF_HARNESS
 from promptpress.engine.tokens import Encoder

@@ -10,10 +10,10 @@ from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
-from promptpress import to_pylist
+from promptpress import RenderError, to_pylist
 from promptpress.engine import Run, sample_numbers
 from promptpress.engine import core as _core
-from promptpress.engine.core import RenderedRows, RenderError
+from promptpress.engine.core import RenderedRows
 from promptpress.engine.tables import is_json, is_text, json_texts, without_views
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import text_parts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-from promptpress import ConfigError, DataError
-from promptpress.engine.core import SETTINGS, RenderError, TemplateError
+from promptpress import ConfigError, DataError, RenderError, TemplateError
+from promptpress.engine.core import SETTINGS
 from promptpress.engine.errors import FileError, FilledValuesWarning, OutputError, ReaderGoneError, UsageError, reason
 
 from promptpress_workbench.cli.options import (

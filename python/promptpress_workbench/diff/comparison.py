@@ -10,9 +10,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from promptpress import to_pylist
+from promptpress import RenderError, to_pylist
 from promptpress.engine import core as _core
-from promptpress.engine.core import RenderError
 from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from promptpress import to_pylist
+from promptpress import RenderError, TemplateError, to_pylist
 from promptpress.engine import (
     ConfiguredEngine,
     ConfiguredRenderer,
@@ -19,7 +19,7 @@ from promptpress.engine import (
 )
 from promptpress.engine import core as _core
 from promptpress.engine.configs import label_or_text
-from promptpress.engine.core import RenderError, StreamState, TemplateError
+from promptpress.engine.core import StreamState
 from promptpress.engine.errors import of_row, render_error
 from promptpress.engine.tables import for_core
 from promptpress.engine.tables import lazy_compute as pc

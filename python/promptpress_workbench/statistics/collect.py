@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
+from promptpress import RenderError
 from promptpress.engine import (
     ConfiguredEngine,
     Part,
@@ -20,7 +21,6 @@ from promptpress.engine import (
     sample_numbers,
 )
 from promptpress.engine import core as _core
-from promptpress.engine.core import RenderError
 from promptpress.engine.errors import RowErrors
 from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, for_core, is_json, json_texts, take_rows
 from promptpress.engine.tables import lazy_compute as pc

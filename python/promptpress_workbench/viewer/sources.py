@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
-from promptpress import ConfigError, Renderer
+from promptpress import ConfigError, Renderer, RenderError
 from promptpress.engine import RenderOptions
 from promptpress.engine import core as _core
-from promptpress.engine.core import RenderError
 from promptpress.engine.errors import of_row, reason, render_error
 from promptpress.engine.tables import PROMPT_COLUMN
 from promptpress.engine.templates import TemplateRenderer

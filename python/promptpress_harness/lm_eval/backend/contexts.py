@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from promptpress.engine.core import RenderError, TemplateError
+from promptpress import RenderError, TemplateError
 
 from promptpress_harness.lm_eval.backend.tasks import BLOCK, SAMPLERS, TASK, TaskRecord, difference
 from promptpress_harness.lm_eval.backend.texts import MODULE, is_default_environment

@@ -20,7 +20,7 @@ from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
-from promptpress.engine.core import RenderError
+from promptpress import RenderError
 
 from promptpress_harness.bulk.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
 from promptpress_harness.lm_eval.backend.tasks import (

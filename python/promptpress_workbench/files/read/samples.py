@@ -12,10 +12,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from promptpress import DataError
+from promptpress import DataError, RenderError
 from promptpress.engine import core as _core
 from promptpress.engine.configs import STDIN, is_remote, missing
-from promptpress.engine.core import RenderError
 from promptpress.engine.errors import reason
 from promptpress.engine.tables import batch_rows, core_schema
 from promptpress.engine.tables import lazy_compute as pc
