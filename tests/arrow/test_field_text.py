@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import sys
-from collections.abc import Callable
+from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
-from fuzz.arrays import any_type, array_of, leaf_type
-from fuzz.draw import Draw
-from fuzz.values import UNPRINTABLE, values_of
-from generators.strategies import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress._arrow import python_text as _text
@@ -40,33 +38,119 @@ def assert_same(array: pa.Array) -> None:
     assert rendered(array) == [str(value) for value in micro(array).to_pylist()]
 
 
-def text(draw: Draw) -> str:
-    return "".join(draw.some([*"'\"\\\n\r\t\0a{} é\xa0\u2028\U0001f600", "longer than twelve bytes"], 6))
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.text(
+    "'\"\\\n\r\t\0a{} é\xa0\u2028", max_size=8
+)
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
+whole_seconds = st.datetimes().map(lambda value: value.replace(microsecond=0))
+spans = st.timedeltas(datetime.timedelta(days=-99_999), datetime.timedelta(days=99_999))
+# The range of 64-bit nanoseconds.
+narrow = st.datetimes(datetime.datetime(1678, 1, 1), datetime.datetime(2262, 1, 1))
 
 
-def arrays(type_of: Callable[[Draw], pa.DataType]) -> st.SearchStrategy[pa.Array]:
-    return drawn(lambda draw: array_of(draw, type_of(draw), draw.randint(0, 8), text))
+def whole(unit: str) -> Any:
+    """Keep what a coarser unit holds."""
+    step = {"s": 10**6, "ms": 1000, "us": 1, "ns": 1}[unit]
+
+    def keep(value: Any) -> Any:
+        if isinstance(value, datetime.timedelta):
+            return value - datetime.timedelta(microseconds=value.microseconds % step)
+        return value.replace(microsecond=value.microsecond // step * step)
+
+    return keep
 
 
-def check(array: pa.Array) -> None:
-    values = values_of(pa.chunked_array([array]))
-    if any(value is UNPRINTABLE for value in values):
-        with pytest.raises(RenderError, match='column "x": '):
-            rendered(array)
-    else:
-        assert rendered(array) == [str(value) for value in values]
+def decimals(precision: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
+    context = decimal.Context(prec=100)
+    limit = 10**precision - 1
+    return st.integers(-limit, limit).map(lambda number: decimal.Decimal(number).scaleb(-scale, context))
 
 
-@given(arrays(leaf_type))
-@settings(max_examples=part_of(1600), deadline=None)
-def test_values_of_types_without_children(array: pa.Array) -> None:
-    check(array)
+LEAVES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
+    (pa.null(), st.none()),
+    (pa.bool_(), st.booleans()),
+    *((getattr(pa, f"int{bits}")(), st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)) for bits in (8, 16, 32, 64)),
+    *((getattr(pa, f"uint{bits}")(), st.integers(0, 2**bits - 1)) for bits in (8, 16, 32, 64)),
+    (pa.float32(), st.floats(width=32)),
+    (pa.float64(), st.floats()),
+    *((kind, text) for kind in (pa.string(), pa.large_string(), pa.string_view())),
+    *((kind, st.binary(max_size=20)) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())),
+    (pa.binary(3), st.binary(min_size=3, max_size=3)),
+    (pa.date32(), st.dates()),
+    (pa.date64(), st.dates()),
+    *((pa.time32(unit), st.times().map(whole(unit))) for unit in ("s", "ms")),
+    *((pa.time64(unit), st.times()) for unit in ("us", "ns")),
+    *((pa.timestamp(unit), st.datetimes().map(whole(unit))) for unit in ("s", "ms", "us")),
+    (pa.timestamp("ns"), narrow),
+    *((pa.timestamp(unit, "Europe/Paris"), narrow.map(whole(unit))) for unit in ("s", "ns")),
+    *((pa.duration(unit), spans.map(whole(unit))) for unit in ("s", "ms", "us", "ns")),
+    (pa.decimal128(10, 4), decimals(10, 4)),
+    (pa.decimal128(38, 12), decimals(38, 12)),
+    (pa.decimal128(7, -3), decimals(7, -3)),
+    (pa.decimal256(76, 70), decimals(76, 70)),
+    (pa.month_day_nano_interval(), st.tuples(*[st.integers(-9, 9)] * 3).map(pa.MonthDayNano)),
+]
 
 
-@given(arrays(any_type))
+def has_nanoseconds(kind: pa.DataType) -> bool:
+    return (pa.types.is_temporal(kind) and kind != pa.month_day_nano_interval()) and getattr(kind, "unit", "") == "ns"
+
+
+def nullable(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | values
+
+
+@st.composite
+def nested(draw: st.DrawFn, depth: int = 2) -> tuple[pa.DataType, st.SearchStrategy[Any]]:
+    """A type with the values that it takes."""
+    if depth == 0 or draw(st.booleans()):
+        # Inside a container nanoseconds have no oracle where pandas is installed: a test of their own has them.
+        return draw(st.sampled_from([leaf for leaf in LEAVES if not has_nanoseconds(leaf[0])]))
+    shape = draw(st.sampled_from(["list", "large_list", "list_view", "fixed", "struct", "map"]))
+    if shape == "struct":
+        fields = draw(st.dictionaries(names, nested(depth=depth - 1), max_size=3))
+        kind = pa.struct([pa.field(name, field) for name, (field, _) in fields.items()])
+        return kind, st.fixed_dictionaries({name: nullable(values) for name, (_, values) in fields.items()})
+    kind, values = draw(nested(depth=depth - 1))
+    if shape == "map":
+        entries = st.lists(st.tuples(text, nullable(values)), max_size=3)
+        return pa.map_(pa.string(), kind), entries
+    if shape == "fixed":
+        return pa.list_(kind, 2), st.lists(nullable(values), min_size=2, max_size=2)
+    make = {"list": pa.list_, "large_list": pa.large_list, "list_view": pa.list_view}[shape]
+    return make(kind), st.lists(nullable(values), max_size=3)
+
+
+@st.composite
+def arrays(draw: st.DrawFn, kinds: st.SearchStrategy[Any]) -> pa.Array:
+    """A slice of an array of some kind, as it is or behind keys or runs."""
+    kind, values = draw(kinds)
+    array = pa.array(draw(st.lists(nullable(values), max_size=8)), kind)
+    wrapping = draw(st.sampled_from(["plain", "plain", "keys", "runs"])) if len(array) else "plain"
+    if wrapping == "keys":
+        keys = draw(st.lists(nullable(st.integers(0, len(array) - 1)), max_size=8))
+        index = draw(st.sampled_from([pa.int8(), pa.uint16(), pa.int32(), pa.int64()]))
+        array = pa.DictionaryArray.from_arrays(pa.array(keys, index), array)
+    elif wrapping == "runs":
+        ends = [2 * end for end in range(1, len(array) + 1)]
+        array = pa.RunEndEncodedArray.from_arrays(pa.array(ends, pa.int32()), array)
+    start = draw(st.integers(0, len(array)))
+    return array.slice(start, draw(st.integers(0, len(array) - start)))
+
+
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: str(leaf[0]))
+@given(data=st.data())
+@settings(max_examples=part_of(60), deadline=None)
+def test_values_of_each_type(leaf: tuple[pa.DataType, st.SearchStrategy[Any]], data: st.DataObject) -> None:
+    kind, values = leaf
+    array = pa.array(data.draw(st.lists(nullable(values), max_size=10)), kind)
+    assert_same(array.slice(data.draw(st.integers(0, len(array)))))
+
+
+@given(arrays(nested()))
 @settings(max_examples=part_of(400), deadline=None)
 def test_values_of_any_type(array: pa.Array) -> None:
-    check(array)
+    assert_same(array)
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=50))
