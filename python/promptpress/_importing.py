@@ -51,7 +51,7 @@ def import_pyarrow() -> None:
 
 
 _PRIVATE = ("promptpress._", "promptpress_workbench.", "promptpress_harness.")
-"""How the names of modules begin that are no interface."""
+"""Beginnings of the names of modules that are no interface."""
 
 
 def name_publicly(module: str, public: Mapping[str, Any]) -> None:

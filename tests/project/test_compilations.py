@@ -1,4 +1,4 @@
-"""What cargo compiles: each crate once for the package and its tests, and the core once for each of the two."""
+"""Compilations by cargo: each crate once for the package and its tests, and the core once for each of the two."""
 
 from __future__ import annotations
 

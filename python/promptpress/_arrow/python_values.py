@@ -55,7 +55,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 PROMPT_COLUMN = "prompt"
-"""What `Renderer` calls it, where no other name is given."""
+"""The name that `Renderer` gives the column, where no other is given."""
 
 
 def column_of_prompts(schema: pa.Schema, name: str = PROMPT_COLUMN) -> int:
