@@ -92,9 +92,6 @@ class Setting:
     def option(self) -> str | None:
         """The option of the command without its dashes, if there is one."""
     @property
-    def decides_texts(self) -> bool:
-        """True if the texts of prompts depend on it."""
-    @property
     def is_unordered(self) -> bool:
         """True if it is a dict whose keys have no order."""
 

@@ -44,8 +44,6 @@ pub struct Setting {
     pub in_files: bool,
     /// The option of the command without its dashes, if there is one.
     pub option: Option<&'static str>,
-    /// True if the texts of prompts depend on it; else it decides how they are laid out, named, limited or checked.
-    pub decides_texts: bool,
     /// True if it is a dict whose keys have no order.
     pub is_unordered: bool,
 }
@@ -53,15 +51,11 @@ pub struct Setting {
 impl Setting {
     const fn new(name: &'static str, group: SettingGroup) -> Self {
         let in_files = !matches!(group, SettingGroup::Object);
-        Self { name, group, in_files, option: None, decides_texts: true, is_unordered: false }
+        Self { name, group, in_files, option: None, is_unordered: false }
     }
 
     const fn option(self, option: &'static str) -> Self {
         Self { option: Some(option), ..self }
-    }
-
-    const fn beside_texts(self) -> Self {
-        Self { decides_texts: false, ..self }
     }
 
     const fn unordered(self) -> Self {
@@ -83,13 +77,13 @@ pub const SETTINGS: [Setting; 28] = [
     Setting::new("labels", Rendering).option("labels"),
     Setting::new("dialect", Rendering).option("dialect"),
     Setting::new("substitution", Rendering).option("substitution"),
-    Setting::new("strings", Rendering).option("strings").beside_texts(),
+    Setting::new("strings", Rendering).option("strings"),
     Setting::new("tokens", Rendering),
-    Setting::new("names", Rendering).beside_texts().unordered(),
-    Setting::new("refuse", Rendering).beside_texts(),
+    Setting::new("names", Rendering).unordered(),
+    Setting::new("refuse", Rendering),
     Setting::new("roles", Rendering).option("roles").unordered(),
     Setting::new("chat_template", Object).option("chat-template"),
-    Setting::new("limits", Rendering).option("limits").beside_texts().unordered(),
+    Setting::new("limits", Rendering).option("limits").unordered(),
     Setting::new("system", Short).option("system"),
     Setting::new("shots", Short).option("shots"),
     Setting::new("output_column", Short).option("output-column"),

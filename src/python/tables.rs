@@ -42,8 +42,6 @@ pub(super) struct PySetting {
     in_files: bool,
     /// The option of the command without its dashes, if there is one.
     option: Option<&'static str>,
-    /// True if the texts of prompts depend on it.
-    decides_texts: bool,
     /// True if it is a dict whose keys have no order.
     is_unordered: bool,
 }
@@ -56,7 +54,6 @@ pub(super) fn settings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
             group: setting.group.name(),
             in_files: setting.in_files,
             option: setting.option,
-            decides_texts: setting.decides_texts,
             is_unordered: setting.is_unordered,
         };
         settings.set_item(setting.name, Bound::new(py, python)?)?;
