@@ -154,6 +154,14 @@ def test_tools_import_public_names_only(package: str) -> None:
                 assert name in ("", *public), f"{path} imports {name!r} from {module}, where it isn't public"
 
 
+@pytest.mark.parametrize("module", sorted(OF_TOOLS))
+def test_the_interface_for_tools_has_what_tools_use(module: str) -> None:
+    packages = (Path(promptpress.__file__).parent.with_name(f"promptpress_{name}") for name in ("harness", "workbench"))
+    source = "\n".join(path.read_text(encoding="utf-8") for folder in packages for path in folder.rglob("*.py"))
+    names = importlib.import_module(module).__all__
+    assert [name for name in names if not re.search(rf"\b{name}\b", source)] == []
+
+
 @pytest.mark.parametrize("module", PUBLIC)
 def test_all_says_what_is_public(module: str) -> None:
     namespace: dict[str, Any] = {}

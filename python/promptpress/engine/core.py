@@ -3,7 +3,6 @@
 from promptpress._core import (
     OUTPUT_FORMS,
     SETTINGS,
-    CompiledRenderer,
     Duplicates,
     JsonColumns,
     JsonItems,
@@ -36,7 +35,6 @@ from promptpress._core import (
 __all__ = [
     "OUTPUT_FORMS",
     "SETTINGS",
-    "CompiledRenderer",
     "Duplicates",
     "JsonColumns",
     "JsonItems",
