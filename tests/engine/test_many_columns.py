@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from growth import growth
 from marks import UNWARNED
 from promptpress import export
 from promptpress_workbench.cli import main
@@ -58,16 +58,6 @@ WAYS: dict[str, Callable[[pa.Table, Path], object]] = {
 }
 
 
-def seconds(way: Callable[[pa.Table, Path], object], table: pa.Table, folder: Path) -> float:
-    """Return the least time of the processor of two calls."""
-    times = []
-    for _ in range(2):
-        start = time.process_time()
-        way(table, folder)
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("columns")
@@ -82,5 +72,5 @@ def columns(number: int, value: Any = "v") -> pa.Table:
 
 @pytest.mark.parametrize("name", WAYS)
 def test_time_grows_with_the_number_of_columns(name: str, folder: Path) -> None:
-    few, many = (seconds(WAYS[name], columns(number), folder) for number in (FEW, MANY))
-    assert many < 24 * max(few, 0.004), f"{few:.3f} s for {FEW} columns, {many:.3f} s for {MANY}"
+    few, many = (columns(number) for number in (FEW, MANY))
+    assert growth(lambda: WAYS[name](few, folder), lambda: WAYS[name](many, folder), 24) <= 24
