@@ -134,8 +134,10 @@ def _by_key(value: Mapping[Any, Any]) -> dict[Any, Any]:
     return dict(sorted(value.items(), key=lambda item: (type(item[0]).__name__, str(item[0]))))
 
 
-def of_configuration(configuration: Configuration, chat: ChatSettings | None = None) -> str:
-    """Return the fingerprint of a renderer."""
+def of_configuration(
+    configuration: Configuration, chat: ChatSettings | None = None, answer: str | None = None
+) -> str:
+    """Return the fingerprint of a renderer, whose chats end with the answers of a column or not."""
     settings, core = configuration.settings, configuration.core
     single_pass = settings.get("substitution") == "single_pass"
     parts = {
@@ -143,6 +145,7 @@ def of_configuration(configuration: Configuration, chat: ChatSettings | None = N
         "examples": content(configuration.examples, core, single_pass=single_pass),
         "tokens": _tokens(configuration),
         "chat_template": None if chat is None else _chat(chat),
+        **_answer(answer),
     }
     return _hex("renderer", parts)
 
@@ -158,8 +161,12 @@ def of_jinja_template(arguments: Mapping[str, Any]) -> str:
     return _hex("jinja template", parts)
 
 
-def of_chat_template(settings: ChatSettings, column: str) -> str:
-    return _hex("chat template", {**_chat(settings), "column": column})
+def of_chat_template(settings: ChatSettings, column: str, answer: str | None = None) -> str:
+    return _hex("chat template", {**_chat(settings), "column": column, **_answer(answer)})
+
+
+def _answer(column: str | None) -> dict[str, str]:
+    return {} if column is None else {"answer": column}
 
 
 def _chat(settings: ChatSettings) -> dict[str, Any]:

@@ -11,8 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import ValueReading
+from promptpress._arrow.python_text import with_texts
 from promptpress._arrow.python_values import to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
@@ -36,6 +38,26 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
+def answer_texts(rows: pa.Table, column: str, first: int = 0) -> pa.ChunkedArray:
+    """Return the texts of a column of answers; null where there is none."""
+    if column not in rows.column_names:
+        hint = did_you_mean(column, rows.column_names)
+        message = f"the table has no such column{hint or '; it has ' + ', '.join(map(repr, rows.column_names))}"
+        raise render_error("missing_column", message, column=column)
+    answers = rows.select([column])
+    is_given = answers.column(0).is_valid()
+    return pc.if_else(is_given, with_texts(answers, [column], first).column(0), None)
+
+
+def _answered(conversation: Any, answer: str | None) -> str | None:
+    """Return a conversation with an assistant's answer, as JSON; what is no conversation stays what it is."""
+    try:
+        messages = [*conversation_of(conversation), {"role": "assistant", "content": answer}]
+    except ValueError:
+        messages = conversation
+    return messages if messages is None or isinstance(messages, str) else (json_texts([messages]) or [None])[0]
+
+
 def _json_of(conversation: list[dict[str, Any]]) -> str | None:
     """Return a conversation as JSON; None if it holds something that JSON has no form for."""
     try:
@@ -50,9 +72,15 @@ class ChatEngine(TemplateEngine):
     column: str
 
     def __init__(
-        self, renderer: ChatRenderer, column: str, strings: StringLayout, names: Mapping[str, str] | None
+        self,
+        renderer: ChatRenderer,
+        column: str,
+        strings: StringLayout,
+        names: Mapping[str, str] | None,
+        answer: str | None = None,
     ) -> None:
         super().__init__(strings, names)
+        self.answer = answer
         self.renderer = renderer
         self.column = column
         self.writes_chats = self.has_roles = True
@@ -83,6 +111,7 @@ class ChatEngine(TemplateEngine):
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
         out: list[list[dict[str, Any]] | None] = []
+        rows = self._with_answers(rows, 0, {})
         for value in to_pylist(conversations_as_texts(rows, self.column).column(0)):
             try:
                 out.append(normalised(conversation_of(value)))
@@ -96,9 +125,9 @@ class ChatEngine(TemplateEngine):
         table = rows.take(pa.array(numbers, pa.int64()))
         column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
         table = table.set_column(table.column_names.index(self.column), self.column, column)
-        last_run = self.last_run
-        parts: list[Any] = list(self.begin(RenderOptions(errors="column"), None).parts(table, 0))
-        self.last_run = last_run
+        # These conversations have their answers already.
+        engine = self._changed(self.renderer, None)
+        parts: list[Any] = list(engine.begin(RenderOptions(errors="column"), None).parts(table, 0))
         return [text for part in parts for text in part.prompts.to_pylist()]
 
     def marked(self) -> ChatEngine:
@@ -113,7 +142,35 @@ class ChatEngine(TemplateEngine):
         if settings.continued is not None:
             message = "a mask isn't known for a message that is continued, nor in transformers"
             raise template_error("unsupported_mode", "continue_final_message", message)
-        return ChatEngine(ChatRenderer(replace(settings, is_marked=True)), self.column, self.strings, self.names)
+        return self._changed(ChatRenderer(replace(settings, is_marked=True)), self.answer)
+
+    def answered(self, column: str) -> ChatEngine:
+        settings = self.renderer.settings
+        if settings.continued is not None:
+            message = "the assistant's answer follows, so no message is continued"
+            raise template_error("unsupported_mode", "continue_final_message", message)
+        renderer = self.renderer
+        if settings.add_generation_prompt is not False:
+            renderer = ChatRenderer(replace(settings, add_generation_prompt=False))
+        return self._changed(renderer, column)
+
+    def _changed(self, renderer: ChatRenderer, answer: str | None) -> ChatEngine:
+        return ChatEngine(renderer, self.column, self.strings, self.names, answer)
+
+    def _with_answers(self, rows: pa.Table, first: int, failed: FailedRows | None) -> pa.Table:
+        """Return rows whose conversations end with their answers; a row without an answer has an error."""
+        if self.answer is None:
+            return rows
+        answers = answer_texts(rows, self.answer, first).to_pylist()
+        for row in (row for row, answer in enumerate(answers) if answer is None):
+            error = render_error("null_value", "the answer is null, and an assistant says a text", first + row)
+            if failed is None:
+                raise error
+            failed[first + row] = error
+        conversations = to_pylist(conversations_as_texts(rows, self.column).column(0))
+        answered = [_answered(conversation, answer) for conversation, answer in zip(conversations, answers, strict=True)]
+        column = pa.chunked_array([pa.array(answered, pa.large_string())])
+        return rows.set_column(rows.column_names.index(self.column), self.column, column)
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         names = column_names(schema)
@@ -129,13 +186,14 @@ class ChatEngine(TemplateEngine):
     def texts(
         self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
+        table = self._with_answers(table, first, failed)
         yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins)
         self.last_run = counts
 
     def fingerprint(self) -> str:
         from promptpress._config.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for
 
-        return of_chat_template(self.renderer.settings, self.column)
+        return of_chat_template(self.renderer.settings, self.column, self.answer)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -143,12 +201,13 @@ class ChatEngine(TemplateEngine):
             "column": self.column,
             "strings": self.strings,
             "names": dict(self.names),
+            "answer": self.answer,
         }
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> ChatEngine:
         renderer = ChatRenderer(ChatSettings(**state["settings"]))
-        return cls(renderer, state["column"], state["strings"], state["names"])
+        return cls(renderer, state["column"], state["strings"], state["names"], state.get("answer"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ChatEngine):

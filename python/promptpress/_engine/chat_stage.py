@@ -1,7 +1,8 @@
-"""A chat template after the messages of a harness's configuration: the texts that a Hugging Face model gets.
+"""A chat template behind what another engine renders: the texts that a chat model gets.
 
-The rules are those of OpenCompass 0.5.4 for its classes with a chat template (`HuggingFacewithChatTemplate`,
-`VLLMwithChatTemplate`): what they make of messages before the tokenizer's template sees them.
+Chat messages (`role`, `content`) go to the template as they are, and a text is one message of the user. For messages
+of a harness (`role`, `prompt`) the rules are those of OpenCompass 0.5.4 for its classes with a chat template
+(`HuggingFacewithChatTemplate`, `VLLMwithChatTemplate`): what they make of messages before the template sees them.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow import python_text as _text
 from promptpress._arrow.columns import LAYOUTS, is_text, one_array, without_views
 from promptpress._arrow.python_values import to_pylist
+from promptpress._arrow.take import take_rows
 from promptpress._config.from_harness import meta_template_of
 from promptpress._core import RenderedRows, RenderError
-from promptpress._engine.chat_engine import ChatEngine
+from promptpress._engine.chat_engine import ChatEngine, answer_texts
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, sample_numbers
 from promptpress._engine.table_engine import TableRenderer, engine_of
@@ -32,31 +34,59 @@ from promptpress._jinja.run import spans_type
 from promptpress.typing import StringLayout
 
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
-_COLUMN = "messages"
+_COLUMN, _ANSWER, _CONTENT = "messages", "answer", "content"
 _Span = Mapping[str, Any]
 
 
 class ChatStage:
     """Makes texts of a renderer's messages, by a `ChatTemplate`.
 
-    A text ends where the assistant is to speak, as it does in the harness, unless the template continues the last
-    message.
+    A text ends where the assistant is to speak, as it does in the harness, unless the last message is an assistant's,
+    or the template continues it.
+
+    Args:
+        template: The `ChatTemplate`.
+        strings: The Arrow layout of the texts.
+        limits: The limits of the renderer.
+        answer: The column whose texts are the assistant's last messages; None: there are no such messages.
+        is_answered: True if the messages end with one of an assistant.
+
     """
 
-    def __init__(self, template: Any, strings: StringLayout, limits: Mapping[str, int] | None) -> None:
+    def __init__(
+        self,
+        template: Any,
+        strings: StringLayout,
+        limits: Mapping[str, int] | None = None,
+        *,
+        answer: str | None = None,
+        is_answered: bool = False,
+    ) -> None:
         engine = engine_of(template) if isinstance(template, TableRenderer) else None
         if not isinstance(engine, ChatEngine):
             message = f"expected a ChatTemplate, found a {type(template).__name__}; see ChatTemplate.from_tokenizer"
             raise template_error("wrong_type", "chat_template", message)
         self.template = template
+        self.answer = answer
         self._engine = engine
         self._limits = dict(limits or {})
+        self._is_answered = is_answered
         settings = engine.renderer.settings
-        if settings.continued is None and settings.add_generation_prompt is False:
-            renderer = ChatRenderer(dataclasses.replace(settings, add_generation_prompt=True))
-        else:
+        asks = settings.continued is None and answer is None and not is_answered
+        if settings.add_generation_prompt is asks or settings.continued is not None:
             renderer = engine.renderer
-        self._texts = ChatEngine(renderer, _COLUMN, strings, {})
+        else:
+            renderer = ChatRenderer(dataclasses.replace(settings, add_generation_prompt=asks))
+        self._texts = ChatEngine(renderer, _COLUMN, strings, {}, answer=None if answer is None else _ANSWER)
+
+    def answered(self, column: str) -> ChatStage:
+        """Return a stage whose conversations end with the texts of a column, as the assistant's messages."""
+        return ChatStage(self.template, self._texts.strings, self._limits, answer=column)
+
+    @classmethod
+    def behind(cls, template: Any, settings: Mapping[str, Any]) -> ChatStage:
+        """Return a stage behind the messages of a configuration, by the arguments of `Renderer`."""
+        return cls(template, settings["strings"], settings["limits"], is_answered=_ends_with_answer(settings))
 
     def marked(self) -> ChatStage:
         marked = copy(self)
@@ -70,6 +100,8 @@ class ChatStage:
 
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a renderer whose messages are made into texts."""
+        if settings["output"] == "openai":
+            return dict(settings)
         if settings["output"] not in (None, "messages"):
             message = f"a chat template is put behind messages, and makes texts of them; found {settings['output']!r}"
             raise template_error("unsupported_mode", "output", message)
@@ -88,8 +120,24 @@ class ChatStage:
         fields = spans_type(self._texts.strings, is_chat=True, is_detailed=is_detailed).value_type
         return pa.list_(pa.struct([field for field in fields if field.name != "path"]))
 
-    def finished(self, part: RenderedRows, times: int, options: RenderOptions) -> Part:
-        """Return requests with texts in the place of their messages."""
+    def finished(
+        self,
+        part: RenderedRows | Part,
+        times: int,
+        options: RenderOptions,
+        samples: pa.Table | None = None,
+        column: str | None = None,
+    ) -> Part:
+        """Return requests with texts in the place of their messages.
+
+        Args:
+            part: The requests.
+            times: The number of requests of a sample.
+            options: What is asked for.
+            samples: The samples of the part, which hold the answers; None if there are none.
+            column: The column that the requests come from as they are; None if a template has made them.
+
+        """
         refused: dict[int, str] | None = {} if options.collects_errors else None
         detail = options.span_detail
         of_texts = RenderOptions.of(
@@ -97,6 +145,8 @@ class ChatStage:
         )
         try:
             table = pa.table({_COLUMN: _conversations(part.prompts, refused)})
+            if self.answer is not None and samples is not None:
+                table = table.append_column(_ANSWER, self._answers(part, times, samples))
             parts: list[Any] = list(self._texts.begin(of_texts, None).parts(table, 0))
             texts = one_array([each.prompts for each in parts])
             _check_limits(texts, self._limits, refused)
@@ -111,8 +161,16 @@ class ChatStage:
             errors = pc.coalesce(part.errors, pa.array(of_each, pa.string()))
             if errors.null_count < len(errors):
                 texts = with_nulls(texts, errors.is_null().to_pylist())
-        spans = None if detail is None else self._spans(part, texts, parts, is_detailed=detail)
+        spans = None
+        if detail is not None:
+            answers = table.column(_ANSWER).to_pylist() if _ANSWER in table.column_names else None
+            spans = self._spans(part, texts, parts, answers, column, is_detailed=detail)
         return Part.of(part, texts, errors, spans=spans)
+
+    def _answers(self, part: RenderedRows | Part, times: int, samples: pa.Table) -> pa.ChunkedArray:
+        """Return the text of each request's answer."""
+        texts = answer_texts(samples, str(self.answer), part.start)
+        return pa.chunked_array(take_rows(texts, pc.subtract(sample_numbers(part, times), part.start)), texts.type)
 
     def of_users(self, texts: list[str]) -> list[str]:
         """Return the texts that the template makes of conversations of one message of the user."""
@@ -121,11 +179,29 @@ class ChatStage:
         parts: list[Any] = list(self._texts.begin(RenderOptions(), None).parts(table, 0))
         return [text for part in parts for text in part.prompts.to_pylist()]
 
-    def _spans(self, part: RenderedRows, texts: pa.Array, parts: list[Any], *, is_detailed: bool) -> pa.Array:
+    def _spans(
+        self,
+        part: RenderedRows | Part,
+        texts: pa.Array,
+        parts: list[Any],
+        answers: list[str] | None,
+        column: str | None,
+        *,
+        is_detailed: bool,
+    ) -> pa.Array:
+        """Return the spans of texts: those of the chat template, with the origins of the messages within them."""
         requests = zip(to_pylist(part.prompts), texts.is_valid().to_pylist(), strict=True)
         conversations = [_conversation(request) if has_text else None for request, has_text in requests]
+        of_parts: Any = part.spans
+        of_messages = [None] * len(texts) if of_parts is None else of_parts.to_pylist()
+        for row, conversation in enumerate(conversations):
+            if conversation is not None and column is not None:
+                of_messages[row] = _of_column(conversation, column)
+            if conversation is not None and answers is not None:
+                conversations[row], answer = _with_answer(conversation, answers[row], str(self.answer))
+                of_messages[row] = [*(of_messages[row] or ()), answer]
         chat_spans = pa.concat_arrays([each.spans for each in parts])
-        return composed_spans(texts, chat_spans, part.spans, conversations, self.spans_type(is_detailed=is_detailed))
+        return composed_spans(texts, chat_spans, of_messages, conversations, self.spans_type(is_detailed=is_detailed))
 
 
 def _check_limits(texts: pa.Array, limits: Mapping[str, int], refused: dict[int, str] | None) -> None:
@@ -154,6 +230,21 @@ def _check_limits(texts: pa.Array, limits: Mapping[str, int], refused: dict[int,
         raise render_error("limit_exceeded", message)
 
 
+def _ends_with_answer(settings: Mapping[str, Any]) -> bool:
+    """Return true for a configuration whose prompts are messages, of which the last is an assistant's."""
+    template = settings["prompt_template"]
+    if isinstance(template, Mapping):
+        template = template.get("messages", template.get("template"))
+    last = template[-1] if isinstance(template, list) and template else None
+    return isinstance(last, Mapping) and last.get("role") in ("assistant", "BOT")
+
+
+def _are_chats(kind: pa.DataType) -> bool:
+    """Return true for a type of chat messages, which have `role` and `content`."""
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(is_list and pa.types.is_struct(kind.value_type) and kind.value_type.get_field_index(_CONTENT) >= 0)
+
+
 def _conversations(prompts: pa.Array, refused: dict[int, str] | None) -> pa.Array:
     """Make conversations of requests: a text is the user's, roles have other names, and turns of one role are joined.
 
@@ -164,6 +255,8 @@ def _conversations(prompts: pa.Array, refused: dict[int, str] | None) -> pa.Arra
     if is_text(prompts.type):
         users = pa.repeat(pa.scalar(_ROLES["HUMAN"]), len(prompts))
         return _lists(range(len(prompts) + 1), users, prompts)
+    if _are_chats(prompts.type):
+        return prompts
     if types.is_list(prompts.type) or types.is_large_list(prompts.type):
         role_numbers = _known_roles(prompts)
         if role_numbers is not None:
@@ -206,11 +299,6 @@ def _one_by_one(prompts: pa.Array, refused: dict[int, str] | None) -> pa.Array:
             texts.append(None if request is None else json.dumps(_conversation(request).messages, ensure_ascii=False))
         except (KeyError, TypeError) as error:
             message = f"{type(error).__name__}: {error}; a chat template's messages are of HUMAN, BOT or SYSTEM"
-            if isinstance(request, list) and request and "content" in request[0]:
-                message += (
-                    "; the harness refuses raw messages, too: a ChatTemplate takes the table that is rendered without "
-                    'chat_template= and with names={"prompt": "messages"}'
-                )
             failure = render_error("unmapped_role", message, row)
             if refused is None:
                 raise failure from error
@@ -240,7 +328,9 @@ def _requests_of_row(prompts: pa.Array, row: int, refused: dict[int, str]) -> li
 
 def _conversation(request: Any) -> ChatConversation:
     if isinstance(request, str):
-        return ChatConversation([{"role": _ROLES["HUMAN"], "content": request}], [[0]])
+        return ChatConversation([{"role": _ROLES["HUMAN"], _CONTENT: request}], [[0]])
+    if request and all(_CONTENT in item or "role" in item and "prompt" not in item for item in request):
+        return ChatConversation(request, [[number] for number in range(len(request))])
     messages: list[dict[str, Any]] = []
     sources: list[list[int]] = []
     for number, item in enumerate(request):
@@ -254,6 +344,24 @@ def _conversation(request: Any) -> ChatConversation:
             messages.append({"role": role, "content": content})
             sources.append([number])
     return ChatConversation(messages, sources)
+
+
+def _of_column(conversation: ChatConversation, column: str) -> list[_Span]:
+    """Return the origins of messages that a column holds as they are."""
+    return [
+        {"message": number, "start": 0, "end": len(text.encode()), "source": "field", "column": column}
+        for number, message in enumerate(conversation.messages)
+        if isinstance(text := message.get(_CONTENT), str)
+    ]
+
+
+def _with_answer(conversation: ChatConversation, answer: str, column: str) -> tuple[ChatConversation, _Span]:
+    """Return a conversation with the assistant's answer, and the origin of the answer."""
+    messages, sources = conversation
+    number = max((part for parts in sources for part in parts), default=-1) + 1
+    message = {"role": _ROLES["BOT"], _CONTENT: answer}
+    origin = {"message": number, "start": 0, "end": len(answer.encode()), "source": "field", "column": column}
+    return ChatConversation([*messages, message], [*sources, [number]]), {**origin, "role": message["role"]}
 
 
 class ChatConversation(NamedTuple):
@@ -272,7 +380,7 @@ class ChatConversation(NamedTuple):
 def composed_spans(
     texts: pa.Array,
     chat_spans: pa.Array,
-    message_spans: pa.Array,
+    message_spans: Sequence[Sequence[_Span] | None],
     conversations: Sequence[ChatConversation | None],
     data_type: pa.DataType,
 ) -> pa.Array:
@@ -284,7 +392,7 @@ def composed_spans(
     names = [field.name for field in data_type.value_type]
     rows: list[list[dict[str, Any]] | None] = []
     for text, outer, inner, conversation in zip(
-        texts.to_pylist(), chat_spans.to_pylist(), message_spans.to_pylist(), conversations, strict=True
+        texts.to_pylist(), chat_spans.to_pylist(), message_spans, conversations, strict=True
     ):
         if text is None or outer is None or inner is None or conversation is None:
             rows.append(None)

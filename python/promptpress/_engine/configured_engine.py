@@ -188,6 +188,11 @@ class ConfiguredEngine(TableEngine):
             raise template_error("unsupported_mode", "mask", message)
         return ConfiguredEngine(self.configuration, self.chat.marked(), silent=True)
 
+    def answered(self, column: str) -> TableEngine:
+        if self.chat is None:
+            return super().answered(column)
+        return ConfiguredEngine(self.configuration, self.chat.answered(column), self.fit)
+
     def changed(self, **settings: Any) -> ConfiguredEngine:
         """Make another engine that differs in some settings."""
         return ConfiguredEngine(self.configuration.changed(**settings), self.chat, self.fit)
@@ -399,15 +404,15 @@ class ConfiguredEngine(TableEngine):
         if self._fingerprint is None:
             from promptpress._config.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
 
-            chat = None if self.chat is None else self.chat.chat_settings
-            fingerprint = of_configuration(self.configuration, chat)
+            chat = (None, None) if self.chat is None else (self.chat.chat_settings, self.chat.answer)
+            fingerprint = of_configuration(self.configuration, *chat)
             self._fingerprint = fingerprint if self.fit is None else self.fit.fingerprint(fingerprint)
         return self._fingerprint
 
     def state(self) -> dict[str, Any]:
         state = self.configuration.state()
         if self.chat is not None:
-            state["chat"] = self.chat.template
+            state |= {"chat": self.chat.template, "answer": self.chat.answer}
         if self.fit is not None:
             state["fit"] = self.fit
         if self.tokenizer is not None:
@@ -421,7 +426,8 @@ class ConfiguredEngine(TableEngine):
         if template is not None:
             from promptpress._engine.chat_stage import ChatStage  # noqa: PLC0415 - it needs Jinja2
 
-            chat = ChatStage(template, configuration.settings["strings"], configuration.settings["limits"])
+            chat = ChatStage.behind(template, configuration.settings)
+            chat = chat if state.get("answer") is None else chat.answered(state["answer"])
         engine = cls(configuration, chat, fit)
         engine.tokenizer = state.get("tokenizer")
         return engine
@@ -436,7 +442,7 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        chat = None if self.chat is None else self.chat.template
+        chat = None if self.chat is None else (self.chat.template, self.chat.answer)
         tokenizer = None if self.tokenizer is None else self.tokenizer.digest
         return self.configuration, chat, self.fit, tokenizer
 

@@ -82,10 +82,15 @@ class ConfiguredRun(Run):
             core_table, self.labels, self.position, single, python_text, detail, hashes, options.collects_errors
         )
         # What was read is let go before it is written: a batch may be most of the memory there is.
+        samples = None if self.chat is None else table
         del table, core_table, python_text
         outcomes.reverse()
         while outcomes:
-            yield outcomes.pop() if self.chat is None else self.chat.finished(outcomes.pop(), self.times, options)
+            if self.chat is None or samples is None:
+                yield outcomes.pop()
+            else:
+                part = outcomes.pop()
+                yield self.chat.finished(part, self.times, options, samples.slice(part.start - first, part.rows))
 
 
 @dataclass(frozen=True)

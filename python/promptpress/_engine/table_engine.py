@@ -182,6 +182,11 @@ class TableEngine(ABC):
         message = "'generation' is what a chat template's {% generation %} blocks say, and there is no chat template"
         raise template_error("unsupported_mode", "mask", message)
 
+    def answered(self, column: str) -> TableEngine:  # noqa: ARG002 - most have no conversations
+        """Make an engine whose conversations end with the texts of a column, as the assistant's messages."""
+        message = "an answer is an assistant's message, and there is no chat template; chat_template= gives one"
+        raise template_error("unsupported_mode", "answer", message)
+
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:  # noqa: ARG002 - most have none
         """Return the conversation of each row, as a chat template sees it; None if rows have none."""
         return None

@@ -25,6 +25,7 @@ class TokenSettings:
         max_tokens: How many tokens a request may have; None: any number.
         truncation: What becomes of a request with more.
         mask: Which tokens are trained; None: no column says so.
+        answer: The column whose texts are the assistant's last messages; None: prompts are encoded as they are.
         labels: Whether a column has the ids of trained tokens, and -100 in the place of others.
         control_tokens: Whether what data brings may be a control token (`"parse"`), or is text in any case (`"text"`).
         reasoning: Whether an assistant's reasoning is trained, with the tags around it.
@@ -42,6 +43,7 @@ class TokenSettings:
     max_tokens: int | None = None
     truncation: Truncation = "refuse"
     mask: Mask | None = None
+    answer: str | None = None
     labels: bool = False
     control_tokens: ControlTokens = "parse"
     reasoning: bool = False
@@ -55,6 +57,8 @@ class TokenSettings:
         for name in ("labels", "reasoning", "last_turn", "offsets"):
             if not isinstance(getattr(self, name), bool):
                 raise _wrong_type(name, "True or False", getattr(self, name))
+        if not isinstance(self.answer, (str, type(None))):
+            raise _wrong_type("answer", "the name of a column or None", self.answer)
         if self.max_tokens is not None:
             if isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int):
                 raise _wrong_type("max_tokens", "a number or None", self.max_tokens)

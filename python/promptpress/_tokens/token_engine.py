@@ -52,6 +52,7 @@ class TokenEngine(TableEngine):
 
     def __init__(self, inner: TableEngine, encoder: Encoder, settings: TokenSettings) -> None:
         super().__init__()
+        inner = inner if settings.answer is None else inner.answered(settings.answer)
         self.inner = inner
         self.encoder = encoder
         self.settings = settings
@@ -148,11 +149,9 @@ class TokenEngine(TableEngine):
         return list(part.more[: len(self._shot_fields)]) if isinstance(part, Part) else []
 
     def fingerprint(self) -> str:
-        parts = {
-            "texts": self.inner.fingerprint(),
-            "tokenizer": self.encoder.digest,
-            "settings": {**asdict(self.settings), "names": None},
-        }
+        settings = {**asdict(self.settings), "names": None}
+        del settings["answer"]  # it is the inner engine's
+        parts = {"texts": self.inner.fingerprint(), "tokenizer": self.encoder.digest, "settings": settings}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
