@@ -134,9 +134,7 @@ def _by_key(value: Mapping[Any, Any]) -> dict[Any, Any]:
     return dict(sorted(value.items(), key=lambda item: (type(item[0]).__name__, str(item[0]))))
 
 
-def of_configuration(
-    configuration: Configuration, chat: ChatSettings | None = None, answer: str | None = None
-) -> str:
+def of_configuration(configuration: Configuration, chat: ChatSettings | None = None, answer: str | None = None) -> str:
     """Return the fingerprint of a renderer, whose chats end with the answers of a column or not."""
     settings, core = configuration.settings, configuration.core
     single_pass = settings.get("substitution") == "single_pass"
@@ -163,6 +161,11 @@ def of_jinja_template(arguments: Mapping[str, Any]) -> str:
 
 def of_chat_template(settings: ChatSettings, column: str, answer: str | None = None) -> str:
     return _hex("chat template", {**_chat(settings), "column": column, **_answer(answer)})
+
+
+def of_staged(texts: str, settings: ChatSettings, answer: str | None) -> str:
+    """Return the fingerprint of a chat template behind texts that have one themselves."""
+    return _hex("chat template behind texts", {**_chat(settings), "texts": texts, **_answer(answer)})
 
 
 def _answer(column: str | None) -> dict[str, str]:

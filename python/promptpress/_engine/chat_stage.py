@@ -30,7 +30,7 @@ from promptpress._engine.template_engine import with_nulls
 from promptpress._errors.errors import render_error, row_error_text, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.settings import ChatSettings
-from promptpress._jinja.run import spans_type
+from promptpress._jinja.run import JinjaRun, spans_type
 from promptpress.typing import StringLayout
 
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
@@ -94,6 +94,11 @@ class ChatStage:
         return marked
 
     @property
+    def last_run(self) -> JinjaRun | None:
+        """The counts of the rows that the template rendered last."""
+        return self._texts.last_run
+
+    @property
     def chat_settings(self) -> ChatSettings:
         """The settings that decide the texts."""
         return self._texts.chat_settings
@@ -150,6 +155,7 @@ class ChatStage:
             parts: list[Any] = list(self._texts.begin(of_texts, None).parts(table, 0))
             texts = one_array([each.prompts for each in parts])
             _check_limits(texts, self._limits, refused)
+            _check_nulls(part, refused)
         except RenderError as error:
             row = None if error.row is None else int(sample_numbers(part, times)[error.row].as_py())
             raise render_error(error.code, error.message, row) from error.__cause__
@@ -158,7 +164,8 @@ class ChatStage:
         if refused is not None:
             of_each: list[str | None] = [error for each in parts for error in each.errors.to_pylist()]
             of_each = [refused.get(row, error) for row, error in enumerate(of_each)]
-            errors = pc.coalesce(part.errors, pa.array(of_each, pa.string()))
+            own = pa.array(of_each, pa.string())
+            errors = own if part.errors is None else pc.coalesce(part.errors, own)
             if errors.null_count < len(errors):
                 texts = with_nulls(texts, errors.is_null().to_pylist())
         spans = None
@@ -228,6 +235,16 @@ def _check_limits(texts: pa.Array, limits: Mapping[str, int], refused: dict[int,
             "give smaller batches, or a higher limit"
         )
         raise render_error("limit_exceeded", message)
+
+
+def _check_nulls(part: RenderedRows | Part, refused: dict[int, str] | None) -> None:
+    """Refuse a null that is no error's, of a column of prompts; it is put into `refused`, unless that is None."""
+    if part.errors is None and part.prompts.null_count:
+        for row in pc.indices_nonzero(part.prompts.is_null()).to_pylist():
+            error = render_error("null_value", "the prompt is null", row)
+            if refused is None:
+                raise error
+            refused[row] = row_error_text(error)
 
 
 def _ends_with_answer(settings: Mapping[str, Any]) -> bool:
@@ -329,7 +346,7 @@ def _requests_of_row(prompts: pa.Array, row: int, refused: dict[int, str]) -> li
 def _conversation(request: Any) -> ChatConversation:
     if isinstance(request, str):
         return ChatConversation([{"role": _ROLES["HUMAN"], _CONTENT: request}], [[0]])
-    if request and all(_CONTENT in item or "role" in item and "prompt" not in item for item in request):
+    if request and all(_CONTENT in item or ("role" in item and "prompt" not in item) for item in request):
         return ChatConversation(request, [[number] for number in range(len(request))])
     messages: list[dict[str, Any]] = []
     sources: list[list[int]] = []

@@ -26,6 +26,7 @@ from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
     from promptpress._config.tokenizer import LoadedTokenizer
+    from promptpress._engine.chat_stage import ChatStage
     from promptpress._engine.notes import LastRun
     from promptpress._jinja.run import JinjaRun
 
@@ -49,6 +50,9 @@ class TableEngine(ABC):
 
     token_counts: str | None = None
     """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
+
+    chat: ChatStage | None = None
+    """The chat template behind the requests; None if there is none."""
 
     writes_chats = False
     """True if a chat template writes the requests, and special tokens with them."""

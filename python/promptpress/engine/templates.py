@@ -1,6 +1,7 @@
 """Jinja and chat templates for tools; these need the package jinja2."""
 
 from promptpress._engine.chat_engine import ChatEngine
+from promptpress._engine.staged_engine import StagedRenderer
 from promptpress._engine.template_engine import TemplateEngine
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.conversation_texts import ConversationTexts, TemplateCall
@@ -17,6 +18,7 @@ __all__ = [
     "JinjaRun",
     "Reference",
     "Runner",
+    "StagedRenderer",
     "TemplateCall",
     "TemplateEngine",
     "TemplateRenderer",
