@@ -168,9 +168,7 @@ class ChatEngine(TemplateEngine):
                 raise error
             failed[first + row] = error
         conversations = to_pylist(conversations_as_texts(rows, self.column).column(0))
-        answered = [
-            _answered(conversation, answer) for conversation, answer in zip(conversations, answers, strict=True)
-        ]
+        answered = [_answered(*of_row) for of_row in zip(conversations, answers, strict=True)]
         column = pa.chunked_array([pa.array(answered, pa.large_string())])
         return rows.set_column(rows.column_names.index(self.column), self.column, column)
 

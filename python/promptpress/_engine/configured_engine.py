@@ -170,6 +170,10 @@ class ConfiguredEngine(TableEngine):
         return {**(self.settings.get("names") or {}), **({} if self.fit is None else self.fit.names)}
 
     @property
+    def chat_template(self) -> TableRenderer[Any] | None:
+        return None if self.chat is None else self.chat.template
+
+    @property
     def required_columns(self) -> list[str]:
         return self.configuration.required_columns()
 

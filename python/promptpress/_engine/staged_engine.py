@@ -36,6 +36,11 @@ class StagedEngine(TableEngine):
         return self.inner.names
 
     @property
+    def chat_template(self) -> TableRenderer[Any] | None:
+        template: TableRenderer[Any] = self.chat.template
+        return template
+
+    @property
     def required_columns(self) -> list[str]:
         answer = [] if self.chat.answer is None else [self.chat.answer]
         return list(dict.fromkeys([*self.inner.required_columns, *answer]))

@@ -26,7 +26,6 @@ from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
     from promptpress._config.tokenizer import LoadedTokenizer
-    from promptpress._engine.chat_stage import ChatStage
     from promptpress._engine.notes import LastRun
     from promptpress._jinja.run import JinjaRun
 
@@ -50,9 +49,6 @@ class TableEngine(ABC):
 
     token_counts: str | None = None
     """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
-
-    chat: ChatStage | None = None
-    """The chat template behind the requests; None if there is none."""
 
     writes_chats = False
     """True if a chat template writes the requests, and special tokens with them."""
@@ -85,6 +81,11 @@ class TableEngine(ABC):
     def writes_json(self) -> bool:
         """True if requests are messages written as JSON."""
         return False
+
+    @property
+    def chat_template(self) -> TableRenderer[Any] | None:
+        """The chat template behind what else renders the requests; None if there is none."""
+        return None
 
     @abstractmethod
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:

@@ -119,8 +119,8 @@ class PromptRenderer(TableRenderer[Engine]):
                 `"assistant"`, what assistants say in their messages; `"assistant+end"`, and what ends the turn, up to
                 the first added token; `"assistant+turn"`, and blanks after that. The last three follow from where the
                 bytes of the prompt come from, whatever the template. A token counts if it overlaps such a text.
-            answer: The column of what the assistant says last: each conversation ends with it, and no text asks for more.
-                It needs a chat template. None: prompts are encoded as they are.
+            answer: The column of what the assistant says last, with which each conversation ends. It needs a chat
+                template. None: prompts are encoded as they are.
             labels: Whether to give the ids of trained tokens, and -100 for others.
             max_tokens: How many tokens a request may have; None: any number.
             truncation: What becomes of a request with more: `"refuse"` is an error that names the row; `"left"`,

@@ -57,8 +57,6 @@ class TokenSettings:
         for name in ("labels", "reasoning", "last_turn", "offsets"):
             if not isinstance(getattr(self, name), bool):
                 raise _wrong_type(name, "True or False", getattr(self, name))
-        if not isinstance(self.answer, (str, type(None))):
-            raise _wrong_type("answer", "the name of a column or None", self.answer)
         if self.max_tokens is not None:
             if isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int):
                 raise _wrong_type("max_tokens", "a number or None", self.max_tokens)
@@ -79,6 +77,8 @@ class TokenSettings:
         self._check_names()
 
     def _check_names(self) -> None:
+        if not isinstance(self.answer, (str, type(None))):
+            raise _wrong_type("answer", "the name of a column or None", self.answer)
         if not isinstance(self.names, Mapping):
             raise _wrong_type("names", "a dict of columns and their names", self.names)
         columns = list(self.columns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import promptpress
-from promptpress.engine import engine_of
+from promptpress.engine import PromptColumn, engine_of
 from promptpress.engine.errors import RowError, counted
 
 from promptpress_workbench.cli.errors import NO_ROWS, ExitCode, in_options
@@ -18,13 +18,13 @@ from promptpress_workbench.files.read.columnar_inputs import RowGroup
 
 if TYPE_CHECKING:
     from promptpress import ChatTemplate, JinjaTemplate
-    from promptpress.engine import PromptColumn
+    from promptpress.engine.templates import StagedRenderer
     from promptpress.engine.tokens import TokenRenderer
 
 RendererOrTemplate: TypeAlias = "promptpress.Renderer | JinjaTemplate | ChatTemplate"
 """The renderer of a configuration, or the template that takes the place of a configuration."""
 
-AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | TokenRenderer"
+AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | StagedRenderer | TokenRenderer"
 """Sources of prompts or of their tokens; the column of a file that holds prompts is one, too."""
 
 _Batch = TypeVar("_Batch")
@@ -97,14 +97,13 @@ def report_no_rows(settings: Settings, rows: int) -> None:
 
 
 class RunCounts:
-    """Counts the rows of a template as they are rendered; a renderer may have a chat template."""
+    """Counts the rows of a template as they are rendered; other prompts may have a chat template behind them."""
 
-    def __init__(self, renderer: RendererOrTemplate) -> None:
-        self._is_renderer = isinstance(renderer, promptpress.Renderer)
-        self._template: Any = renderer
-        if isinstance(renderer, promptpress.Renderer):
-            chat = engine_of(renderer).chat
-            self._template = None if chat is None else chat.template
+    def __init__(self, renderer: AnyRenderer) -> None:
+        behind: Any = engine_of(renderer).chat_template
+        self._is_behind = behind is not None  # then it runs once for each batch
+        is_template = not isinstance(renderer, (promptpress.Renderer, PromptColumn))
+        self._template: Any = renderer if behind is None and is_template else behind
         self._last_run: Any = None
         self._rows = self._jinja2 = 0
         self._reasons: Counter[str] = Counter()
@@ -112,7 +111,7 @@ class RunCounts:
     def counted(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
         """Yield the rendered batches, and count their rows."""
         for batch in batches:
-            if self._template is not None and self._is_renderer:  # a renderer runs its template for each batch
+            if self._is_behind:
                 self._count()
             yield batch
 
@@ -127,7 +126,7 @@ class RunCounts:
 
     def report(self) -> None:
         """Print the counts in a line of standard error, if a template was rendered."""
-        if not self._is_renderer:
+        if self._template is not None:
             self._count()
         if not self._rows:
             return
