@@ -134,7 +134,7 @@ def test_roles_that_the_harness_has_no_name_for() -> None:
     ("arguments", "path"),
     [
         ({"chat_template": "{{ x }}"}, "chat_template"),
-        ({"output": "openai"}, "output"),
+        ({"output": "prompt_list"}, "output"),
         ({"mode": "ppl", "labels": ["A", "B"]}, "chat_template"),
     ],
 )
@@ -160,15 +160,3 @@ def test_statistics_are_those_of_the_texts() -> None:
         expected.bytes.sum,
         None,
     )
-
-
-def test_raw_messages_are_refused_as_in_the_harness() -> None:
-    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "{q}"}]
-    chat = ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")
-    raw = {"type": "RawPromptTemplate", "messages": messages}
-    samples = pa.table({"q": ["1+1?"]})
-    with pytest.raises(RenderError, match=r"KeyError: 'prompt'.*names=.\"prompt\": \"messages\"") as caught:
-        Renderer(raw, chat_template=chat).render(samples)
-    assert caught.value.code == "unmapped_role"
-    rendered = Renderer(raw, output="messages", names={"prompt": "messages"}).render(samples)
-    assert chat.render(rendered)["prompt"].to_pylist() == ["<system>Be brief.<user>1+1?"]

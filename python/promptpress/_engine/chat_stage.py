@@ -158,7 +158,8 @@ class ChatStage:
             _check_nulls(part, refused)
         except RenderError as error:
             row = None if error.row is None else int(sample_numbers(part, times)[error.row].as_py())
-            raise render_error(error.code, error.message, row) from error.__cause__
+            of_answer = self.answer if error.column == self.answer else None
+            raise render_error(error.code, error.message, row, of_answer) from error.__cause__
         self._engine.last_run = self._texts.last_run
         errors = None
         if refused is not None:
