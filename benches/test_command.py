@@ -64,7 +64,7 @@ def of_prompts(workload_id: str, folder: Path, count: int) -> Iterator[Way]:
     if workload_id == "zero":
         to_lines = [*COMMAND, "render", *given, "--out-format", "jsonl", "--out"]
         yield program(folder, "render to JSON lines", count, to_lines)
-        one_file = ["--max-requests", "1000000000", "--max-bytes", "1000000000000"]
+        one_file = ["--max-requests", "1000000000", "--max-file-size", "1000000000000"]
         to_batch = [*COMMAND, "export", "openai-batch", *given, *one_file, "--model-name", "m", "--out"]
         yield program(folder, "export openai-batch", count, to_batch)
         yield program(folder, "polars", count, [sys.executable, ndjson_program.__file__, finished], "peer")

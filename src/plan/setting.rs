@@ -86,7 +86,7 @@ pub const SETTINGS: [Setting; 28] = [
     Setting::new("limits", Rendering).option("limits").unordered(),
     Setting::new("system", Short).option("system"),
     Setting::new("shots", Short).option("shots"),
-    Setting::new("output_column", Short).option("output-column"),
+    Setting::new("output_column", Short).option("answer"),
     Setting::new("seed", Short).option("shots-seed"),
     Setting::new("tokenizer", Object).option("tokenizer"),
     Setting::new("max_seq_len", Budget).option("max-seq-len"),

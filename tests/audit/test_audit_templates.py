@@ -113,7 +113,7 @@ def test_rows_count_over_batches() -> None:
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("d.jsonl").write_text('{"q": "one", "a": "1"}\n{"q": "one", "a": "2"}\n', encoding="utf-8")
-    command = ["audit", "--jinja", "Q: {{ q }}{{ a }}", "--data", "d.jsonl", "--output-column", "a"]
+    command = ["audit", "--jinja", "Q: {{ q }}{{ a }}", "--data", "d.jsonl", "--answer", "a"]
     assert main(command) == 1
     captured = capsys.readouterr()
     assert "error    answer_in_prompt  2 rows: 0, 1" in captured.out

@@ -70,21 +70,21 @@ def test_exit_codes(allow: tuple[str, ...], level: str, code: int) -> None:
 
 
 def test_findings_that_are_looked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--only", f"{WARNING},null_value", "--only", "control_character", "--format", "jsonl") == 0
+    assert run("--only", f"{WARNING},null_value", "--only", "control_character", "--out-format", "jsonl") == 0
     assert codes(capsys) == [WARNING, "control_character"]
     assert run("--only", "control_character,unread_key") == 0
     assert "1 warning in 3 rows" in capsys.readouterr().err
-    assert run("--only", ERROR, "--allow", ERROR, "--format", "jsonl") == 0
+    assert run("--only", ERROR, "--allow", ERROR, "--out-format", "jsonl") == 0
     assert codes(capsys) == []
 
 
 def test_findings_that_the_configuration_allows(capsys: pytest.CaptureFixture[str]) -> None:
     write({**CONFIG, "audit": {"allow": [ERROR, "control_character"]}})
-    assert run("--format", "jsonl") == 0
+    assert run("--out-format", "jsonl") == 0
     assert codes(capsys) == [WARNING]
     dataset = {"reader_cfg": {}, "infer_cfg": {"prompt_template": {"type": "PromptTemplate", "template": "Q: {q}"}}}
     write({"datasets": [{"abbr": "a", "audit": {"allow": [WARNING]}, **dataset}], "audit": {"allow": [ERROR]}})
-    assert run("--format", "jsonl", "--quiet") == 0
+    assert run("--out-format", "jsonl", "--quiet") == 0
     assert codes(capsys) == ["control_character"]
     # Other commands take the file as it is.
     assert main(["show", "config.json", "--data", "data.parquet"]) == 0
@@ -137,14 +137,14 @@ def test_files_and_formats(capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run("--quiet") == 1
     assert Path("found.txt").read_text(encoding="utf-8") == capsys.readouterr().out
-    assert run("--format", "json", "--quiet") == 1
+    assert run("--out-format", "json", "--quiet") == 1
     assert json.loads(capsys.readouterr().out) == findings
 
 
 def test_limits_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--max-bytes", "8", "--limit", "1", "--format", "jsonl") == 0
+    assert run("--max-bytes", "8", "--limit", "1", "--out-format", "jsonl") == 0
     assert codes(capsys) == []
-    assert run("--max-bytes", "7", "--limit", "1", "--format", "jsonl") == 1
+    assert run("--max-bytes", "7", "--limit", "1", "--out-format", "jsonl") == 1
     assert codes(capsys) == ["prompt_too_long"]
 
 

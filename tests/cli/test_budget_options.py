@@ -18,7 +18,7 @@ pytestmark = UNWARNED
 
 TRAIN = pa.table({"q": [f"{n}+{n}?" for n in range(6)], "a": [str(2 * n) for n in range(6)]})
 SAMPLES = pa.table({"q": ["7?", "what is " * 5, "x" * 200, "8?"], "a": ["7", "5", "200", "8"]})
-TEMPLATE = ("--template", "Q: {q} A: {a}", "--output-column", "a", "--shots", "5", "--examples", "train.parquet")
+TEMPLATE = ("--template", "Q: {q} A: {a}", "--answer", "a", "--shots", "5", "--examples", "train.parquet")
 BUDGET = ("--tokenizer", "tokenizer.json", "--max-seq-len", "60")
 
 
@@ -75,7 +75,7 @@ def test_statistics_audits_and_shown_prompts(capsys: pytest.CaptureFixture[str])
     assert run("stats", *BUDGET, "--json") == 0
     shots = json.loads(capsys.readouterr().out)["shots"]
     assert [(row["n_shots"], row["requests"], row["truncated"]) for row in shots] == [(3, 2, 0), (1, 1, 0), (0, 1, 1)]
-    assert run("audit", *BUDGET, "--format", "json") == 0
+    assert run("audit", *BUDGET, "--out-format", "json") == 0
     codes = [finding["code"] for finding in json.loads(capsys.readouterr().out)]
     assert {"prompt_truncated", "examples_left_out"} <= set(codes)
     assert run("show", *BUDGET, "--row", "1", "--quiet") == 0

@@ -441,7 +441,7 @@ def test_the_module_is_the_command(folder: Folder) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     assert folder.rows("out.jsonl") == expected()
     assert run([*warm.PROCESS, "--version"]).stdout == f"promptpress {pp.__version__}\n"
-    assert "exit codes" in run(warm.command("render", "--help")).stdout
+    assert "exit codes" in run(warm.command("render", "--help-all")).stdout
 
 
 def test_the_documented_exit_codes_are_those_of_the_command() -> None:
@@ -449,7 +449,7 @@ def test_the_documented_exit_codes_are_those_of_the_command() -> None:
     documented = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
     assert documented == {int(code) for code in ExitCode}
     for command in ("render", "verify"):
-        for option in re.findall(r"--[a-z-]+", run(warm.command(command, "--help")).stdout):
+        for option in re.findall(r"--[a-z-]+", run(warm.command(command, "--help-all")).stdout):
             assert f"`{option}" in text
 
 

@@ -58,7 +58,7 @@ OUTPUTS = (
     "export openai-batch a.json --model-name m --max-requests 1 --out",
     "export alpaca a.json --answer q --out",
     "audit a.json --out",
-    "audit a.json --format json --out",
+    "audit a.json --out-format json --out",
     "view a.json --no-clobber --html",
 )
 

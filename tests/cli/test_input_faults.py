@@ -75,7 +75,7 @@ def test_only_what_can_leave_it_out_says_so(capsys: pytest.CaptureFixture[str]) 
         assert "--skip-corrupt" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("group", "rows"), [(0, []), (0, ["--rows", "5"]), (3, ["--rows", "2,350"])])
+@pytest.mark.parametrize(("group", "rows"), [(0, []), (0, ["--row", "5"]), (3, ["--row", "2,350"])])
 def test_a_page_of_rows_that_cannot_be_read_is_an_error(
     group: int, rows: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,7 +109,7 @@ def test_options_of_templates() -> None:
         (2, "--mode: says how a configuration is rendered", ["--jinja", "{{ q }}", "--mode", "ppl"]),
         (2, "--environment: goes with --jinja or --chat-template", ["--template", "{q}", "--environment", "jinja2"]),
         (2, "is no time as in 2026", ["--jinja", "{{ q }}", "--now", "noon"]),
-        (2, "--num-fewshot is for tasks", ["--jinja", "{{ q }}", "--num-fewshot", "1"]),
+        (2, "--shots: says how a configuration is rendered", ["--jinja", "{{ q }}", "--shots", "1"]),
         (3, "--chat-template model: no such file or folder", ["--chat-template", "model"]),
         (3, "test.jsonl is no folder, and no file of a tokenizer", ["--chat-template", "test.jsonl"]),
         (4, "it has 'q', 'a'; --column names it", ["--chat-template", "."]),
@@ -247,7 +247,7 @@ def test_a_chat_template_after_a_configuration(folder: Path, capsys: pytest.Capt
     assert render("c.json", "--chat-template", ".", "--data", "test.jsonl", "--batch-size", "2") == 0
     assert prompts()[1] == "<s><user>Q 2+2?\n\n<assistant>"  # with a line feed of OpenCompass's own
     assert "2 rows compiled, 1 rendered by Jinja2" in capsys.readouterr().err
-    few = ["--output-column", "a", "--shots", "1", "--examples", "train.jsonl"]
+    few = ["--answer", "a", "--shots", "1", "--examples", "train.jsonl"]
     assert render("--template", "{q}", *few, "--chat-template", ".", "--data", "test.jsonl", "--quiet") == 0
     assert prompts()[1] == "<s><user>5+5?\n<assistant>10\n<user>2+2?\n<assistant>"
 
@@ -331,7 +331,7 @@ def test_each_option_of_a_configuration_is_refused_next_to_a_template(
     out = ["--out", "out.jsonl"] if command in ("render", "export") else []
     tried = 0
     for option in OF_CONFIGURATIONS:
-        if (option, command) == ("output_column", "audit"):
+        if (option, command) == ("answer", "audit"):
             continue
         name = option_name(option)
         value = "prompt_bytes=9" if name == "--limits" else "A=user" if name == "--roles" else "1"

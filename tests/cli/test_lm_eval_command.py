@@ -64,7 +64,7 @@ def test_csv_has_the_types_of_the_harnesses_reader(folder: Path) -> None:
     )
     for name in ("test", "train"):
         (folder / f"{name}.csv").write_text("n,empty,answer\n007,,1\n8,x,0\n")
-    assert render("task.yaml", "--examples", "train.csv", "--num-fewshot", "1", data="test.csv") == 0
+    assert render("task.yaml", "--examples", "train.csv", "--shots", "1", data="test.csv") == 0
     shots = ["7 None: yes\n\n", "8 x: no\n\n"]
     assert {row["arguments"]["context"] for row in rows()} == {shots[1] + "7 None:", shots[0] + "8 x:"}
 
@@ -87,7 +87,7 @@ def config(**more: Any) -> dict[str, Any]:
 
 
 def test_requests_as_in_python() -> None:
-    arguments = ["--num-fewshot", "2", "--seed", "7", "--limit", "2", "--examples", "train.jsonl", "--quiet"]
+    arguments = ["--shots", "2", "--shots-seed", "7", "--limit", "2", "--examples", "train.jsonl", "--quiet"]
     assert render("task.yaml", *arguments) == 0
     table = lm_eval.requests(
         config(), pa.Table.from_pylist(DOCS), pa.Table.from_pylist(SHOTS), num_fewshot=2, seed=7, limit=2
@@ -118,13 +118,13 @@ def test_parameters_of_generation_are_json(folder: Path) -> None:
 
 
 def test_chats() -> None:
-    chat = ["--chat-template", "chat_template.jinja", "--system-instruction", "Short.", "--quiet"]
-    assert render("task.yaml", *chat, "--num-fewshot", "1", "--examples", "train.jsonl") == 0
+    chat = ["--chat-template", "chat_template.jinja", "--system", "Short.", "--quiet"]
+    assert render("task.yaml", *chat, "--shots", "1", "--examples", "train.jsonl") == 0
     context = rows()[0]["arguments"]["context"]
     assert context.startswith("<system>Short.<user>")
     assert context.endswith("1+1=?\nAnswer:<assistant>")
     assert context.count("<user>") == 1
-    more = ["--num-fewshot", "1", "--examples", "train.jsonl", "--fewshot-as-multiturn"]
+    more = ["--shots", "1", "--examples", "train.jsonl", "--fewshot-as-multiturn"]
     assert render("task.yaml", *chat, *more) == 0
     assert rows()[0]["arguments"]["context"].count("<user>") == 2
 
@@ -162,10 +162,9 @@ def test_includes(folder: Path) -> None:
         (3, "task.yaml:2: not valid YAML", "doc_to_text: a\n]", []),
         (3, "doc_to_txt: TypeError: no task has this key; did you mean doc_to_text?", "doc_to_txt: a\n" + TASK, []),
         (2, "--keep: task.yaml is a task of lm-evaluation-harness", TASK, ["--keep", "q"]),
-        (2, "--system-instruction says what stands first", TASK, ["--system", "q"]),
         (2, "--fewshot-as-multiturn: examples are messages in a chat", TASK, ["--fewshot-as-multiturn"]),
         (2, "write Parquet, Arrow or JSONL", TASK, ["--out-format", "csv"]),
-        (3, "--examples: shots are drawn from the split 'train'", TASK, ["--num-fewshot", "1"]),
+        (3, "--examples: shots are drawn from the split 'train'", TASK, ["--shots", "1"]),
         (4, "row 0: ", TASK + "doc_to_target: '{{ a.b.c }}'\n", []),
     ],
 )  # fmt: skip
@@ -195,5 +194,5 @@ def test_a_yaml_of_another_kind_is_none(folder: Path, capsys: pytest.CaptureFixt
     (folder / "other.yaml").write_text("prompt_template: '{q}'\n")
     assert render("other.yaml", "--quiet") == 0
     assert rows()[1] == {"prompt": "2+2=?"}
-    assert render("other.yaml", "--num-fewshot", "1") == 2
-    assert "--num-fewshot is for tasks of lm-evaluation-harness" in capsys.readouterr().err
+    assert render("other.yaml", "--shots", "1") == 2
+    assert "--shots goes with --template; a CONFIG says it itself" in capsys.readouterr().err

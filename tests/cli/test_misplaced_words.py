@@ -27,7 +27,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ["diff", TEMPLATE, "{question}", "--data", "my.csv"],
         ["diff", "my.yaml", TEMPLATE, "--data", "my.csv"],
         ["export", "openai-batch", TEMPLATE, "--data", "my.csv", "--model-name", "m", "--out", "out.jsonl"],
-        ["verify", TEMPLATE, "--data", "my.csv"],
     ],
     ids=" ".join,
 )
@@ -57,8 +56,8 @@ def test_a_number_in_the_place_of_a_configuration(capsys: pytest.CaptureFixture[
         (["view", "--template", TEMPLATE, "--data", "my.csv", "--model", "gpt-4o"], "how a model's roles speak"),
         (["export", "vllm"], "did you mean 'vllm-batch'?"),
         (["help"], "promptpress COMMAND --help"),
-        (["export", "openai-batch", "--temperature", "0"], "--body '{\"temperature\": ...}'"),
-        (["export", "openai-batch", "--max-tokens=9"], "--body '{\"max_tokens\": ...}'"),
+        (["export", "openai-batch", "--temperature", "0"], "--params '{\"temperature\": ...}'"),
+        (["export", "openai-batch", "--max-tokens=9"], "--params '{\"max_tokens\": ...}'"),
         (["join", "out.jsonl", "--template", TEMPLATE], "--table FILE takes the samples' own file"),
         (["show", "--temperature", "0"], "did you mean --template?"),
         (["show", "--html", "page.html"], "promptpress view --html FILE writes a page"),

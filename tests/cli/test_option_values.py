@@ -75,7 +75,7 @@ def test_codes_and_names() -> None:
 
 
 def test_hints_for_options_of_other_commands() -> None:
-    hint = "parameters of all requests go into --body '{\"temperature\": ...}'"
+    hint = "parameters of all requests go into --params '{\"temperature\": ...}'"
     assert alternative("export", "--temperature") == hint
     assert alternative("show", "--html") == "promptpress view --html FILE writes a page"
 

@@ -81,13 +81,13 @@ def test_join_restores_the_order_of_what_export_has_written(rendered_first: bool
 
 
 def test_exports_of_a_column_of_messages_are_put_in_order() -> None:
-    source = ("data.parquet", "--prompt-column", "chat", "--quiet")
+    source = ("data.parquet", "--column", "chat", "--quiet")
     assert run("export", "openai-batch", *source, "--out", "in.jsonl", "--model-name", "m", "--order", "prefix") == 0
     assert [int(line["custom_id"]) for line in lines("in.jsonl")][:21] == [*range(0, ROWS, 3), 1]
 
 
 def test_requests_of_a_group_have_one_cache_key() -> None:
-    order = ("--order", "prefix", "--cache-control", "--body-columns", "user=q")
+    order = ("--order", "prefix", "--cache-control", "--params-columns", "user=q")
     assert run("export", "openai-batch", *TEMPLATE, "--out", "in.jsonl", "--model-name", "m", *order) == 0
     begin = pp.Renderer("{topic}: {q}", output="openai").fingerprint()[:8]
     bodies = [line["body"] for line in lines("in.jsonl")]
@@ -105,10 +105,10 @@ OPENAI = ["export", "openai-batch", *TEMPLATE, "--model-name", "m", "--cache-con
         (["render", *TEMPLATE, "--shared"], ExitCode.USAGE, "--shared"),
         (["render", *TEMPLATE, "--order", "prefix", "--resume"], ExitCode.USAGE, "--order with --resume"),
         (["render", *TEMPLATE, "--order", "prefix", "--index", "prompt"], ExitCode.USAGE, "--index prompt"),
-        (["export", "ray", "data.parquet", "--prompt-column", "q", "--order", "prefix"], ExitCode.USAGE, "--order"),
+        (["export", "ray", "data.parquet", "--column", "q", "--order", "prefix"], ExitCode.USAGE, "--order"),
         (OPENAI, ExitCode.USAGE, "add --order prefix"),
         ([*OPENAI, "--order", "prefix", "--url", "/v1/completions"], ExitCode.USAGE, "/v1/chat/completions"),
-        ([*OPENAI, "--order", "prefix", "--body", '{"prompt_cache_key": "a"}'], ExitCode.USAGE, "already"),
+        ([*OPENAI, "--order", "prefix", "--params", '{"prompt_cache_key": "a"}'], ExitCode.USAGE, "already"),
         (["export", "ray", *TEMPLATE, "--order", "prefix", "--cache-control"], ExitCode.USAGE, "openai-batch"),
     ],
 )
@@ -125,7 +125,7 @@ def test_what_does_not_go_together_is_refused(
 )
 def test_sizes_with_a_unit(words: str, number: int, capsys: pytest.CaptureFixture[str]) -> None:
     export = ("export", "openai-batch", *TEMPLATE, "--model-name", "m", "--out", "in.jsonl")
-    assert parse([*export, "--max-bytes", words]).max_bytes == number
+    assert parse([*export, "--max-file-size", words]).max_file_size == number
     for wrong in ("0", "0K", "-1", "1X", "GB", "0.2"):
-        assert run(*export, f"--max-bytes={wrong}") == ExitCode.USAGE
+        assert run(*export, f"--max-file-size={wrong}") == ExitCode.USAGE
         assert "is no number of bytes from 1 on, such as 40000000, 64M, 1GiB or 1GB" in capsys.readouterr().err

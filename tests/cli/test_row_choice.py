@@ -312,12 +312,12 @@ def test_rows_of_findings_and_warnings(capsys: pytest.CaptureFixture[str]) -> No
     values = [f"see {{a}} {n % 5}" if n % 10 == 4 else "none" for n in range(100)]
     pq.write_table(pa.table({"q": values, "a": ["x"] * 100, "n": list(range(100))}), "filled.parquet")
     options = ("--template", "{q}", "--substitution", "harness", "--data", "filled.parquet", "--where", "n > 20")
-    assert main(["audit", *options, "--format", "json", "--fail-on", "never"]) == 0
+    assert main(["audit", *options, "--out-format", "json", "--fail-on", "never"]) == 0
     findings = {finding["code"]: finding for finding in json.loads(capsys.readouterr().out)}
     assert findings["placeholder_filled"]["first_rows"] == [24, 34, 44, 54, 64, 74, 84, 94]
-    assert any("rows 21 and 22, say" in finding["message"] for finding in findings.values())
+    assert any("for example rows 21 and 22" in finding["message"] for finding in findings.values())
     assert main(["audit", *options, "--fail-on", "never"]) == 0
-    assert "--substitution harness --where 'n > 20' --row 24" in capsys.readouterr().out
+    assert "--where 'n > 20' --template '{q}' --substitution harness --row 24" in capsys.readouterr().out
     assert main(["render", *options, "--out", "out.jsonl"]) == 0
     assert "in 8 of 79 rows, values were filled in as templates, first in row 24," in capsys.readouterr().err
 

@@ -126,10 +126,10 @@ def test_a_rendered_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         capsys, out, "--data", "data.parquet", code=2
     )
     assert "--model has nothing to add" in output_of_show(capsys, out, "--model", "x.py", code=2)
-    assert "--prompt-column says which has the prompts; samples come with --data" in output_of_show(
+    assert "--column says which has the prompts; samples come with --data" in output_of_show(
         capsys, "data.parquet", code=4
     )
-    assert "1+1=?" in output_of_show(capsys, "data.parquet", "--prompt-column", "question")
+    assert "1+1=?" in output_of_show(capsys, "data.parquet", "--column", "question")
 
 
 def test_a_request_that_isnt_there_is_no_empty_text(capsys: pytest.CaptureFixture[str]) -> None:

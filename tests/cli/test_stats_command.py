@@ -175,16 +175,16 @@ def test_tokens(capsys: pytest.CaptureFixture[str]) -> None:
             "out.parquet: holds prompts, so --model has nothing to add",
         ),
         (["out.parquet", "--mode", "gen"], ExitCode.USAGE, "so --mode has nothing to add"),
-        (["data.parquet"], ExitCode.DATA, "has no column 'prompt'; it has 'q', 'a'; --prompt-column says which"),
+        (["data.parquet"], ExitCode.DATA, "has no column 'prompt'; it has 'q', 'a'; --column says which"),
         (
-            ["out.parquet", "--prompt-column", "promt"],
+            ["out.parquet", "--column", "promt"],
             ExitCode.USAGE,
             "no such column; it has 'prompt'; did you mean 'prompt'?",
         ),
         (
-            ["config.json", "--data", "data.parquet", "--prompt-column", "q"],
+            ["config.json", "--data", "data.parquet", "--column", "q"],
             ExitCode.USAGE,
-            "--prompt-column: names the prompts of a rendered file",
+            "--column: names the prompts of a rendered file",
         ),
         (
             ["out.parquet", "--data", "data.parquet"],

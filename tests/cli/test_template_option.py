@@ -41,12 +41,12 @@ def test_a_text() -> None:
 
 
 def test_the_answers_are_left_out() -> None:
-    assert render("--template", "Q: {question}\nA: {answer}", "--output-column", "answer") == 0
+    assert render("--template", "Q: {question}\nA: {answer}", "--answer", "answer") == 0
     assert prompts() == ["Q: 1+1?\nA: ", "Q: 2+2?\nA: "]
 
 
 def test_examples() -> None:
-    options = ["--output-column", "answer", "--shots", "2", "--examples", "train.csv"]
+    options = ["--answer", "answer", "--shots", "2", "--examples", "train.csv"]
     assert render("--template", "Q: {question} A: {answer}", *options) == 0
     assert prompts()[1] == "Q: 3+3? A: 006\nQ: a, b? A: 7\nQ: 2+2? A: "
 
@@ -55,19 +55,19 @@ def test_examples_of_a_format_that_their_name_does_not_say(folder: Path) -> None
     (folder / "train.txt").write_bytes((folder / "train.csv").read_bytes())
     (folder / "train.jsonl").write_text('{"question": "3+3?", "answer": "006"}\n')
     for name in ("train.txt", "train.jsonl"):
-        options = ["--output-column", "answer", "--shots", "1", "--examples", name, "--data-format", "csv"]
+        options = ["--answer", "answer", "--shots", "1", "--examples", name, "--data-format", "csv"]
         assert render("--template", "Q: {question} A: {answer}", *options) == 0
         assert prompts()[1] == "Q: 3+3? A: 006\nQ: 2+2? A: "
 
 
 def test_standard_input_is_read_once(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--output-column", "answer", "--shots", "1", "--examples", "-", "--data-format", "jsonl"]
+    options = ["--answer", "answer", "--shots", "1", "--examples", "-", "--data-format", "jsonl"]
     assert main(["render", "--data", "-", "--out", "o.csv", "--template", "{question}{answer}", *options]) == 2
     assert "standard input is named twice, by --data and --examples" in capsys.readouterr().err
 
 
 def test_more_examples_than_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--output-column", "answer", "--shots", "5", "--examples", "train.csv"]
+    options = ["--answer", "answer", "--shots", "5", "--examples", "train.csv"]
     assert render("--template", "Q: {question} A: {answer}", *options) == 3
     assert "--shots 5: --examples has 3 rows" in capsys.readouterr().err
 
@@ -76,7 +76,7 @@ def test_what_the_system_says() -> None:
     assert render("--template", "{question}", "--system", "Be {answer}.") == 0
     system, human = prompts()[0]
     assert (system, human) == ({"role": "SYSTEM", "prompt": "Be 2."}, {"role": "HUMAN", "prompt": "1+1?"})
-    options = ["--system", "S", "--output-column", "answer", "--shots", "1", "--examples", "train.csv"]
+    options = ["--system", "S", "--answer", "answer", "--shots", "1", "--examples", "train.csv"]
     assert render("--template", "{question}", *options) == 0
     shots = [{"role": "HUMAN", "prompt": "3+3?"}, {"role": "BOT", "prompt": "006"}]
     assert prompts()[0] == [{"role": "SYSTEM", "prompt": "S"}, *shots, {"role": "HUMAN", "prompt": "1+1?"}]
@@ -98,19 +98,18 @@ def test_a_model() -> None:
         ([], "neither CONFIG nor --template"),
         (["config.json", "--system", "x"], "--system goes with --template"),
         (["config.json", "--shots", "1"], "--shots goes with --template"),
-        (["config.json", "--output-column", "answer"], "--output-column goes with --template"),
+        (["config.json", "--answer", "answer"], "--answer goes with --template"),
         (["--template", "{question}", "--examples", "train.csv"], "--examples: --shots N says how many"),
-        (["--template", "{question}", "--shots", "1"], "--shots: --output-column COL names the answers"),
+        (["--template", "{question}", "--shots", "1"], "--shots: --answer COL names the answers"),
         (
-            ["--template", "{question}", "--shots", "1", "--output-column", "answer"],
+            ["--template", "{question}", "--shots", "1", "--answer", "answer"],
             "--template: the answer of an example needs a place in the template, by {answer}",
         ),
         (
-            ["--template", "{answer}", "--shots", "1", "--output-column", "answer", "--system", "S"],
+            ["--template", "{answer}", "--shots", "1", "--answer", "answer", "--system", "S"],
             "--template: {answer} is what the assistant says in a chat",
         ),
         (["--template", "{question}", "--dataset", "x"], "--dataset x: --template holds no datasets"),
-        (["--template", "{question}", "--shots", "0"], "'0' is no whole number from 1 on"),
     ],
 )
 def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
@@ -120,9 +119,9 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], words:
 
 
 def test_examples_that_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert render("--template", "{question}{answer}", "--output-column", "answer", "--shots", "1") == 3
+    assert render("--template", "{question}{answer}", "--answer", "answer", "--shots", "1") == 3
     assert "--examples FILE gives the rows" in capsys.readouterr().err
-    options = ["--output-column", "answer", "--shots", "4", "--examples", "train.csv"]
+    options = ["--answer", "answer", "--shots", "4", "--examples", "train.csv"]
     assert render("--template", "{question}{answer}", *options) == 3
 
 
@@ -134,13 +133,14 @@ def test_a_line_break_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--strict"]) == 3
 
 
-def test_verify_needs_a_harness_s_configuration(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "--template", "{question}", "--data", "test.csv"]) == 3
-    assert "--template: verify needs a harness's dataset configuration" in capsys.readouterr().err
+def test_verify_needs_a_harness_s_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.json").write_text('{"prompt_template": "{question}"}', encoding="utf-8")
+    assert main(["verify", "q.json", "--data", "test.csv"]) == 3
+    assert "q.json: verify needs a harness's dataset configuration" in capsys.readouterr().err
 
 
 def test_a_batch_file_with_examples(folder: Path) -> None:
-    options = ["--output-column", "answer", "--shots", "2", "--examples", "train.csv", "--model-name", "m", "--quiet"]
+    options = ["--answer", "answer", "--shots", "2", "--examples", "train.csv", "--model-name", "m", "--quiet"]
     command = ["export", "openai-batch", "--template", "{question}", "--data", "test.csv", "--out", "batch.jsonl"]
     assert main([*command, *options]) == 0
     body = json.loads((folder / "batch.jsonl").read_text().splitlines()[1])["body"]

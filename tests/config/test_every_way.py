@@ -95,7 +95,7 @@ CASES = {
     "limits": Case({"prompt_bytes": 2}, {"prompt_template": "{q}"}, ("--limits", "prompt_bytes=2")),
     "system": Case("Be brief.", {"prompt_template": "{q}"}, ("--system", "Be brief.")),
     "shots": Case(2, {"prompt_template": "{q} {a}\n", "output_column": "a"}, ("--shots", "2"), EXAMPLES),
-    "output_column": Case("a", {"prompt_template": "{q} {a}\n"}, ("--output-column", "a")),
+    "output_column": Case("a", {"prompt_template": "{q} {a}\n"}, ("--answer", "a")),
     "seed": Case(5, SHORT, ("--shots-seed", "5"), EXAMPLES),
     "tokenizer": Case(None, {**SHORT, "max_seq_len": 30}, ("--tokenizer", "tokenizer.json"), BUDGET),
     "max_seq_len": Case(20, {**SHORT, "fit": "last"}, ("--max-seq-len", "20"), BUDGET),
@@ -213,7 +213,7 @@ def words_of(name: str, case: Case) -> list[str]:
     is_short = name in OF_THE_SHORT_FORM
     words = [] if is_short or not base else [written("json", base)]
     if is_short:
-        options = {"prompt_template": "--template", "output_column": "--output-column", "shots": "--shots"}
+        options = {"prompt_template": "--template", "output_column": "--answer", "shots": "--shots"}
         words = [word for other, value in base.items() for word in (options[other], str(value))]
     for other in case.brings:
         if other != name:

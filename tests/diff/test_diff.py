@@ -359,7 +359,7 @@ def test_two_templates(capsys: pytest.CaptureFixture[str]) -> None:
     data = ("--data", "data.parquet", "--max", "1")
     out = run_diff(capsys, "--template", "Q: {q}", "--template-b", "Question: {q}", *data, code=1)
     assert "+ Q{+uestion+}: 1+1=?" in out
-    hidden = ("--output-column-b", "a", "--substitution-b", "harness")
+    hidden = ("--answer-b", "a", "--substitution-b", "harness")
     assert "none differs" in run_diff(capsys, "text.json", "--template-b", "Q: {q}\nA: {a}", *hidden, *data, code=0)
     assert "differ" in run_diff(capsys, "--template", "Q: {q}", *data, "--system-b", "Be kind.", code=1)
     assert "both sides are the same" in run_diff(capsys, "--template", "Q: {q}", *data, code=2)

@@ -66,19 +66,19 @@ def test_a_rendered_file_gives_what_its_configuration_gives(form: str) -> None:
 
 
 def test_conversations() -> None:
-    assert bodies("talks.parquet", "--prompt-column", "talk") == [TALK] * 2
+    assert bodies("talks.parquet", "--column", "talk") == [TALK] * 2
     plain = [{"role": "user", "content": " Hi. "}, {"role": "assistant", "content": "Yes?"}]
-    assert bodies("sharegpt.jsonl", "--prompt-column", "talk") == [plain] * 2
-    assert lines("sharegpt", "talks.parquet", "--prompt-column", "talk") == [{"conversations": SHAREGPT}] * 2
-    kept = lines("messages-json", "sharegpt.jsonl", "--prompt-column", "talk", "--keep", "id")
+    assert bodies("sharegpt.jsonl", "--column", "talk") == [plain] * 2
+    assert lines("sharegpt", "talks.parquet", "--column", "talk") == [{"conversations": SHAREGPT}] * 2
+    kept = lines("messages-json", "sharegpt.jsonl", "--column", "talk", "--keep", "id")
     assert kept == [{"messages": plain, "id": "a"}, {"messages": plain, "id": "b"}]
 
 
 def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     base = ["--model-name", "m", "--out", "o.jsonl"]
     cases = {
-        ("talks.parquet",): "has no column 'prompt'; it has 'talk'; --prompt-column says which has the prompts",
-        ("talks.parquet", "--prompt-column", "tlak"): "did you mean 'talk'?",
+        ("talks.parquet",): "has no column 'prompt'; it has 'talk'; --column says which has the prompts",
+        ("talks.parquet", "--column", "tlak"): "did you mean 'talk'?",
         ("talks.parquet", "--data", "test.parquet"): "holds prompts, so --data has nothing to add",
         ("--template", "{q}"): "--data FILE names them",
         (): "one of them says what a prompt is",
@@ -111,7 +111,7 @@ def test_rows_that_cannot_be_rendered(capsys: pytest.CaptureFixture[str]) -> Non
     tables = ["render", *BAD, "--out", "out.parquet"]
     assert main(tables) == 4
     assert "--errors skip leaves such rows out" in capsys.readouterr().err
-    assert main([*command[:2], "talks.parquet", "--prompt-column", "talk", *command[-4:], "--errors", "skip"]) == 2
+    assert main([*command[:2], "talks.parquet", "--column", "talk", *command[-4:], "--errors", "skip"]) == 2
     assert "--errors: is about rows that can't be rendered, and talks.parquet holds prompts" in capsys.readouterr().err
 
 

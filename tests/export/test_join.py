@@ -214,7 +214,7 @@ def answered(requests: list[Path]) -> list[dict[str, Any]]:
 def test_the_command_exports_shards_and_joins_what_comes_back(tmp_path: Path, pattern: str | None) -> None:
     out = tmp_path / "in.jsonl"
     ids = [] if pattern is None else ["--custom-id", pattern]
-    options = ["--model-name", "m", "--body", '{"temperature": 0}', "--max-requests", "7"]
+    options = ["--model-name", "m", "--params", '{"temperature": 0}', "--max-requests", "7"]
     assert run("export", "openai-batch", *SUMS, "--out", str(out), *ids, *options) == 0
     shards = sorted(tmp_path.glob("in-*.jsonl"))
     assert [path.name for path in shards] == [f"in-0000{n}.jsonl" for n in range(4)]
@@ -275,9 +275,9 @@ def test_the_command_joins_ppl_and_says_what_happened(tmp_path: Path, capsys: py
         ),
         (["export", "datasets", *SUMS, "--out", "-"], 2, "--out -: datasets isn't JSON lines; name a folder"),
         (["export", "ray", *SUMS, "--out", "x.jsonl"], 2, "rows for Ray Data are .parquet or .arrow"),
-        (["export", "openai-batch", *SUMS, "--out", "x", "--body", "{"], 2, "'{' is no JSON object"),
-        (["export", "openai-batch", *SUMS, "--out", "x", "--body", "[]"], 2, "'[]' is no JSON object"),
-        (["export", "openai-batch", *SUMS, "--out", "x", "--body-columns", "a"], 2, "'a' is no pair"),
+        (["export", "openai-batch", *SUMS, "--out", "x", "--params", "{"], 2, "'{' is no JSON object"),
+        (["export", "openai-batch", *SUMS, "--out", "x", "--params", "[]"], 2, "'[]' is no JSON object"),
+        (["export", "openai-batch", *SUMS, "--out", "x", "--params-columns", "a"], 2, "'a' is no pair"),
         (
             ["export", "openai-batch", *SUMS, "--out", "x", "--model-name", "m", "--custom-id", "{idd}"],
             2,
@@ -331,7 +331,7 @@ def test_what_the_commands_refuse(  # noqa: PLR0917 - fixtures
 
 def test_a_template_with_shots_becomes_a_chat(tmp_path: Path) -> None:
     out = tmp_path / "in.jsonl"
-    template = ["--template", "Q: {question}", "--system", "Be brief.", "--output-column", "answer", "--shots", "2"]
+    template = ["--template", "Q: {question}", "--system", "Be brief.", "--answer", "answer", "--shots", "2"]
     files = ["--examples", "@train.jsonl", "--data", "@test.jsonl", "--out", str(out), "--model-name", "m"]
     assert run("export", "openai-batch", *template, *files) == 0
     first = json.loads(out.read_text(encoding="utf-8").splitlines()[0])["body"]["messages"]

@@ -287,7 +287,7 @@ def test_the_table_of_forms_is_what_the_page_and_python_have() -> None:
     assert rows == [form.row(name) for name, form in EXPORTS.items()]
     functions = {form.load().__name__.removesuffix("_batches") for form in EXPORTS.values()}
     assert functions == {name.removesuffix("_rows") for name in export.__all__} - {"Written", "join"}
-    assert all(f"  {name} " in COMMANDS["export"].description for name in EXPORTS)
+    assert all(f"  {name} " in COMMANDS["export"].more for name in EXPORTS)
 
 
 def test_few_shots_without_a_final_answer_are_conversations(tmp_path: Path) -> None:

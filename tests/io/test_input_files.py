@@ -173,7 +173,7 @@ def test_options_say_how_text_is_read(
     monkeypatch.chdir(tmp_path)
     data = "frage;antwort\r\nStraße?;ja\r\n".encode("cp1252")
     write(tmp_path / "in.csv", data)
-    template = ["--template", "{frage}={antwort}", "--output-column", "antwort", "--shots", "1", "--examples", "in.csv"]
+    template = ["--template", "{frage}={antwort}", "--answer", "antwort", "--shots", "1", "--examples", "in.csv"]
     options = ["--delimiter", ";", "--encoding", "cp1252"]
     for command in (["render", "--out", "-", "--quiet"], ["show"], ["stats"], ["audit", "--fail-on", "never"]):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))

@@ -9,6 +9,7 @@ there is. A `yaml` block right after the name of a file in examples/start is tha
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -26,7 +27,6 @@ import pytest
 import warm
 from marks import UNWARNED
 from promptpress_harness.registry import HARNESSES
-from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.commands import COMMANDS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -173,11 +173,10 @@ def options(text: str) -> Iterator[str]:
 
 def known_options(commands: Iterable[str] = COMMANDS) -> Iterator[str]:
     for command in commands:
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
-            parse([command, "--help"])
-        yield from options(out.getvalue())
-    yield "--version"  # of the command itself
+        parser = argparse.ArgumentParser()
+        COMMANDS[command].add_options(parser)
+        yield from parser._option_string_actions
+    yield from ("--version", "--help-all")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

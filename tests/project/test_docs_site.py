@@ -46,7 +46,7 @@ def tool(name: str) -> ModuleType:
 def help_of(command: str) -> str:
     out = io.StringIO()
     with redirect_stdout(out), pytest.raises(SystemExit):
-        parse([command, "--help"])
+        parse([command, "--help-all"])
     return out.getvalue()
 
 

@@ -64,7 +64,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert (json.loads(done.out)["requests"], json.loads(done.out)["unrendered"]) == (3, 2)
     assert main([*command, "--errors", "skip", "--where", "messages <> '[]'", "--limit", "3"]) == 0
     assert "1 of 3 rows can't be rendered, and is left out: row 1: " in capsys.readouterr().err
-    assert main(["stats", "talks.jsonl", "--prompt-column", "messages", "--errors", "skip"]) == 2
+    assert main(["stats", "talks.jsonl", "--column", "messages", "--errors", "skip"]) == 2
     assert "--errors: is about rows that can't be rendered, and talks.jsonl holds" in capsys.readouterr().err
     assert main(["audit", *command[1:-1]]) == 4
     assert "--errors skip makes a finding of such rows" in capsys.readouterr().err

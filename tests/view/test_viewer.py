@@ -316,7 +316,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_rows_in_one_file_need_nothing_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--model", "models.json", "--data", "data.parquet", "--html", "out.html", "--rows", "1,0"]
+    options = ["--model", "models.json", "--data", "data.parquet", "--html", "out.html", "--row", "1,0"]
     assert main(["view", "b.json", *options]) == 0
     page = (folder / "out.html").read_text(encoding="utf-8")
     assert page.index("row 1 ") < page.index("row 0 ")
@@ -342,7 +342,7 @@ def test_what_is_probably_a_mistake_is_noted(folder: Path, capsys: pytest.Captur
 
 
 def test_a_template_takes_the_place_of_a_configuration(folder: Path) -> None:
-    template = ["--template", "Q: {q}", "--system", "Be brief.", "--output-column", "a"]
+    template = ["--template", "Q: {q}", "--system", "Be brief.", "--answer", "a"]
     assert main(["view", *template, "--data", "data.parquet", "--html", "out.html", "--output", "openai"]) == 0
     page = (folder / "out.html").read_text(encoding="utf-8")
     assert "Be brief." in page
@@ -351,7 +351,7 @@ def test_a_template_takes_the_place_of_a_configuration(folder: Path) -> None:
 
 def test_a_file_of_prompts_takes_the_place_of_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for operands in (["data.parquet"], ["--data", "data.parquet"]):
-        assert main(["view", *operands, "--prompt-column", "q", "--html", "out.html"]) == 0
+        assert main(["view", *operands, "--column", "q", "--html", "out.html"]) == 0
         page = (folder / "out.html").read_text(encoding="utf-8")
         assert "<h1>data.parquet</h1>" in page
         assert page.count('<div class="pp-prompt">') == 3
@@ -416,8 +416,8 @@ def test_rows_in_one_file_are_the_first_ten(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["a.json", "--rows", "1"], 2, "--html FILE"),
-        (["a.json", "--html", "out.html", "--rows", "1,3"], 4, "there is no such row"),
+        (["a.json", "--row", "1"], 2, "--html FILE"),
+        (["a.json", "--html", "out.html", "--row", "1,3"], 4, "there is no such row"),
         (["--model", "models.json", "--html", "out.html"], 2, "--model: without CONFIG"),
         (["a.json", "--template", "{q}", "--html", "out.html"], 2, "--template with a.json"),
         (["--shots", "1", "--html", "out.html"], 2, "--shots: without CONFIG"),
@@ -425,14 +425,14 @@ def test_rows_in_one_file_are_the_first_ten(folder: Path) -> None:
         (["a.json", "--model", "a.json", "--html", "out.html"], 3, "holds no model"),
         (["a.json", "--model-abbr", "three", "--model", "models.json", "--html", "o.html"], 2, "'one', 'two'"),
         (["a.json", "--html", "nowhere/out.html"], 5, "nowhere"),
-        (["a.json", "--html", "out.html", "--rows", "x"], 2, "no whole number"),
+        (["a.json", "--html", "out.html", "--row", "x"], 2, "no whole number"),
         (["data.parquet", "--html", "out.html"], 2, "data.parquet: holds prompts, so --data has nothing to add"),
         (
-            ["a.json", "--prompt-column", "q", "--html", "out.html"],
+            ["a.json", "--column", "q", "--html", "out.html"],
             2,
-            "--prompt-column: names the prompts of a rendered",
+            "--column: names the prompts of a rendered",
         ),
-        (["--prompt-column", "qq", "--html", "out.html"], 2, "--prompt-column qq: the file has no such column"),
+        (["--column", "qq", "--html", "out.html"], 2, "--column qq: the file has no such column"),
     ],
 )
 def test_errors_are_printed(

@@ -22,7 +22,7 @@ def command_page() -> str:
     lines = [
         "# All commands and options",
         "",
-        "What `promptpress COMMAND --help` says; this page is made from it. [command.md](command.md) explains.",
+        "What `promptpress COMMAND --help-all` says; this page is made from it. [command.md](command.md) explains.",
         "",
         "| command | |",
         "|---|---|",
@@ -36,7 +36,8 @@ def command_page() -> str:
     for name, command in COMMANDS.items():
         parser = argparse.ArgumentParser(
             prog=f"promptpress {name}",
-            description=command.description,
+            usage=f"promptpress {name} {command.usage}",
+            description=f"{command.sentence}\n\nExample:\n  {command.example}\n\n{command.more}",
             epilog=command.epilog,
         )
         command.add_options(parser)
@@ -109,7 +110,7 @@ def values(action: argparse.Action) -> str:
 def explained(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
     """An option's help, the values that it takes, and whether it must be there."""
     parts = [cell((action.help or "") % {**vars(action), "prog": parser.prog})] if action.help else []
-    if action.choices is not None:
+    if action.choices is not None and "|" not in str(action.metavar):
         parts.append(", ".join(f"`{choice}`" for choice in action.choices).replace("|", "\\|"))
     if action.required and action.option_strings:
         parts.append("(required)")

@@ -228,7 +228,7 @@ def _check(template: str, words: Mapping[str, Any], *, is_chat: bool) -> None:
         message = f"a prompt has at most {_MAX_SHOTS:,} examples, found {words['shots']}"
         raise template_error("invalid_number", "shots", message)
     if words["output_column"] is None:
-        message = "output_column names the answers, which only examples show"
+        message = "examples show answers; output_column names their column"
         raise template_error("missing_output_column", "shots", message)
     placeholder = f"{{{words['output_column']}}}"
     if is_chat and placeholder in template:

@@ -147,8 +147,8 @@ class EqualPrompts(Check):
         numbers = _core.repeated_rows(0, len(is_repeated), 1).cast(prompts.type)
         has_several = pc.is_in(numbers, value_set=_with_several(prompts, table["answer"]))
         for code, mask, answers in (
-            ("equal_prompts", pc.and_(is_repeated, has_several), "and their answers differ"),
-            ("duplicate_samples", pc.and_not(is_repeated, has_several), "and so are their answers"),
+            ("equal_prompts", pc.and_(is_repeated, has_several), "with different answers"),
+            ("duplicate_samples", pc.and_not(is_repeated, has_several), "with the same answer"),
         ):
             count = pc.sum(mask).as_py()
             if not count:
@@ -159,10 +159,10 @@ class EqualPrompts(Check):
             first = pc.indices_nonzero(pc.equal(prompts, prompts[equal[0].as_py()])).slice(0, 2)
             row, other = map(self._subject.row_number, table["row"].take(first).to_pylist())
             if self._subject.output_column is None:
-                answers = "and no column of answers tells them apart"  # noqa: PLW2901
+                answers = "and no column of answers is known"  # noqa: PLW2901
             message = (
-                f"{count:,} prompt{'s are' if count > 1 else ' is'} of several samples each, {answers}; "
-                f"rows {row} and {other}, say"
+                f"{count:,} prompt{'s occur' if count > 1 else ' occurs'} for several samples, {answers}: "
+                f"for example rows {row} and {other}"
             )
             yield finding_of(code, message, rows)
 

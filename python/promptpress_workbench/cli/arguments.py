@@ -7,12 +7,15 @@ import itertools
 import re
 import sys
 from argparse import Namespace
+from collections.abc import Container
 from pathlib import Path
+from textwrap import fill, wrap
 from typing import Any, NoReturn
 
 from promptpress.engine.errors import UsageError, close_names
 
-from promptpress_workbench.cli.commands import COMMANDS
+from promptpress_workbench.cli.commands import COMMANDS, Command
+from promptpress_workbench.cli.options import TEMPLATE_OPTIONS, option_name
 
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
 
@@ -67,23 +70,119 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def parse(argv: list[str] | None) -> argparse.Namespace:
-    """Parse the command line; None is the command line of the process."""
-    parser = _Parser(prog="promptpress", description="Bulk prompt rendering for LLM evaluation.")
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """A formatter that wraps paragraphs for the terminal, but neither tables nor the lines of an example."""
+
+    def __init__(self, prog: str, **more: Any) -> None:
+        super().__init__(prog, max_help_position=26, **more)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip().split("\n\n")
+        return "\n\n".join(
+            paragraph if paragraph.startswith(("  ", "example")) else indent + fill(paragraph, width)
+            for paragraph in paragraphs
+        )
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(text, width, break_on_hyphens=False)
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        text = super()._format_args(action, default_metavar)
+        return f"{action.metavar}..." if action.nargs == argparse.ONE_OR_MORE else text
+
+
+class _ShortHelp(argparse.Action):
+    """Prints the short help of a command, and ends the process."""
+
+    def __init__(self, option_strings: list[str], *, command: Command, **more: Any) -> None:
+        super().__init__(
+            option_strings, **{**more, "dest": argparse.SUPPRESS, "nargs": 0, "default": argparse.SUPPRESS}
+        )
+        self._command = command
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        command, every = self._command, sum(len(names) for _, names in self._command.groups())
+        short = argparse.ArgumentParser(
+            parser.prog,
+            f"{parser.prog} {command.usage}",
+            f"{command.sentence}\n\nexample:\n  {command.example}",
+            f"--help-all explains all {every} options, in groups by stage." if every else None,
+            formatter_class=_Formatter,
+            add_help=False,
+        )
+        command.add_main_options(short)
+        short.print_help()
+        parser.exit()
+
+
+class _WholeParser(_Parser):
+    """The parser of the whole program."""
+
+    def format_help(self) -> str:
+        return overall_help()
+
+
+_EXAMPLES = ("render", "show", "export")
+
+
+def overall_help() -> str:
+    """Return the help of the whole program: examples, and the commands by purpose."""
+    lines = [
+        "usage: promptpress COMMAND ...",
+        "",
+        "Render whole tables into prompts for language models: from a template, a Jinja template, a model's chat",
+        "template or a harness's configuration.",
+        "",
+        "examples:",
+        *(f"  {COMMANDS[name].example}" for name in _EXAMPLES),
+    ]
+    for purpose in dict.fromkeys(command.purpose for command in COMMANDS.values()):
+        lines += ["", f"{purpose}:"]
+        lines += [f"  {name:13}{command.summary}" for name, command in COMMANDS.items() if command.purpose == purpose]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "promptpress COMMAND --help shows an example and the main options; --help-all explains all options.",
+            "promptpress --version prints the version.",
+            "",
+        ]
+    )
+
+
+def make_parser(names: Container[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Make the parser of the whole program, with the options of the commands that are named.
+
+    Most runs need the options of one command, and those of all would take a hundredth of a second.
+    """
+    parser = _WholeParser(prog="promptpress")
     parser.add_argument("--version", action="store_true", help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     for command in COMMANDS.values():
         subparser = commands.add_parser(
             command.name,
+            usage=f"promptpress {command.name} {command.usage}",
             help=command.summary,
-            description=command.description,
+            description=f"{command.sentence}\n\nexample:\n  {command.example}\n\n{command.more}",
             epilog=command.epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Formatter,
             allow_abbrev=False,
+            add_help=False,
         )
         subparser.max_operands = command.max_operands
-        command.add_options(subparser)
-    arguments = parser.parse_args(argv)
+        if command.name in names:
+            command.add_options(subparser)
+            group = subparser.add_argument_group("help")
+            group.add_argument("-h", "--help", action=_ShortHelp, command=command, help="explain the main options")
+            group.add_argument("--help-all", action="help", help="explain all options")
+    return parser
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line; None is the command line of the process."""
+    given = sys.argv[1:] if argv is None else argv
+    parser = make_parser([next((word for word in given if word[:1] != "-"), "")])
+    arguments = parser.parse_args(given)
     if arguments.command is None and not arguments.version:
         *others, last = COMMANDS
         parser.error(f"a command is needed: {', '.join(others)} or {last}")
@@ -102,12 +201,18 @@ _ALTERNATIVES = {
 }
 """Hints for options that other commands have, keyed by command and option."""
 
+_WORDS_OF_OTHERS = {
+    **{"num_fewshot": "shots", "system_instruction": "system", "output_column": "answer", "prompt_column": "column"},
+    **{"body": "params", "extra_body": "params", "sampling_params": "params", "body_columns": "params_columns"},
+}
+"""The options for words of harnesses, services and Python that mean the same."""
+
 _WITHOUT_ERRORS = ("diff", "show", "view")
 
 
 def _refuse_misplaced(arguments: Namespace) -> None:
     """Refuse a template, a row number or an API's model name in the place of a configuration."""
-    if arguments.command == "join":
+    if not hasattr(arguments, "template"):
         return
     for word in filter(None, [*_listed(getattr(arguments, "config", None)), getattr(arguments, "other", None)]):
         if _COLUMN.search(word) and not Path(word).exists():
@@ -131,12 +236,14 @@ def alternative(command: str, option: str) -> str | None:
     name = option.lstrip("-").replace("-", "_")
     if (command, name) in _ALTERNATIVES:
         return _ALTERNATIVES[command, name]
+    if command in COMMANDS and _WORDS_OF_OTHERS.get(name) in COMMANDS[command].options:
+        return f"did you mean {option_name(_WORDS_OF_OTHERS[name])}?"
     if name == "errors" and command in _WITHOUT_ERRORS:
         return (
             "render, export, stats and audit have it; render --errors column --out FILE says why rows can't be rendered"
         )
     if command == "export" and name in _PARAMETERS:
-        return f"parameters of all requests go into --body '{{\"{name}\": ...}}'"
-    if command == "join" and name in ("template", "system", "shots", "shots_seed", "output_column"):
+        return f"parameters of all requests go into --params '{{\"{name}\": ...}}'"
+    if command == "join" and name in TEMPLATE_OPTIONS:
         return "of a template each request is a row of the samples: --table FILE takes the samples' own file"
     return None

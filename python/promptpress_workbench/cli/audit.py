@@ -53,12 +53,12 @@ def audit(settings: Settings, arguments: Namespace) -> ExitCode:
         known_codes(only or (), "only")
     except ValueError as error:
         raise UsageError(f"--{error}") from None
-    template = template_of(settings, ("output_column",))
+    template = template_of(settings, ("answer",))
     renderer, allowed_by_file = _configured(settings) if template is None else (template, [])
     allow += allowed_by_file
     samples = open_samples(settings, settings.data or [], renderer)
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
-        reader, column = samples.reader(progress.advance), None if template is None else settings.output_column
+        reader, column = samples.reader(progress.advance), None if template is None else settings.answer
         number = int if samples.chosen is None else samples.chosen.number
         options = {"only": only, "mask": arguments.mask, "errors": settings.errors or "raise", "output_column": column}
         findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
@@ -100,9 +100,9 @@ def _in_options(findings: pa.Table) -> pa.Table:
 
 
 def _write_report(arguments: Namespace, findings: pa.Table) -> None:
-    """Write the findings to `--out` or standard output, in the format of `--format` or of the suffix."""
+    """Write the findings to `--out` or standard output, in the format of `--out-format` or of the suffix."""
     suffix = Path(arguments.out or "").suffix.lower().lstrip(".")
-    kind = arguments.format or (suffix if suffix in ("json", "jsonl") else "table")
+    kind = arguments.out_format or (suffix if suffix in ("json", "jsonl") else "table")
 
     def write(stream: TextIO, color: ColorChoice, *, is_terminal: bool) -> None:
         if kind == "table":
@@ -132,7 +132,7 @@ def show_command(arguments: Namespace, row: int) -> str:
     for name, value in vars(arguments).items():
         if name == "config" or name in _NOT_SHOWN or name not in unset or value == unset[name]:
             continue
-        if name == "output_column" and arguments.template is None:
+        if name == "answer" and arguments.template is None:
             continue  # of an audit of templates, which show has not
         words += [option_name(name), *_values(name, value)]
     return " ".join(map(_quoted, [*words, "--row", str(row)]))

@@ -5,29 +5,30 @@ That code is imported when a command runs, because it would double the time of `
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-from dataclasses import dataclass
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from promptpress_workbench.cli.option_values import natural
+from promptpress_workbench.audit.codes import LIMITS
 from promptpress_workbench.cli.options import (
     BUDGET_OPTIONS,
     FORMAT_OPTIONS,
+    GROUPS,
     JINJA_OPTIONS,
-    LIMIT_OPTIONS,
     LM_EVAL_OPTIONS,
+    MODEL_OPTIONS,
     OPERANDS,
     OPTIONS,
     OVERRIDES,
     PROMPT_OPTIONS,
     TEMPLATE_OPTIONS,
     TOKEN_OPTIONS,
-    TRAINING_OPTIONS,
+    Keywords,
     option_name,
 )
 from promptpress_workbench.export.forms import EXPORTS
-from promptpress_workbench.export.forms import TOKEN_OPTIONS as EXPORTED_TOKEN_OPTIONS
 from promptpress_workbench.files.read.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -38,73 +39,76 @@ EXIT_CODES = """\
 exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
 """
 
-
-@dataclass(frozen=True)
-class Changed:
-    """An option whose keywords differ from those of the table, or that has other names."""
-
-    name: str
-    keywords: dict[str, Any]
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """Options of which one can be given."""
-
-    options: tuple[str | Changed, ...]
-
-
-Option: TypeAlias = "str | Changed | OneOf"
-
-Group: TypeAlias = "tuple[str, tuple[Option, ...]]"
-"""Options with their title in the help, which may come twice; without a title they are among the first ones."""
-
-
-def _group(title: str, *options: Option) -> Group:
-    return title, options
-
-
-def _changed(name: str, *names: str, **keywords: Any) -> Changed:
-    return Changed(name, keywords, names)
+Purpose: TypeAlias = Literal["make", "look", "check", "hand on", "for harnesses", "for the shell"]
+"""The group of a command in the help."""
 
 
 @dataclass(frozen=True)
 class Command:
     """A command: its help texts, its options, and the function that runs it.
 
-    The function is named as `module:function`; it takes a `Settings` and the parsed
-    arguments, and returns an exit code, or None for success. Every command has the options `quiet` and `traceback`.
-    At most `max_operands` words may precede the first option; None is any number.
+    The function is named as `module:function`; it takes a `Settings` and the parsed arguments, and returns an exit
+    code, or None for success. `sentence`, `example` and the options `main` are the short help; `more` and all
+    `options` come with `--help-all`. `changed` holds keywords that differ from those of the table of options; one
+    option of each entry of `exclusive` can be given. Each of `PROMPT_OPTIONS` has a twin for B, `--model-b` of
+    `--model`, if the command `has_twins`. At most `max_operands` words may precede the first option; None is any
+    number.
     """
 
     name: str
+    purpose: Purpose
     summary: str
     run: str
-    description: str
-    groups: tuple[Group, ...]
+    usage: str
+    sentence: str
+    example: str
+    main: tuple[str, ...]
+    options: tuple[str, ...]
+    more: str = ""
+    changed: dict[str, Keywords] = field(default_factory=dict)
+    exclusive: tuple[tuple[str, ...], ...] = (("progress", "quiet"),)
+    has_twins: bool = False
     epilog: str = EXIT_CODES
     max_operands: int | None = 1
 
+    @property
+    def operands(self) -> tuple[str, ...]:
+        return tuple(name for name in OPERANDS if name in self.options)
+
+    def keywords(self, name: str) -> Keywords:
+        """Return the keywords of `add_argument` for an option or operand."""
+        return {**(OPERANDS.get(name) or OPTIONS[name]), **self.changed.get(name, {})}
+
+    def groups(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the groups of the command's options with their titles, in the order of the stages."""
+        for title, group in GROUPS.items():
+            if names := tuple(name for name in group if name in self.options):
+                yield title, names
+
+    def add_operands(self, parser: ArgumentParser) -> None:
+        for name in self.operands:
+            parser.add_argument(name, **self.keywords(name))
+
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options to a parser."""
-        groups: dict[str, Any] = {"": parser}
-        for title, options in self.groups:
-            group = groups[title] = groups.get(title) or parser.add_argument_group(title)
-            for option in options:
-                if isinstance(option, OneOf):
-                    either = group.add_mutually_exclusive_group()
-                    for alternative in option.options:
-                        _add(either, alternative)
-                else:
-                    _add(group, option)
+        """Add all operands and options to a parser, in groups by stage."""
+        self.add_operands(parser)
+        for title, names in self.groups():
+            group = parser.add_argument_group(title)
+            either: dict[tuple[str, ...], Any] = {}
+            for name in names:
+                entry = next((entry for entry in self.exclusive if name in entry), None)
+                if entry is not None and entry not in either:
+                    either[entry] = group.add_mutually_exclusive_group()
+                target = group if entry is None else either[entry]
+                target.add_argument(option_name(name), **self.keywords(name))
+        for name in PROMPT_OPTIONS if self.has_twins else ():
+            parser.add_argument(f"{option_name(name)}-b", **{**self.keywords(name), "default": None, "help": SUPPRESS})
 
-
-def _add(group: Any, option: str | Changed) -> None:
-    given = option if isinstance(option, Changed) else Changed(option, {})
-    keywords = {**(OPERANDS.get(given.name) or OPTIONS.get(given.name, {})), **given.keywords}
-    names = given.names or (given.name if given.name in OPERANDS else option_name(given.name),)
-    group.add_argument(*names, **keywords)
+    def add_main_options(self, parser: ArgumentParser) -> None:
+        """Add the operands and options of the short help to a parser."""
+        self.add_operands(parser)
+        for name in (name for _, names in self.groups() for name in names if name in self.main):
+            parser.add_argument(option_name(name), **self.keywords(name))
 
 
 def render(settings: Settings, arguments: Namespace) -> ExitCode:
@@ -123,46 +127,28 @@ def render(settings: Settings, arguments: Namespace) -> ExitCode:
     return render_one(settings)
 
 
-_OVERRIDES = "prompts (these options override the configuration)"
-_OF_SKIPPED_ROWS = ("raise", "skip")
-_DATA = _group("", "data", "examples")
-_REQUIRED_DATA = _group("", _changed("data", required=True), "examples")
-_TEMPLATE = _group("instead of CONFIG", *TEMPLATE_OPTIONS)
-_JINJA = _group("Jinja templates, instead of CONFIG or after its messages", *JINJA_OPTIONS)
-_ROWS = _group("some of the samples", "where", "limit", "sample", "seed")
-_PROGRESS = OneOf(("progress", _changed("quiet", help="no progress bar, no notes and no summary")))
+def _help(**texts: str) -> dict[str, Keywords]:
+    """Return changed help texts of options."""
+    return {name: {"help": text} for name, text in texts.items()}
 
 
-def _model(all_hint: str = "") -> tuple[Group, Group]:
-    """Return the model and the choice of several; `all_hint` says what the name `all` chooses."""
-    choice = tuple(_changed(name, help=OPTIONS[name]["help"] + all_hint) for name in ("dataset", "model_abbr"))
-    return _group("", "model"), _group("if a file contains several", *choice)
-
-
-def _config(all_hint: str = "") -> tuple[Group, ...]:
-    """Return the operand CONFIG, the template that can replace it, and the model."""
-    return _group("", "config"), _TEMPLATE, *_model(all_hint)
-
-
-def _budget(*tokenizer: Option) -> Group:
-    """Return the options of a budget of tokens, with `--tokenizer` unless it is in another group."""
-    return _group("a budget of tokens, which --tokenizer counts", *tokenizer, *BUDGET_OPTIONS)
-
-
-_COUNTING = _changed(
-    "tokenizer", help="count tokens for the budget with a tokenizer.json, its folder, or a model in the local cache"
-)
-
-
-def _format(text: str | None = None) -> tuple[Option, ...]:
-    first, *others = FORMAT_OPTIONS
-    return (first if text is None else _changed(first, help=text), *others)
-
-
-_EXECUTION: tuple[Group, ...] = (
-    _group("execution", *_format(), "out_format", "batch_size", "compression", "threads"),
-    _group("faults", "resume", "errors", "skip_corrupt", "no_clobber"),
-)
+_SOURCES = ("config", "data", "examples", *TEMPLATE_OPTIONS, *MODEL_OPTIONS, *JINJA_OPTIONS)
+_RULES = (*OVERRIDES, "tokenizer", *BUDGET_OPTIONS)
+_ROWS = ("where", "limit", "sample", "seed")
+_WRITING = ("out", "out_format", "compression", "keep", "index", "errors", "no_clobber", "resume", "skip_corrupt")
+_RUN = (*FORMAT_OPTIONS, "threads", "quiet", "traceback")
+_BULK = (*_RUN, "batch_size", "progress")
+_QUIET = _help(quiet="no progress bar, no notes and no summary")
+_COUNTS = _help(tokenizer="count tokens: tokenizer.json, its folder, or cached model")
+_REQUIRED_DATA: dict[str, Keywords] = {"data": {"required": True}}
+_SKIPPED: dict[str, Keywords] = {
+    "errors": {
+        "choices": ("raise", "skip"),
+        "metavar": "raise|skip",
+        "help": "a row that can't be rendered ends the run (raise, default), or is left out (skip)",
+    }
+}
+_ALSO_PROMPTS = "CONFIG is a prompt configuration, with samples from --data; or a file of prompts that render wrote."
 _RENDER_EXIT_CODES = """\
 exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 7 done except for the rows of
 --skip-corrupt, or with --strict those of --errors, 130 interrupted, 141 nobody reads standard output, 143 terminated.
@@ -171,144 +157,125 @@ Whatever goes wrong, --out is either complete or untouched.
 
 _RENDER = Command(
     "render",
-    "render files of samples into prompts",
+    "make",
+    "render tables into prompts",
     "promptpress_workbench.cli.commands:render",
+    "[CONFIG] --data FILE... --out FILE [options]",
+    "Render each row of the samples into a prompt, and write the prompts into a file.",
+    "promptpress render --template 'Q: {question} A:' --data questions.csv --out prompts.jsonl",
+    ("data", "examples", "limit", "template", "system", "answer", "shots", "jinja", "chat_template", "keep", "out"),
+    (
+        *(*_SOURCES, *LM_EVAL_OPTIONS, *_RULES, *_ROWS, *_WRITING, *_BULK),
+        *("order", "shared", "hashes", "print_first", "strict"),
+    ),
     f"""\
-Render all rows of some files into the prompts that an LLM-evaluation harness would build from them.
-
-CONFIG is JSON, YAML, TOML or a harness's Python file, which is read as data and never executed. It contains arguments
-of promptpress.Renderer (prompt_template, retriever, ...), a dataset dict (reader_cfg, infer_cfg), or a list of those
-(datasets, ..._datasets). Instead of CONFIG, --template gives the prompt itself, --jinja a Jinja template, and
---chat-template a model's chat template, for conversations. For a YAML task of lm-evaluation-harness, the requests of
-the harness are written.
+CONFIG contains arguments of promptpress.Renderer (prompt_template, retriever, ...), a dataset dict of a harness
+(reader_cfg, infer_cfg), or a list of those. A harness's Python file is read as data and never executed. --template,
+--jinja or --chat-template can take the place of CONFIG. --chat-template also renders the messages of CONFIG. If CONFIG
+is a YAML task of lm-evaluation-harness, the requests of that harness are written. Options of rendering override CONFIG.
 
 The suffix decides the format of a file. Samples are read from
 {", ".join("/".join(suffixes) for suffixes in FORMATS.values())};
-.json is an array of objects, and any of them may end with .gz, .zst, .bz2 or .xz.
+.json is an array of objects, and any of them may end with .gz, .zst, .bz2 or .xz. JSON lines and CSV can be written
+with .gz and .zst.
 """,
-    (
-        *_config("; 'all' renders every one, each into a file in the folder --out"),
-        _JINJA,
-        _group(
-            "if CONFIG is a YAML task of lm-evaluation-harness",
-            *LM_EVAL_OPTIONS[:-1],
-            _changed("seed", type=int, help="the seed for the choice of examples (1234); else that of --sample (0)"),
-            LM_EVAL_OPTIONS[-1],
+    {
+        **_QUIET,
+        **_COUNTS,
+        **_help(
+            out="prompts: .parquet, .arrow, .jsonl, .csv; - is stdout",
+            dataset=f"{OPTIONS['dataset']['help']}; all renders each one into a file in the folder --out",
+            model_abbr=f"{OPTIONS['model_abbr']['help']}; all renders each one",
         ),
-        _DATA,
-        _group(
-            "",
-            _changed(
-                "out",
-                help="the prompts: .parquet, .arrow, .jsonl or .csv, the last two also with .gz or .zst; - is"
-                " standard output",
-            ),
-        ),
-        _group(_OVERRIDES, "keep", *OVERRIDES, "index", "order", "shared", "hashes"),
-        _budget(_COUNTING),
-        _group("some of the samples", "where", "limit", "sample"),
-        *_EXECUTION,
-        _group("messages", "print_first", _PROGRESS, "strict", "traceback"),
-    ),
-    _RENDER_EXIT_CODES,
+    },
+    epilog=_RENDER_EXIT_CODES,
 )
 
 _TOKENIZE = Command(
     "tokenize",
-    "render files of samples into token ids",
+    "make",
+    "render tables into token ids",
     "promptpress_workbench.cli.render:tokenize",
+    "[CONFIG] --data FILE... --tokenizer FILE --out FILE [options]",
+    "Render each row of the samples, and write the token ids of the prompts: input_ids and n_tokens.",
+    "promptpress tokenize --template 'Q: {question} A:' --data questions.csv --tokenizer tokenizer.json"
+    " --out ids.parquet",
+    ("data", "limit", "template", "jinja", "chat_template", "tokenizer", "max_tokens", "mask", "keep", "out"),
+    (*_SOURCES, *_RULES, *TOKEN_OPTIONS, *_ROWS, *_WRITING, "strict", *_BULK),
     """\
-Render all rows of some files, and write the token ids of the prompts: input_ids and n_tokens, and on request which
-tokens are trained. The ids are those of the library tokenizers with the same tokenizer.json.
-
-CONFIG is a configuration as for render; --template, --jinja and --chat-template take its place.
+The ids are those of the library tokenizers with the same tokenizer.json. CONFIG is a prompt configuration as for
+render; --template, --jinja or --chat-template can take its place. --mask adds assistant_masks, true for the tokens that
+are trained.
 """,
-    (
-        *_config(),
-        _JINJA,
-        _REQUIRED_DATA,
-        _group("", _changed("out", help="the tokens: .parquet, .arrow, or .jsonl, also with .gz or .zst")),
-        _group(
-            "tokens",
-            _changed(
-                "tokenizer",
-                help="a tokenizer.json, its folder, or a model in the local Hugging Face cache; nothing is downloaded",
-                required=True,
-            ),
-            *TOKEN_OPTIONS,
-        ),
-        _group(_OVERRIDES, "keep", *OVERRIDES, "index"),
-        _budget(),
-        _ROWS,
-        *_EXECUTION,
-        _group("messages", _PROGRESS, "strict", "traceback"),
-    ),
-    _RENDER_EXIT_CODES,
+    {
+        **_QUIET,
+        **_REQUIRED_DATA,
+        **_help(out="tokens: .parquet, .arrow, .jsonl"),
+        "tokenizer": {"required": True},
+    },
+    epilog=_RENDER_EXIT_CODES,
 )
 
 _SHOW = Command(
     "show",
-    "show prompts, coloured by origin",
+    "look",
+    "show some prompts in the terminal",
     "promptpress_workbench.cli.show:show",
-    """\
-Show prompts as the model gets them, coloured by the origin of each piece: the template, a column, an example, the
-model's meta template, or a masked answer. Chats that were rendered to one text are coloured by role and control token.
-
-CONFIG is a configuration as for render, with samples from --data; or a file of prompts that render wrote. Characters
-that are invisible or would control the terminal are shown as Python escapes (\\x1b, \\u202e).
-""",
+    "[CONFIG] --data FILE... [options]",
+    "Show prompts as the model gets them, coloured by the origin of each piece.",
+    "promptpress show --template 'Q: {question} A:' --data questions.csv --row 0-2",
     (
-        *_config(),
-        _JINJA,
-        _DATA,
-        _group(
-            "which prompts (default: the first row)",
-            OneOf(("row", "grep", "longest", "shortest", _changed("sample", help="N random rows"))),
-            *("seed", "where", "max", "label", "turn"),
-        ),
-        _group("display", "whitespace", "origins", "tokenizer", "color"),
-        _group(_OVERRIDES, *OVERRIDES),
-        _budget(),
-        _group("data and execution", *_format(), "prompt_column", "threads", "quiet", "traceback"),
+        "data",
+        "where",
+        "sample",
+        "row",
+        "grep",
+        "longest",
+        "template",
+        "jinja",
+        "chat_template",
+        "whitespace",
+        "origins",
     ),
+    (
+        *(*_SOURCES, *_RULES, "row", "grep", "longest", "shortest", "sample", "seed", "where", "max", "label", "turn"),
+        *("whitespace", "origins", "color", *_RUN),
+    ),
+    f"""\
+{_ALSO_PROMPTS} Without an option that chooses rows, the first one is shown.
+
+A piece is from the template, a column, an example, the model's meta template, or it is a masked answer. Chats that were
+rendered to one text are coloured by role and control token. Characters that are invisible or would control the terminal
+are shown as Python escapes (\\x1b, \\u202e).
+""",
+    _COUNTS,
+    (("row", "grep", "longest", "shortest", "sample"),),
 )
 
 _DIFF = Command(
     "diff",
-    "compare two ways of rendering",
+    "check",
+    "compare the prompts of two configurations or files",
     "promptpress_workbench.cli.show:diff",
-    """\
-Compare two ways of rendering the same samples. Count the requests that differ in the whole table, and show the first
-of them side by side: the differences, what is around them, and their origins. Messages are aligned by their words.
-
-A and B are configurations as for render, or files of prompts that render wrote. Without B, both sides are A, with other
-options for B: --model M1 --model-b M2, --substitution-b single_pass, --template TEXT --template-b TEXT.
+    "[A] [B] [--data FILE...] [options]",
+    "Compare two ways of rendering the same samples: count the prompts that differ, and show the first of them.",
+    "promptpress diff --template 'Q: {question} A:' --template-b 'Q: {question}' --data questions.csv",
+    ("data", "where", "max", "template", "jinja", "model", "chat_template", "json", "whitespace"),
+    (*_SOURCES, "other", *_RULES, "where", "max", "whitespace", "color", "json", *_RUN),
+    f"""\
+A and B are prompt configurations, or files of prompts that render wrote. Without B, both sides are A, and options for B
+say what differs. Each of these options has a twin for B, as --model-b is that of --model:
+{", ".join(map(option_name, PROMPT_OPTIONS))}.
 """,
-    (
-        _group("", _changed("config", metavar="A", help="a configuration, or a file of prompts"), "other"),
-        _TEMPLATE,
-        _JINJA,
-        *_model(),
-        _DATA,
-        _group(_OVERRIDES, *OVERRIDES),
-        _budget(_COUNTING),
-        _group(
-            "the same options for B; default: as for A",
-            *(
-                _changed(name, f"{option_name(name)}-b", default=None, help=f"of B, instead of {option_name(name)}")
-                for name in PROMPT_OPTIONS
-            ),
-        ),
-        _group(
-            "display",
-            _changed("max", type=natural, default=3, help="show the first N differences (3)"),
-            *("whitespace", "color"),
-            _changed("json", help="print the counts and the first differences as JSON, for programs"),
-        ),
-        _group("data and execution", "where", *_format(), "prompt_column", "threads", "quiet", "traceback"),
-    ),
-    """\
-exit codes: 0 all requests are equal, 1 a difference or an unexpected error, 2 command line, 3 configuration, 4 data,
+    {
+        **_COUNTS,
+        "config": {"metavar": "A", "help": "a prompt configuration, or a file of prompts"},
+        "max": {"default": 3, "help": "show the first N differences (3)"},
+        "json": {"help": "print the counts and the first differences as JSON"},
+    },
+    has_twins=True,
+    epilog="""\
+exit codes: 0 all prompts are equal, 1 a difference or an unexpected error, 2 command line, 3 configuration, 4 data,
 5 output, 130 interrupted, 143 terminated.
 """,
     max_operands=2,
@@ -316,44 +283,35 @@ exit codes: 0 all requests are equal, 1 a difference or an unexpected error, 2 c
 
 _VIEW = Command(
     "view",
+    "look",
     "browse all prompts in the browser",
     "promptpress_workbench.cli.view:view",
-    """\
-Open a page in the browser that shows all prompts: a list of millions of rows that scrolls at once, and each prompt in
-the colours of its origins; chats are coloured by role and control token. Search all prompts, switch model, mode, output
-and substitution, compare two configurations or models side by side, and see lengths and duplicates.
+    "[CONFIG...] --data FILE... [options]",
+    "Open a page in the browser that shows all prompts: search them, compare two models, see lengths and duplicates.",
+    "promptpress view --template 'Q: {question} A:' --data questions.csv",
+    ("data", "where", "limit", "template", "jinja", "model", "chat_template", "html", "row", "no_open", "port"),
+    (*_SOURCES, *_RULES, *_ROWS, "row", "html", "no_clobber", "no_open", "port", *_RUN),
+    f"""\
+{_ALSO_PROMPTS} With several configurations or models, the page can switch between them and compare two.
 
-CONFIG is as for render, with samples from --data; the page can switch between several. Or CONFIG is a file of prompts
-that render wrote. The page is served on this machine only, at an address with a secret part, until Ctrl-C. Nothing is
-loaded from elsewhere. With --html FILE no page is opened; instead, the prompts of --rows are written into one file.
+The page is served on this machine only, at an address with a secret part, until Ctrl-C. It loads nothing from
+elsewhere. With --html FILE no page is opened; instead, some prompts are written into one file.
 """,
-    (
-        _group(
-            "",
-            _changed(
-                "config",
-                nargs="*",
-                help="prompt configurations, or a file of rendered prompts; without them, --data is already rendered",
-            ),
-            _changed(
-                "model",
-                nargs="+",
-                action="extend",
-                help="model configurations; the page begins with the first, and with two models side by side",
-            ),
+    {
+        **_COUNTS,
+        **_help(
+            row="with --html: rows by number, from 0: 3,17,100-105; default: the first ten",
+            dataset="the dataset to show first, if a file contains several",
+            model_abbr="the model to show first, if a file contains several",
         ),
-        _TEMPLATE,
-        _JINJA,
-        _group("the entry to show first, if a file contains several", "dataset", "model_abbr"),
-        _DATA,
-        _group("the first prompts (these options override the configuration)", *OVERRIDES),
-        _budget(_COUNTING),
-        _group("the page", "no_open", "port"),
-        _group("a file instead of the page", "html", "no_clobber", "rows"),
-        _ROWS,
-        _group("execution", *_format(), "prompt_column", "threads", "quiet", "traceback"),
-    ),
-    """\
+        "config": {"nargs": "*", "help": "prompt configurations, or one file of prompts"},
+        "model": {
+            "nargs": "+",
+            "action": "extend",
+            "help": "model configurations; two models are shown side by side",
+        },
+    },
+    epilog="""\
 exit codes: 0 done (Ctrl-C too), 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 143 terminated.
 """,
     max_operands=None,
@@ -361,197 +319,169 @@ exit codes: 0 done (Ctrl-C too), 1 unexpected, 2 command line, 3 configuration, 
 
 _STATS = Command(
     "stats",
-    "lengths, origins and duplicates of prompts",
+    "look",
+    "measure lengths, origins and duplicates of prompts",
     "promptpress_workbench.cli.stats:stats",
-    """\
-Measure the prompts of some files: their lengths, the origins of their bytes, and their duplicates.
-
-CONFIG is a configuration as for render, with samples from --data; no prompts are written. Or CONFIG is a file of
-prompts that render wrote. Values of the data are printed with all unprintable characters escaped.
-""",
-    (
-        *_config(),
-        _JINJA,
-        _DATA,
-        _group("measurements", "prompt_column", "tokenizer", *OVERRIDES),
-        _budget(),
-        _ROWS,
-        _group(
-            "execution",
-            "json",
-            *_format("the format of the data or the prompts; default: by suffix"),
-            *("batch_size", "threads"),
-            _changed(
-                "errors",
-                choices=_OF_SKIPPED_ROWS,
-                help="a row that can't be rendered ends the run (raise, default), or is left out (skip); origins"
-                " are left out then",
-            ),
-        ),
-        _group("messages", _PROGRESS, "traceback"),
-    ),
+    "[CONFIG] --data FILE... [options]",
+    "Measure the prompts of a table: their lengths, the origins of their bytes, and their duplicates.",
+    "promptpress stats --template 'Q: {question} A:' --data questions.csv",
+    ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "errors", "json"),
+    (*_SOURCES, *_RULES, *_ROWS, "errors", "json", *_BULK),
+    f"{_ALSO_PROMPTS} No prompts are written. Unprintable characters of the data are escaped.",
+    {
+        **_QUIET,
+        **_COUNTS,
+        "errors": {
+            **_SKIPPED["errors"],
+            "help": "a row that can't be rendered ends the run (raise, default), or is left out, as origins are (skip)",
+        },
+    },
 )
 
 _AUDIT = Command(
     "audit",
+    "check",
     "find mistakes in all prompts of a table",
     "promptpress_workbench.cli.audit:audit",
-    """\
-Check all samples and their prompts for mistakes: answers in prompts, samples among their own examples, values treated
-as templates or control tokens, equal prompts, empty prompts, and more. No model is needed. docs/audit.md lists all
-findings.
-
-CONFIG is a configuration as for render. Known findings can be allowed by code, with --allow or in the configuration:
-audit: {allow: [CODE, ...]}.
-""",
+    "[CONFIG] --data FILE... [options]",
+    "Check all samples and their prompts for mistakes: answers in prompts, equal prompts, empty prompts, and more.",
+    "promptpress audit --template 'Q: {question} A:' --answer answer --data questions.csv",
+    ("data", "examples", "limit", "template", "answer", "jinja", "chat_template", "out", "allow", "only", "fail_on"),
     (
-        *_config(),
-        _JINJA,
-        _REQUIRED_DATA,
-        _group(
-            "checks",
-            *("allow", "only"),
-            *(Changed(name, keywords) for name, keywords in LIMIT_OPTIONS.items()),
-            "tokenizer",
-            _changed("mask", help="with --tokenizer: what is trained, as for tokenize; its mask is checked"),
-            _changed(
-                "errors",
-                choices=_OF_SKIPPED_ROWS,
-                help="a row that can't be rendered ends the run (raise, default), or is a finding and in no other"
-                " check (skip)",
-            ),
-            *OVERRIDES,
-        ),
-        _budget(),
-        _ROWS,
-        _group(
-            "output",
-            "format",
-            _changed("out", required=False, help="write the findings into a file: .json, .jsonl, or any for a table"),
-            *("fail_on", "color", _PROGRESS),
-        ),
-        _group("execution", *_format(), "batch_size", "threads", "traceback"),
+        *(*_SOURCES, *_RULES, *_ROWS, "mask", "errors", "out", "out_format", "allow", "only", "fail_on", "color"),
+        *(f"max_{name}" for name in LIMITS),
+        *_BULK,
     ),
     """\
+No model is needed. docs/audit.md lists all findings. CONFIG is a prompt configuration as for render; it can allow known
+findings as --allow does: audit: {allow: [CODE, ...]}.
+""",
+    {
+        **_QUIET,
+        **_REQUIRED_DATA,
+        **_COUNTS,
+        **_help(
+            mask="with --tokenizer: check the mask of trained tokens, as tokenize makes it",
+            max_tokens=LIMITS["tokens"].help,
+        ),
+        "errors": {
+            **_SKIPPED["errors"],
+            "help": "a row that can't be rendered ends the run (raise, default), or is a finding (skip)",
+        },
+        "out": {"required": False, "help": "write the findings: .json, .jsonl, or a table"},
+        "out_format": {
+            "choices": ("table", "json", "jsonl"),
+            "metavar": "table|json|jsonl",
+            "help": "default: by suffix of --out, else a table",
+        },
+    },
+    epilog="""\
 exit codes: 0 no finding as serious as --fail-on, 1 such a finding or an unexpected error, 2 command line,
 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
 """,
 )
 
-
-def _of_forms(name: str) -> Changed:
-    """Return an option that only some forms of `export` have, with a help that names them."""
-    forms = ", ".join(form for form, export in EXPORTS.items() if name in export.options)
-    return _changed(name, help=f"{OPTIONS[name]['help']} ({forms})")
-
-
 _INDENT = 21
 _FORMS = "\n".join(
-    fill(export.help, 110, initial_indent=f"  {name}".ljust(_INDENT), subsequent_indent=" " * _INDENT)
+    fill(export.help, 96, initial_indent=f"  {name}".ljust(_INDENT), subsequent_indent=" " * _INDENT)
     for name, export in EXPORTS.items()
 )
+_FORM_OPTIONS = tuple(dict.fromkeys(option for export in EXPORTS.values() for option in export.options))
+
+
+def _of_forms(name: str) -> str:
+    """Return the help of an option that only some forms of `export` have, with their names."""
+    forms = [form for form, export in EXPORTS.items() if name in export.options]
+    for ending in ("-batch", "-tokens"):
+        family = [form for form in EXPORTS if form.endswith(ending)]
+        if set(family) <= set(forms):
+            forms = [form for form in forms if form not in family] + [f"*{ending}"]
+    return f"{OPTIONS[name]['help']} ({', '.join(forms)})"
+
 
 _EXPORT = Command(
     "export",
-    "render files of samples for other programs",
+    "hand on",
+    "write prompts in the format of another program",
     "promptpress_workbench.cli.export:export",
+    "FORM [CONFIG] --data FILE... --out PATH [options]",
+    "Render each row of the samples into a request, and write the requests in the format of another program.",
+    "promptpress export openai-batch --template '{question}' --data questions.csv --model-name gpt-4o-mini"
+    " --out batch.jsonl",
+    ("data", "limit", "template", "answer", "chat_template", "tokenizer", "out", "model_name", "params"),
+    (
+        *("kind", *_SOURCES, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
+        *("out", "keep", "order", "errors", "no_clobber", "unknown", "cache_control", "strict"),
+    ),
     f"""\
-Render all samples into requests, and write them in the format of another program.
+FORM is one of
 
 {_FORMS}
 
-CONFIG is a configuration as for render, or a file whose column of prompts is exported as it is: one that render wrote,
-or conversations. --output's default is openai, and text for token ids.
+CONFIG is a prompt configuration as for render. Or CONFIG is a file, and its column of prompts is exported as it is: one
+that render wrote, or conversations. The default of --output is openai, and text for token ids.
 """,
-    (
-        _group("", "kind"),
-        *_config(),
-        _JINJA,
-        _DATA,
-        _group(
-            "",
-            _changed("out", metavar="PATH", help="the file, or the folder for datasets; - writes JSON lines to stdout"),
+    {
+        **_QUIET,
+        **_SKIPPED,
+        **{name: {"help": _of_forms(name)} for name in _FORM_OPTIONS if name not in ("answer", "params", "mask")},
+        **_help(
+            answer="the column of answers: examples and the assistant's last message",
+            model_name="the model's name for the API",
         ),
-        _group(_OVERRIDES, *OVERRIDES, "prompt_column", "keep", "order"),
-        _budget(
-            _changed(
-                "tokenizer",
-                help="encode the prompts of token ids, or count tokens for the budget: a tokenizer.json, its folder, or"
-                " a model",
-            )
-        ),
-        _ROWS,
-        _group(
-            "requests (openai-batch, vllm-batch, litellm-batch)",
-            *("model_name", "body", "body_columns", "custom_id", "url"),
-            *("cache_control", "max_requests", "max_bytes"),
-        ),
-        _group("training data and rows", *map(_of_forms, TRAINING_OPTIONS)),
-        _group("token ids", *map(_of_forms, (*EXPORTED_TOKEN_OPTIONS, "mask_column"))),
-        _group(
-            "execution",
-            *_format(),
-            *("batch_size", "threads", "no_clobber"),
-            _changed(
-                "errors",
-                choices=_OF_SKIPPED_ROWS,
-                help="a row that can't be rendered ends the run (raise, default), or is left out (skip)",
-            ),
-        ),
-        _group("messages", _PROGRESS, "unknown", "strict", "traceback"),
-    ),
-    f"{EXIT_CODES}Whatever goes wrong, either all files are there or none.\n",
+        "out": {"metavar": "PATH", "help": "the file, or the folder for datasets; - is stdout"},
+    },
+    epilog=f"{EXIT_CODES}Whatever goes wrong, either all files are there or none.\n",
     max_operands=2,
 )
 
-_RENDERED_AGAIN = "with --data, if --table is a configuration"
 _JOIN = Command(
     "join",
+    "hand on",
     "join the results of batches to the rows of their requests",
     "promptpress_workbench.cli.join:join",
-    """\
-Join the results of batches to the rows of their requests by custom_id, in the order of the rows.
-
-RESULTS are the output and error files of OpenAI's Batch API, vLLM or LiteLLM, in any order and number; results may be
-missing. --table is the exported table: a rendered file, or the samples themselves if each of them is one request. With
---data, --table is the exported configuration, and the samples are rendered again.
-""",
+    "RESULTS... --table FILE --out FILE [options]",
+    "Join the results of batches to the rows of their requests by custom_id, in the order of the rows.",
+    "promptpress join results.jsonl --table questions.csv --out answers.jsonl",
+    ("table", "data", "requests", "out", "custom_id", "choices", "raw", "prefix", "retry"),
     (
-        _group(
-            "",
-            *("results", "table"),
-            _changed("out", help="rows and answers: .parquet, .arrow, .jsonl, .csv; - writes JSON lines to stdout"),
-        ),
-        _group(
-            "ids and columns",
-            _changed("custom_id", help="the pattern of the export; default: the default of export"),
-            *("choices", "raw", "prefix"),
-        ),
-        _group("a second try", "retry", "requests"),
-        _group(_RENDERED_AGAIN, "data", "examples"),
-        *_model(),
-        _group(_RENDERED_AGAIN, _changed("keep", help="columns to keep (all)"), *OVERRIDES),
-        _budget(_COUNTING),
-        _group(_RENDERED_AGAIN, "limit"),
-        _group(
-            "execution",
-            *_format("the format of --data, or else of --table; default: by suffix"),
-            *("no_clobber", "out_format", "compression", "threads"),
-            _changed("quiet", help="no notes and no summary"),
-            *("strict", "traceback"),
-        ),
+        *("results", "table", "data", "examples", *MODEL_OPTIONS, *_RULES, "limit", "keep", "out", "out_format"),
+        *("compression", "no_clobber", "custom_id", "choices", "raw", "prefix", "retry", "requests", "strict", *_RUN),
     ),
-    f"{EXIT_CODES}Whatever goes wrong, --out is either complete or untouched.\n",
+    """\
+RESULTS are the output and error files of OpenAI's Batch API, vLLM or LiteLLM, in any order and number; results may be
+missing. --table is a rendered file, or the samples themselves if each of them is one request. With --data, --table is
+the exported configuration, and the samples are rendered again with the options of rendering.
+""",
+    {
+        **_COUNTS,
+        **_help(
+            data="the samples, if --table is a configuration",
+            out="rows and answers: .parquet, .arrow, .jsonl, .csv; - is stdout",
+            custom_id="the pattern of the export; default: the default of export",
+            keep="columns to keep (all)",
+            data_format="the format of --data, or else of --table; default: by suffix",
+            quiet="no notes and no summary",
+        ),
+    },
+    epilog=f"{EXIT_CODES}Whatever goes wrong, --out is either complete or untouched.\n",
     max_operands=None,
 )
 
 _VERIFY = Command(
     "verify",
+    "for harnesses",
     "compare with the harness's own prompts",
     "promptpress_workbench.cli.verify:verify",
+    "CONFIG [--data FILE...] [options]",
+    "Render the rows of a dataset with a harness and with promptpress, and print the first difference.",
+    "promptpress verify gsm8k_gen.py --limit 100",
+    ("data", "examples", "limit", "shots", *MODEL_OPTIONS, "dialect", "backend"),
+    (
+        *("config", "data", "examples", "limit", "shots", *MODEL_OPTIONS, "dialect", "backend"),
+        *(*FORMAT_OPTIONS, "quiet", "traceback"),
+    ),
     """\
-Render the rows of a dataset with the harness of CONFIG and with promptpress, and print the first difference.
-
 CONFIG is a harness's dataset configuration, as for render. The harness (OpenCompass or AISBench) has to be installed.
 It reads CONFIG itself, loads the dataset that CONFIG names, or takes the rows of --data and --examples, and runs
 everything from its retriever to its model's parser. No model is loaded.
@@ -560,28 +490,22 @@ CONFIG may also be a YAML task of lm-evaluation-harness, whose requests are comp
 finished run, next to its results_DATE.json. Then the requests that were sent are compared with promptpress's requests
 for the same documents. If the run used examples, --examples are the rows that they were drawn from.
 """,
-    (
-        *_config("; 'all' compares every one"),
-        _group(
-            "",
-            _changed(
-                *("data", "--data", "--samples"),
-                help="the samples; default: the dataset that CONFIG names, as the harness loads it",
-            ),
-            _changed("examples", help="the rows that examples come from, with --data"),
-            "backend",
-            _changed("num_fewshot", help="number of examples of a YAML task, instead of its own"),
-            _changed(*("rows", "--rows", "--limit"), type=natural, metavar="N", help="only the first N samples"),
-            _changed(
-                "dialect",
-                choices=("opencompass", "aisbench"),
-                help="the harness; default: by the class names in CONFIG",
-            ),
-            *_format(),
-            *("quiet", "traceback"),
+    {
+        **_help(
+            data="the samples; default: the dataset that CONFIG names",
+            examples="the rows that examples come from, with --data",
+            shots="a YAML task: N examples, instead of the task's number",
+            dataset=f"{OPTIONS['dataset']['help']}; all compares each one",
+            model_abbr=f"{OPTIONS['model_abbr']['help']}; all compares each one",
         ),
-    ),
-    """\
+        "config": {"nargs": None, "help": "a harness's dataset configuration, or a task or run of lm-eval"},
+        "dialect": {
+            "choices": ("opencompass", "aisbench"),
+            "metavar": "opencompass|aisbench",
+            "help": "the harness; default: by the class names in CONFIG",
+        },
+    },
+    epilog="""\
 exit codes: 0 all requests are equal, 1 a difference or an unexpected error, 2 command line, 3 configuration, or the
 harness isn't installed, 4 data, or the dataset can't be loaded, 6 promptpress doesn't support the configuration,
 130 interrupted, 143 terminated. With --dataset all or --model-abbr all: 1 if there is a difference, else the code of
@@ -591,31 +515,41 @@ an error, else 6.
 
 _FINGERPRINT = Command(
     "fingerprint",
+    "check",
     "identify a configuration by 64 digits",
     "promptpress_workbench.cli.render:fingerprint",
+    "[CONFIG] [--examples FILE...] [options]",
+    "Print 64 hexadecimal digits that identify everything that decides the bytes of the prompts, except the samples.",
+    "promptpress fingerprint --template 'Q: {question} A:'",
+    ("examples", "template", "system", "answer", "shots", "jinja", "model", "chat_template", "json"),
+    (*(name for name in _SOURCES if name != "data"), *_RULES, "json", *FORMAT_OPTIONS, "quiet", "traceback"),
     """\
-Print the fingerprint of a configuration and its examples: 64 hexadecimal digits that identify everything that decides
-the bytes of the prompts.
-
-CONFIG is a configuration as for render. Two runs with the same fingerprint make the same prompts from the same samples,
-on any machine. Files that render wrote have the fingerprint in their metadata. For a harness's dataset, OpenCompass's
-own prompt hash is printed too.
+CONFIG is a prompt configuration as for render. Two runs with the same fingerprint make the same prompts from the same
+samples, on any machine. Files that render wrote have the fingerprint in their metadata. For a harness's dataset,
+OpenCompass's own prompt hash is printed too.
 """,
-    (
-        *_config(),
-        _JINJA,
-        _group("", "examples"),
-        _group(_OVERRIDES, *OVERRIDES),
-        _budget(_COUNTING),
-        _group("execution", "json", *_format("the format of --examples; default: by suffix"), "quiet", "traceback"),
-    ),
+    {**_COUNTS, **_help(data_format="the format of --examples; default: by suffix")},
+)
+
+_COMPLETION = Command(
+    "completion",
+    "for the shell",
+    "print the script that completes commands, options and values",
+    "promptpress_workbench.cli.completion:completion",
+    "SHELL",
+    "Print a script for the shell, which completes commands, options, choices and files when Tab is pressed.",
+    "promptpress completion bash > ~/.local/share/bash-completion/completions/promptpress",
+    (),
+    ("shell", "traceback"),
+    "zsh reads such a script from a folder of fpath, as _promptpress; fish from ~/.config/fish/completions.",
+    {"shell": {"help": "bash, zsh or fish"}},
 )
 
 COMMANDS: dict[str, Command] = {
     command.name: command
     for command in (
-        *(_RENDER, _TOKENIZE, _SHOW, _DIFF, _VIEW, _STATS),
-        *(_AUDIT, _EXPORT, _JOIN, _VERIFY, _FINGERPRINT),
+        *(_RENDER, _TOKENIZE, _SHOW, _VIEW, _STATS, _DIFF, _AUDIT),
+        *(_FINGERPRINT, _EXPORT, _JOIN, _VERIFY, _COMPLETION),
     )
 }
 """All commands by name, in the order of the help."""

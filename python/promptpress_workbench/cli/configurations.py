@@ -31,18 +31,18 @@ from promptpress_workbench.files.read.samples import Samples, example_rows
 
 MISSING_CONFIG = "neither CONFIG nor --template; one of them says what a prompt is"
 
-_WORDS = {"system": "system", "shots": "shots", "output_column": "output_column", "shots_seed": "seed"}
+_WORDS = {"system": "system", "shots": "shots", "answer": "output_column", "shots_seed": "seed"}
 """The options that go with `--template` alone, and the words of the short form."""
 
 OPTIONS_OF_PLACES = {
     "prompt_template": "--template",
     "examples": "--examples",
-    "reader.output_column": "--output-column",
+    "reader.output_column": "--answer",
     **{word: option_name(option) for option, word in _WORDS.items()},
 }
 """The options of `--template` by the places of the short form that errors and notes name."""
 
-_PHRASES = {"output_column names": "--output-column COL names", "shots says": "--shots N says"}
+_PHRASES = {"output_column names": "--answer COL names", "shots says": "--shots N says"}
 """Words of the short form in its errors, and the options in their place."""
 
 _NO_ROWS = pa.table({})

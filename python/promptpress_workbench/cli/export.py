@@ -57,11 +57,18 @@ _OPTIONS = {
 
 _CHATS = "/v1/chat/completions"  # the URL of chats, which have keys of caches
 _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
-_ARGUMENTS = {
-    *("chosen", "rejected", "chosen_label", "custom_id", "body", "body_columns", "url", "keep", "roles"),
-    *("sampling_params", "sampling_columns"),
-}
-"""Arguments of export functions that are options."""
+_NAMED_BY_ERRORS = (
+    "chosen",
+    "rejected",
+    "chosen_label",
+    "custom_id",
+    "params",
+    "params_columns",
+    "url",
+    "keep",
+    "roles",
+)
+"""Options whose arguments errors of export functions name."""
 
 
 def export(settings: Settings, arguments: Namespace) -> ExitCode:
@@ -98,7 +105,7 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     if isinstance(renderer, PromptColumn):
         schema = schema.with_metadata(samples.metadata)
     if arguments.cache_control:
-        arguments = _with(arguments, body_columns=_with_cache_key(arguments, schema))
+        arguments = _with(arguments, params_columns=_with_cache_key(arguments, schema))
         schema = schema_with_cache_keys(schema)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     _refuse_misspelt_columns(settings, arguments, schema)
@@ -116,15 +123,21 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
             stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
             done = _write(arguments, stream, prompt, form, path=settings.out, kept=kept)
         except promptpress.TemplateError as error:
-            if error.path not in _ARGUMENTS:
+            if (usage := _usage_error(arguments.kind, error)) is None:
                 raise
-            raise UsageError(f"{option_name(error.path)}: {error.message}") from error
+            raise usage from error
         faults = _faults(settings, renderer, progress.rows)
     samples.close()
     if not settings.quiet:
         _report(settings, texts, faults)
         say(f"{done} in {time.perf_counter() - start:.3f} s")
     return faults.exit_code
+
+
+def _usage_error(kind: str, error: promptpress.TemplateError) -> UsageError | None:
+    """Return an error of an export function with the option that it is about; None if it isn't about one."""
+    of_argument = {EXPORTS[kind].argument(name): name for name in _NAMED_BY_ERRORS}
+    return UsageError(f"{option_name(of_argument[error.path])}: {error.message}") if error.path in of_argument else None
 
 
 def _open(settings: Settings, renderer: AnyRenderer) -> Samples:
@@ -146,10 +159,10 @@ def _report(settings: Settings, texts: RendererOrTemplate | PromptColumn, faults
 
 def _with_cache_key(arguments: Namespace, schema: pa.Schema) -> dict[str, str]:
     """Return the columns of requests, with that of their keys of caches."""
-    body_columns = arguments.body_columns or {}
-    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.body or {}), **body_columns}:
+    columns = arguments.params_columns or {}
+    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.params or {}), **columns}:
         raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
-    return {**body_columns, CACHE_KEY: CACHE_KEY}
+    return {**columns, CACHE_KEY: CACHE_KEY}
 
 
 def _writer_of(settings: Settings, arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> AnyRenderer:
@@ -197,18 +210,20 @@ def _has_numbers_as_ids(settings: Settings, arguments: Namespace, outputs: pa.Sc
     """Return true if a request's id is its number in the output, which is its sample's: each sample has one request."""
     if settings.order is not None or settings.errors == "skip":
         return False
-    if arguments.kind not in _OPTIONS["custom_id"] or len(outputs) != 1 or arguments.body_columns:
+    if arguments.kind not in _OPTIONS["custom_id"] or len(outputs) != 1 or arguments.params_columns:
         return False
     return set(columns_of(arguments.custom_id)) == {SAMPLE}
 
 
 def _check(settings: Settings, arguments: Namespace) -> None:
     for name, kinds in _OPTIONS.items():
+        if name == "answer" and settings.template is not None:
+            continue  # it is the template's, too
         if getattr(arguments, name) is not None and arguments.kind not in kinds:
-            hint = alternative("export", option_name(name)) if arguments.kind in _OPTIONS["body"] else None
+            hint = alternative("export", option_name(name)) if arguments.kind in _OPTIONS["params"] else None
             hint = hint or f"it is for {', '.join(kinds)}"
             raise UsageError(f"{option_name(name)}: not of {arguments.kind}; {hint}")
-    has_name = arguments.model_name is not None or "model" in (arguments.body_columns or {})
+    has_name = arguments.model_name is not None or "model" in (arguments.params_columns or {})
     if arguments.kind in _OPTIONS["model_name"] and not has_name:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
     if arguments.cache_control:
@@ -218,7 +233,7 @@ def _check(settings: Settings, arguments: Namespace) -> None:
             raise UsageError("--cache-control: keys are those of prompts in prefix order; add --order prefix")
     if EXPORTS[arguments.kind].writes == "tokens":
         _check_tokens(settings, arguments)
-    limit = first_given(arguments, ("max_requests", "max_bytes"))
+    limit = first_given(arguments, ("max_requests", "max_file_size"))
     if settings.out == STDOUT and limit is not None:
         raise UsageError(f"{limit}: standard output can't be cut into files; name one by --out")
     writes = EXPORTS[arguments.kind].writes
@@ -239,9 +254,8 @@ def _check_tokens(settings: Settings, arguments: Namespace) -> None:
 
 def _columns_of_options(arguments: Namespace) -> list[str]:
     """Return the columns that options name, without those of `--keep` and `--custom-id`."""
-    columns = [*(arguments.body_columns or {}).values(), *(arguments.sampling_columns or {}).values()]
-    named = [getattr(arguments, name) for name in _COLUMN_OPTIONS]
-    return [*columns, *(name for name in named if name is not None)]
+    named = [getattr(arguments, name) for name in _COLUMN_OPTIONS if name in EXPORTS[arguments.kind].options]
+    return [*(arguments.params_columns or {}).values(), *(name for name in named if name is not None)]
 
 
 def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[str]) -> None:
@@ -278,9 +292,11 @@ def _sends_texts(arguments: Namespace) -> bool:
 
 def _prompts(settings: Settings, arguments: Namespace) -> RendererOrTemplate | PromptColumn:
     """Return what gives the prompts: a renderer, a template, or the column of a file."""
+    if settings.template is None:
+        settings = replace(settings, answer=None)  # it is the export's alone
     if is_rendered(settings.config):
         refuse_rendering(settings)
-        return PromptColumn(PROMPT_COLUMN if settings.prompt_column is None else settings.prompt_column)
+        return PromptColumn(settings.column or PROMPT_COLUMN)
     refuse_prompts(settings)
     template = template_of(settings)
     if template is None:
@@ -290,7 +306,7 @@ def _prompts(settings: Settings, arguments: Namespace) -> RendererOrTemplate | P
     if settings.chat_template is not None and not _sends_texts(arguments):
         raise UsageError(
             f"--chat-template: {arguments.kind} sends messages, to which the server applies its own chat template; "
-            "leave --chat-template out and name the column of messages: export FORM FILE --prompt-column messages; "
+            "leave --chat-template out and name the column of messages: export FORM FILE --column messages; "
             "or send its texts: --url /v1/completions"
         )
     return template
@@ -343,8 +359,8 @@ def _write(
     export = EXPORTS[arguments.kind]
     options: dict[str, Any] = {} if export.writes == "tokens" else {"prompt": prompt, "form": form}
     names = [name for name in (*export.options, "unknown") if name not in TOKEN_OPTIONS]
-    options |= {"model" if name == "model_name" else name: getattr(arguments, name) for name in names}
-    # The function has defaults for all options but the model, which `body_columns` may name instead.
+    options |= {export.argument(name): getattr(arguments, name) for name in names}
+    # The function has defaults for all options but the model, which `params_columns` may name instead.
     options = {name: value for name, value in options.items() if value is not None or name == "model"}
     function = export.load()
     if export.writes in ("folder", "table", "tokens"):

@@ -32,7 +32,7 @@ _TASK = re.compile(r"""^["']?task["']?\s*:""", re.MULTILINE)
 _HEAD_BYTES = 1 << 16
 _OTHER_OPTIONS = (
     *("keep", "index", "order", "shared", "hashes", "jinja", "column", "add_generation_prompt", "where", "sample"),
-    *(name for name in CONFIGURATION_OPTIONS if name != "examples"),
+    *(name for name in CONFIGURATION_OPTIONS if name not in ("examples", "system", "shots", "shots_seed")),
 )
 _MAX_FILE_BYTES = 1 << 24
 _UNSUPPORTED_KEYS = {
@@ -87,9 +87,8 @@ def _refuse_others(settings: Settings, arguments: Namespace) -> None:
     """Refuse options that don't apply to a task."""
     option = first_given(settings, _OTHER_OPTIONS)
     if option is not None:
-        hint = "; --system-instruction says what stands first" if option == "--system" else ""
         raise UsageError(
-            f"{option}: {settings.config} is a task of lm-evaluation-harness, which says itself what a request is{hint}"
+            f"{option}: {settings.config} is a task of lm-evaluation-harness, which says itself what a request is"
         )
     if arguments.fewshot_as_multiturn and settings.chat_template is None:
         raise UsageError("--fewshot-as-multiturn: examples are messages in a chat; --chat-template says which")
@@ -208,13 +207,13 @@ def _requests(settings: Settings, arguments: Namespace, config: dict[str, Any]) 
         key: value for key, value in config.items() if not (isinstance(value, Function) and key in _KEYS_WITHOUT_EFFECT)
     }
     samples = Samples(settings.data or (), settings.format, harness_types="all")
-    options: dict[str, Any] = {} if settings.seed is None else {"seed": settings.seed}
+    options: dict[str, Any] = {} if settings.shots_seed is None else {"seed": settings.shots_seed}
     table = lm_eval.requests(
         task,
         samples.table(),
         example_rows(settings.examples or (), settings.format, harness_types="all"),
-        num_fewshot=arguments.num_fewshot,
-        system_instruction=arguments.system_instruction,
+        num_fewshot=settings.shots,
+        system_instruction=settings.system,
         chat_template=None if settings.chat_template is None else chat_template(settings),
         fewshot_as_multiturn=bool(arguments.fewshot_as_multiturn),
         limit=settings.limit,

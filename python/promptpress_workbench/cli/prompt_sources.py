@@ -17,7 +17,7 @@ from promptpress.engine.errors import UsageError, did_you_mean
 from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts
 
 from promptpress_workbench.cli.configurations import MISSING_CONFIG, make_renderer, report_notes
-from promptpress_workbench.cli.jinja_sources import OF_CONFIGURATIONS, has_jinja_source, template_of
+from promptpress_workbench.cli.jinja_sources import OF_CONFIGURATIONS, template_of
 from promptpress_workbench.cli.options import JINJA_OPTIONS, PROMPT_OPTIONS, TEMPLATE_OPTIONS, first_given
 from promptpress_workbench.cli.run_counts import AnyRenderer
 from promptpress_workbench.cli.settings import Settings
@@ -83,15 +83,15 @@ def refuse_prompts(settings: Settings) -> None:
         if settings.config is None and template is None:
             raise UsageError(MISSING_CONFIG)
         raise UsageError(f"{settings.config or template}: a configuration needs samples; --data FILE names them")
-    if settings.prompt_column is not None:
-        what = "a template" if has_jinja_source(settings) else "a configuration"
-        raise UsageError(f"--prompt-column: names the prompts of a rendered file, and there is {what}")
+    if settings.column is not None and settings.chat_template is None:
+        what = "a configuration" if settings.jinja is None else "a template"
+        raise UsageError(f"--column: names the prompts of a rendered file, or conversations, and there is {what}")
 
 
 def refuse_rendering(settings: Settings) -> None:
     """Refuse options that decide how prompts are rendered if the file already holds prompts."""
-    # A tokenizer may count the tokens of prompts that are there already.
-    option = first_given(settings, [name for name in PROMPT_OPTIONS if name != "tokenizer"])
+    # A tokenizer may count the tokens of prompts that are there already, and `--column` names them.
+    option = first_given(settings, [name for name in PROMPT_OPTIONS if name not in ("tokenizer", "column")])
     option = "--data" if settings.data else option
     if option is not None:
         raise UsageError(f"{settings.config}: holds prompts, so {option} has nothing to add")
@@ -100,19 +100,19 @@ def refuse_rendering(settings: Settings) -> None:
 
 
 def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:
-    """Return the column of prompts of a rendered file; if it lacks that, the error depends on `--prompt-column`."""
-    name = settings.prompt_column or PROMPT_COLUMN
+    """Return the column of prompts of a rendered file; if it lacks that, the error depends on `--column`."""
+    name = settings.column or PROMPT_COLUMN
     try:
         column_of_prompts(schema, name)
     except promptpress.RenderError as error:
         if error.code != "missing_column":
             raise DataError(f"{settings.config}: {error}") from error
         has = ", ".join(map(repr, schema.names))
-        if settings.prompt_column is None:
-            hint = "--prompt-column says which has the prompts; samples come with --data"
+        if settings.column is None:
+            hint = "--column says which has the prompts; samples come with --data"
             raise DataError(f"{settings.config}: has no column {name!r}; it has {has}; {hint}") from None
         message = f"the file has no such column; it has {has}{did_you_mean(name, schema.names)}"
-        raise UsageError(f"--prompt-column {name}: {message}") from None
+        raise UsageError(f"--column {name}: {message}") from None
     return name
 
 

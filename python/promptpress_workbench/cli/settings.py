@@ -38,7 +38,7 @@ class Settings:
     config: str | None = None
     template: str | None = None
     system: str | None = None
-    output_column: str | None = None
+    answer: str | None = None
     shots: int | None = None
     shots_seed: int | None = None
     model: str | None = None
@@ -73,7 +73,6 @@ class Settings:
     delimiter: str | None = None
     encoding: str | None = None
     records: str | None = None
-    prompt_column: str | None = None
     batch_size: int = 65536
     skip_corrupt: bool | None = None
     where: str | None = None

@@ -125,7 +125,7 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
     if is_rendered(sides[0].config) != is_rendered(sides[1].config):
         # One side is a file of prompts, so the options are for the other side.
         number = 0 if is_rendered(sides[0].config) else 1
-        nothing: dict[str, Any] = dict.fromkeys((*PROMPT_OPTIONS, "data"))
+        nothing: dict[str, Any] = dict.fromkeys((*(name for name in PROMPT_OPTIONS if name != "column"), "data"))
         sides[number] = replace(sides[number], **nothing)
     opened: list[SampleRows] = []
 

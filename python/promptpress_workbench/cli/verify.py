@@ -48,8 +48,8 @@ def verify(settings: Settings, arguments: Namespace) -> ExitCode:
         from promptpress_workbench.cli.verify_lm_eval import lm_eval_verdict  # noqa: PLC0415 - for its tasks only
 
         return _print_verdict(lm_eval_verdict(settings, arguments))
-    if arguments.num_fewshot is not None:
-        raise UsageError("--num-fewshot is for tasks of lm-evaluation-harness; this configuration isn't one")
+    if settings.shots is not None:
+        raise UsageError("--shots is for tasks of lm-evaluation-harness; this configuration isn't one")
     if settings.examples and not settings.data:
         raise UsageError("--examples needs --data: without it the dataset that the configuration names is loaded")
     if arguments.backend:
@@ -94,7 +94,7 @@ class _Verifier:
 
     def __init__(self, settings: Settings, arguments: Namespace, count: int) -> None:
         self._settings = settings
-        self._is_for_backend, self._max_rows = arguments.backend, arguments.rows
+        self._is_for_backend, self._max_rows = arguments.backend, settings.limit
         self._count = count
         self._their_jobs: dict[str, tuple[str, list[Job]]] = {}
         self._tables: tuple[pa.Table, pa.Table | None] | None = None

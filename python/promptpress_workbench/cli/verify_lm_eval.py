@@ -323,26 +323,26 @@ def lm_eval_verdict(settings: Settings, arguments: Namespace) -> Verdict:
     if arguments.backend:
         raise UsageError("--backend: the log of a run says which tasks of lm-evaluation-harness are built in bulk")
     compare = _run_verdict if is_samples(str(settings.config)) else _task_verdict
-    return compare(settings, arguments)
+    return compare(settings)
 
 
-def _task_verdict(settings: Settings, arguments: Namespace) -> Verdict:
+def _task_verdict(settings: Settings) -> Verdict:
     name = load_harness()
-    task = HarnessTask(str(settings.config), arguments.num_fewshot)
+    task = HarnessTask(str(settings.config), settings.shots)
     samples = Samples(settings.data, settings.format, harness_types="all") if settings.data else None
     docs = None if samples is None else samples.table()
     task.load(docs, example_rows(settings.examples or (), settings.format, harness_types="all"))
-    theirs = task.outcome(arguments.rows)
-    ours = render_task(task.config, task.docs, task.fewshot_docs, seed=_SEED, limit=arguments.rows)
+    theirs = task.outcome(settings.limit)
+    ours = render_task(task.config, task.docs, task.fewshot_docs, seed=_SEED, limit=settings.limit)
     return judge_task(theirs, ours, name, len(theirs.rows) or task.docs.num_rows)
 
 
-def _run_verdict(settings: Settings, arguments: Namespace) -> Verdict:
-    if arguments.num_fewshot is not None:
-        raise UsageError("--num-fewshot: the run's results say how many examples there are")
+def _run_verdict(settings: Settings) -> Verdict:
+    if settings.shots is not None:
+        raise UsageError("--shots: the run's results say how many examples there are")
     if settings.data:
         raise UsageError("--data: a run's samples have their documents with them")
-    run = finished_run(str(settings.config), arguments.rows)
+    run = finished_run(str(settings.config), settings.limit)
     examples = example_rows(settings.examples or (), settings.format, harness_types="all")
     if run.draws_from_evaluated_split:
         ours = render_task(run.config, _evaluated_split(run, examples), None, samples=run.doc_ids, **run.options)

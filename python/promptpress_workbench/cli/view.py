@@ -34,8 +34,8 @@ _BATCH_ROWS = 2048
 
 def view(settings: Settings, arguments: Namespace) -> None:
     """Serve the page until the process is interrupted, or write the HTML file."""
-    if arguments.rows is not None and arguments.html is None:
-        raise UsageError("--rows says what --html FILE writes; in the page, g goes to a row")
+    if arguments.row is not None and arguments.html is None:
+        raise UsageError("--row says what --html FILE writes; in the page, g goes to a row")
     if arguments.html is None and importlib.util.find_spec("nicegui") is None:
         raise UsageError(
             "promptpress view shows its page with NiceGUI, which isn't installed: pip install 'promptpress[view]'; "
@@ -58,7 +58,7 @@ def view(settings: Settings, arguments: Namespace) -> None:
     try:
         if arguments.html is not None:
             heading = " · ".join(filter(None, [_heading(settings, choice), title]))
-            rows = write_html(arguments.html, arguments.rows, store, sources, choice, title=heading)
+            rows = write_html(arguments.html, arguments.row, store, sources, choice, title=heading)
             if not settings.quiet:
                 say(f"{counted(rows, 'row')} in {arguments.html}")
             return

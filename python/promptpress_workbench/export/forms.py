@@ -15,12 +15,21 @@ MaskColumn = Literal["assistant_masks", "completion_mask"]
 """The names of the mask of what is trained, in TRL."""
 
 
+_OF_REQUESTS = {
+    "model_name": "model",
+    "params": "body",
+    "params_columns": "body_columns",
+    "max_file_size": "max_bytes",
+}
+_OF_ROWS = {"params": "sampling_params", "params_columns": "sampling_columns"}
+
+
 class Export(NamedTuple):
     """An export, as the command has it.
 
     `function` names a module of this folder and its function, which takes a table or stream, the path of the output
-    unless it makes a table, and the options as keywords; conversations take `keep` too. `content` and `readers` are for
-    the help and the page of exports.
+    unless it makes a table, and the `options` as keywords, each under the name of its `argument`; conversations take
+    `keep` too. `content` and `readers` are for the help and the page of exports.
     """
 
     function: str
@@ -28,6 +37,11 @@ class Export(NamedTuple):
     options: tuple[str, ...]
     content: str
     readers: str
+
+    def argument(self, option: str) -> str:
+        """Return the name of an option's argument in Python."""
+        names = _OF_REQUESTS if self.writes == "requests" else _OF_ROWS
+        return names.get(option, option)
 
     @property
     def help(self) -> str:
@@ -43,10 +57,10 @@ class Export(NamedTuple):
         return function
 
 
-_REQUESTS = ("model_name", "body", "body_columns", "custom_id", "max_requests")
-_LIMITED = (*_REQUESTS, "url", "max_bytes")
+_REQUESTS = ("model_name", "params", "params_columns", "custom_id", "max_requests")
+_LIMITED = (*_REQUESTS, "url", "max_file_size")
 _PAIRS = ("chosen", "rejected", "chosen_label")
-_SAMPLING = ("sampling_params", "sampling_columns")
+_SAMPLING = ("params", "params_columns")
 _IDS = ("control_tokens", "special_tokens", "max_tokens", "truncation")
 _MASKS = ("mask", "reasoning", "last_turn")
 

@@ -242,7 +242,7 @@ def test_the_command_writes_what_python_does(tmp_path: Path, hugging_face: Any, 
     assert hugging_face.load_from_disk(tmp_path / "saved")[:] == expected[:]
     assert main(["export", "datasets", *given, "--out", f"{tmp_path}/saved"]) == 5
     assert "saved: is there; take another name" in capsys.readouterr().err
-    sampling = ["--sampling-params", '{"temperature": 0.5}', "--sampling-columns", "max_tokens=id"]
+    sampling = ["--params", '{"temperature": 0.5}', "--params-columns", "max_tokens=id"]
     assert main(["export", "ray", *given, "--out", f"{tmp_path}/rows.parquet", *sampling]) == 0
     rows = export.ray_rows(TABLE, sampling_params={"temperature": 0.5}, sampling_columns={"max_tokens": "id"})
     assert pq.read_table(tmp_path / "rows.parquet").to_pylist() == rows.to_pylist()

@@ -231,7 +231,7 @@ def test_the_command_writes_what_python_does(tmp_path: Path, monkeypatch: pytest
         assert main(["export", form, *given, *options, "--out", "out.jsonl"]) == 0
         lines = Path("out.jsonl").read_text(encoding="utf-8").splitlines()
         assert list(map(json.loads, lines)) == wanted.to_pylist()
-    sampling = ["--sampling-params", '{"temperature": 0.5}', "--sampling-columns", "max_tokens=room"]
+    sampling = ["--params", '{"temperature": 0.5}', "--params-columns", "max_tokens=room"]
     assert main(["export", "ray-tokens", *given, *sampling, "--out", "rows.parquet"]) == 0
     rows = pq.read_table("rows.parquet")
     assert rows["sample"].to_pylist() == list(range(len(IDS)))

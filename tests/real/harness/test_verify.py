@@ -289,7 +289,7 @@ def test_labels_that_are_values_of_a_column(opencompass, folder, capsys):
 
 def test_the_first_rows_only(opencompass, folder, capsys):
     assert opencompass
-    code, out = compared(folder, capsys, config("{question}"), "--rows", "3")
+    code, out = compared(folder, capsys, config("{question}"), "--limit", "3")
     assert (code, out.split(" (")[0]) == (ExitCode.OK, "equal: 3 requests of 3 rows")
 
 
@@ -468,7 +468,7 @@ def test_the_dataset_as_the_harness_loads_it(request, folder, capsys, fixture):
         (folder.path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     text = (Path(harness.__file__).parent / "configs" / "datasets" / source).read_text(encoding="utf-8")
     shipped = folder.python("gsm8k.py", text.replace(path, str(folder.path)))
-    assert main(["verify", shipped, "--rows", "4"]) == ExitCode.OK
+    assert main(["verify", shipped, "--limit", "4"]) == ExitCode.OK
     assert capsys.readouterr().out.startswith("equal: 4 requests of 4 rows (")
     assert main(["verify", shipped]) == ExitCode.OK
     assert capsys.readouterr().out.startswith("equal: 5 requests of 5 rows (")

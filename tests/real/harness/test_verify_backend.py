@@ -151,12 +151,12 @@ def test_a_later_row_counts(opencompass, folder, capsys):
     code, ((word, why),) = listed(folder, capsys, [value], rows=rows)
     assert (code, word) == (ExitCode.UNSUPPORTED, "harness")
     assert why.startswith("a column of chats has a null (then the run fails: TypeError")
-    assert listed(folder, capsys, [value], "--rows", "2", rows=rows)[1] == [("bulk", "2 prompts of 2 rows")]
+    assert listed(folder, capsys, [value], "--limit", "2", rows=rows)[1] == [("bulk", "2 prompts of 2 rows")]
 
 
 def test_no_rows(opencompass, folder, capsys):
     assert opencompass
-    assert listed(folder, capsys, [config("{question}")], "--rows", "0")[1] == [
+    assert listed(folder, capsys, [config("{question}")], "--limit", "0")[1] == [
         ("error", "there are no rows to tell by")
     ]
 

@@ -56,7 +56,7 @@ def verify(*words: Any) -> ExitCode:
 def test_a_task_with_local_data(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert verify(task) == ExitCode.OK
     assert capsys.readouterr().out.startswith("equal: 12 requests of 6 rows (lm_eval 0.4.13, promptpress ")
-    assert verify(task, "--rows", 2, "--num-fewshot", 0) == ExitCode.OK
+    assert verify(task, "--limit", 2, "--shots", 0) == ExitCode.OK
     assert capsys.readouterr().out.startswith("equal: 4 requests of 2 rows (")
 
 
@@ -151,8 +151,8 @@ def test_options_that_are_for_others(task: Path, capsys: pytest.CaptureFixture[s
     assert verify(task, "--backend") == ExitCode.USAGE
     config = tmp_path / "config.json"
     config.write_text("{}", encoding="utf-8")
-    assert verify(config, "--num-fewshot", 1) == ExitCode.USAGE
-    assert "--num-fewshot" in capsys.readouterr().err
+    assert verify(config, "--shots", 1) == ExitCode.USAGE
+    assert "--shots" in capsys.readouterr().err
 
 
 def finished(folder: Path, config: dict[str, Any], **options: Any) -> Path:
@@ -220,11 +220,11 @@ def test_a_finished_run_that_draws_from_the_split_it_evaluates(
         assert verify(path) == ExitCode.USAGE
         assert "--examples: shots are drawn from all 12 documents of the split" in capsys.readouterr().err
         assert verify(path, "--examples", rows_of("train", tmp_path)) == ExitCode.USAGE
-        assert verify(path, "--rows", 2, "--examples", rows_of("test", tmp_path)) == ExitCode.OK
+        assert verify(path, "--limit", 2, "--examples", rows_of("test", tmp_path)) == ExitCode.OK
         assert verify(path, "--examples", rows_of("test", tmp_path)) == ExitCode.OK
     else:
         assert verify(path) == ExitCode.OK
-        assert verify(path, "--rows", 2) == ExitCode.OK
+        assert verify(path, "--limit", 2) == ExitCode.OK
         assert "of 2 rows" in capsys.readouterr().out
 
 

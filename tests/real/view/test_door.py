@@ -63,7 +63,7 @@ def client(serve: Callable[..., str]) -> Client:
 def test_a_tab_compares_where_there_is_something_to_compare(
     words: tuple[str, ...], compares: bool, serve: Callable[..., str]
 ) -> None:
-    more = () if compares or "--jinja" in words else ("--prompt-column", "question")
+    more = () if compares or "--jinja" in words else ("--column", "question")
     client = Client(serve(*words, *more))
     assert ("Compare" in client.get(client.path)[2]) == compares
 
