@@ -26,7 +26,7 @@ from promptpress_workbench.cli.errors import ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.options import option_name
 from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
-from promptpress_workbench.cli.run_counts import RendererOrTemplate, RunCounts, report_no_rows
+from promptpress_workbench.cli.run_counts import AnyRenderer, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import ColorChoice, Progress, Terminal, say
 from promptpress_workbench.files.write.output_file import output_file, standard_output
@@ -77,7 +77,7 @@ def audit(settings: Settings, arguments: Namespace) -> ExitCode:
     return ExitCode.FINDINGS if any(severity in serious for severity in severities) else ExitCode.OK
 
 
-def _configured(settings: Settings) -> tuple[RendererOrTemplate, list[str]]:
+def _configured(settings: Settings) -> tuple[AnyRenderer, list[str]]:
     """Make the renderer of a configuration, and return the codes of findings that its file allows."""
     configs = []
 

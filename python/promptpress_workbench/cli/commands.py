@@ -117,8 +117,8 @@ def render(settings: Settings, arguments: Namespace) -> ExitCode:
     from promptpress_workbench.cli.jinja_sources import has_jinja_source  # noqa: PLC0415
     from promptpress_workbench.cli.render import render as render_one  # noqa: PLC0415
 
-    if tasks.is_lm_eval(settings.config) and not tasks.is_samples(str(settings.config)):
-        return tasks.render_lm_eval(settings, arguments)
+    if tasks.is_task(settings.config):
+        return tasks.render_lm_eval(settings)
     tasks.refuse_lm_eval(arguments)
     if settings.takes_all and not has_jinja_source(settings):
         from promptpress_workbench.cli.render_all import render_all  # noqa: PLC0415 - a tenth of the start

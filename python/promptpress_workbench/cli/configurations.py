@@ -24,7 +24,7 @@ from promptpress_harness.configs.selection import Selection, all_datasets, all_m
 from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.jinja_sources import chat_template, warn_of_backslash_n
 from promptpress_workbench.cli.options import BUDGET_OPTIONS, OVERRIDES, first_given, option_name
-from promptpress_workbench.cli.run_counts import AnyRenderer, RendererOrTemplate
+from promptpress_workbench.cli.run_counts import AnyRenderer
 from promptpress_workbench.cli.settings import ALL, TEMPLATE, Settings
 from promptpress_workbench.files.read.formats import HarnessTypes
 from promptpress_workbench.files.read.samples import Samples, example_rows
@@ -208,7 +208,7 @@ def held_warnings(settings: Settings) -> Iterator[list[str]]:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def report_notes(renderer: RendererOrTemplate, schema: pa.Schema, settings: Settings, held: Sequence[str] = ()) -> None:
+def report_notes(renderer: AnyRenderer, schema: pa.Schema, settings: Settings, held: Sequence[str] = ()) -> None:
     """Show the notes on a configuration or a Jinja template as warnings; with `--strict`, raise the first as an error.
 
     For a Jinja template, the notes are about variables that the samples don't give.

@@ -14,24 +14,16 @@ from promptpress import ConfigError
 from promptpress.engine import PromptColumn, RenderedLines, RenderOptions, engine_of
 from promptpress.engine.core import LineLayout
 from promptpress.engine.errors import OutputError, UsageError, counted, did_you_mean, reason, render_error
-from promptpress.engine.tables import PROMPT_COLUMN
 
 from promptpress_workbench.cli.arguments import alternative
-from promptpress_workbench.cli.configurations import (
-    held_warnings,
-    in_options_of_template,
-    make_renderer,
-    open_samples,
-    report_notes,
-    token_counter,
-)
+from promptpress_workbench.cli.configurations import held_warnings, in_options_of_template, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
-from promptpress_workbench.cli.jinja_sources import template_of
+from promptpress_workbench.cli.lm_eval_tasks import is_task
 from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
-from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
+from promptpress_workbench.cli.prompt_sources import TAKES_MESSAGES, TAKES_TEXTS, holds_prompts, open_source
 from promptpress_workbench.cli.prompt_stream import has_only_prompts, rendered, rendered_as_lines
-from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RendererOrTemplate, RunCounts, report_no_rows
+from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings, token_settings
 from promptpress_workbench.cli.terminal import Progress, say
 from promptpress_workbench.export.chat_messages import Form
@@ -44,7 +36,7 @@ from promptpress_workbench.export.streams import (
     schema_with_cache_keys,
     with_cache_keys,
 )
-from promptpress_workbench.files.read.samples import Samples
+from promptpress_workbench.files.read.samples import AnySamples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
 from promptpress_workbench.files.write.output_file import STDOUT, is_stream
 from promptpress_workbench.prompts.prompt import as_request
@@ -75,11 +67,10 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     """Render the samples and write the requests."""
     _check(settings, arguments)
     refuse_overwriting(settings)
-    with held_warnings(settings) as held:
-        texts = _prompts(settings, arguments)
-    renderer = _writer_of(settings, arguments, texts)
     start = time.perf_counter()
-    samples = _open(settings, renderer)
+    with held_warnings(settings) as held:
+        texts, samples = _source(settings, arguments)
+    renderer = _writer_of(arguments, texts)
     kept = keep_columns(settings.keep, samples.schema)
     outputs = renderer.output_schema(samples.schema)
     if arguments.kind in _OPTIONS["custom_id"] and arguments.custom_id is None:
@@ -109,8 +100,7 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
         schema = schema_with_cache_keys(schema)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     _refuse_misspelt_columns(settings, arguments, schema)
-    if not isinstance(texts, PromptColumn):
-        report_notes(texts, samples.schema, settings, held)
+    report_notes(texts, samples.schema, settings, held)
     with Progress(settings, samples.num_rows) as progress:
 
         def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
@@ -140,19 +130,9 @@ def _usage_error(kind: str, error: promptpress.TemplateError) -> UsageError | No
     return UsageError(f"{option_name(of_argument[error.path])}: {error.message}") if error.path in of_argument else None
 
 
-def _open(settings: Settings, renderer: AnyRenderer) -> Samples:
-    """Open the samples, or the file of prompts, which must have their column."""
-    if not isinstance(renderer, PromptColumn):
-        return open_samples(settings, settings.data or (), renderer)
-    samples = open_samples(settings, [str(settings.config)], renderer)
-    prompt_column_of(settings, samples.schema)
-    return samples
-
-
-def _report(settings: Settings, texts: RendererOrTemplate | PromptColumn, faults: Done) -> None:
+def _report(settings: Settings, texts: AnyRenderer, faults: Done) -> None:
     """Report what went which way, and the rows that were left out."""
-    if not isinstance(texts, PromptColumn):
-        RunCounts(texts).report()
+    RunCounts(texts).report()
     faults.report_faults()
     report_no_rows(settings, faults.samples)
 
@@ -165,7 +145,7 @@ def _with_cache_key(arguments: Namespace, schema: pa.Schema) -> dict[str, str]:
     return {**columns, CACHE_KEY: CACHE_KEY}
 
 
-def _writer_of(settings: Settings, arguments: Namespace, renderer: RendererOrTemplate | PromptColumn) -> AnyRenderer:
+def _writer_of(arguments: Namespace, renderer: AnyRenderer) -> AnyRenderer:
     """Return the renderer of what is exported: of prompts, or of their token ids."""
     if EXPORTS[arguments.kind].writes != "tokens":
         if arguments.tokenizer is not None and not engine_of(renderer).shot_fields:
@@ -173,12 +153,8 @@ def _writer_of(settings: Settings, arguments: Namespace, renderer: RendererOrTem
         return renderer
     from promptpress.engine.tokens import TokenRenderer, token_engine  # noqa: PLC0415 - most forms have texts
 
-    if isinstance(renderer, PromptColumn):
-        raise UsageError(
-            f"{settings.config}: {arguments.kind} encodes what it renders: give a configuration, --template, --jinja"
-            " or --chat-template, and the samples by --data"
-        )
-    given = token_settings(arguments, **({} if arguments.mask is None else {"labels": True}))
+    trained = {} if arguments.mask is None else {"labels": True, "answer": arguments.answer}
+    given = token_settings(arguments, **trained)
     tokens = {"tokenizer": token_counter(arguments.tokenizer), **given}
     return TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
 
@@ -290,26 +266,29 @@ def _sends_texts(arguments: Namespace) -> bool:
     )
 
 
-def _prompts(settings: Settings, arguments: Namespace) -> RendererOrTemplate | PromptColumn:
-    """Return what gives the prompts: a renderer, a template, or the column of a file."""
+def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnySamples]:
+    """Return what gives the prompts, and its samples."""
+    sends_texts = _sends_texts(arguments)
+    if settings.chat_template is not None and not sends_texts and not is_task(settings.config):
+        raise UsageError(f"--chat-template: {arguments.kind} {TAKES_MESSAGES}")
     if settings.template is None:
         settings = replace(settings, answer=None)  # it is the export's alone
-    if is_rendered(settings.config):
-        refuse_rendering(settings)
-        return PromptColumn(settings.column or PROMPT_COLUMN)
-    refuse_prompts(settings)
-    template = template_of(settings)
-    if template is None:
-        if settings.output is None:
-            settings = replace(settings, output="text" if _sends_texts(arguments) else "openai")
-        return _make_renderer(settings)
-    if settings.chat_template is not None and not _sends_texts(arguments):
-        raise UsageError(
-            f"--chat-template: {arguments.kind} sends messages, to which the server applies its own chat template; "
-            "leave --chat-template out and name the column of messages: export FORM FILE --column messages; "
-            "or send its texts: --url /v1/completions"
-        )
-    return template
+    makes_messages = settings.chat_template is None and not holds_prompts(settings) and settings.jinja is None
+    if settings.output is None and makes_messages and not is_task(settings.config):
+        # A system message has no place in a text.
+        of_texts = "text" if settings.system is None else None
+        settings = replace(settings, output=of_texts if sends_texts else "openai")
+    try:
+        return open_source(settings)
+    except promptpress.TemplateError as error:
+        if error.path == "output" and sends_texts:
+            raise UsageError(f"{arguments.kind} {TAKES_TEXTS}") from error
+        if error.code != "missing_api_role" or settings.output != "openai":
+            raise
+        raise ConfigError(
+            f"{error}; this meta template is for texts: leave the model out, for a chat API has its own template,"
+            " or say --output text to send its text as one message"
+        ) from error
 
 
 def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:
@@ -317,7 +296,7 @@ def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:
     return outputs.field(len(outputs) - 1 - len(engine_of(renderer).shot_fields))
 
 
-def _form(settings: Settings, renderer: AnyRenderer, samples: Samples, data_type: pa.DataType) -> Form | None:
+def _form(settings: Settings, renderer: AnyRenderer, samples: AnySamples, data_type: pa.DataType) -> Form | None:
     """Return the form of the prompts; None: that of the column's type."""
     if settings.output == "messages_json":
         return "messages_json"
@@ -330,7 +309,7 @@ def _form(settings: Settings, renderer: AnyRenderer, samples: Samples, data_type
     return "messages_json" if is_json else "text"
 
 
-def _begins_with_messages(renderer: PromptColumn, samples: Samples) -> bool:
+def _begins_with_messages(renderer: PromptColumn, samples: AnySamples) -> bool:
     (column,) = engine_of(renderer).required_columns
     for batch in samples.reader():
         if batch.num_rows:
@@ -339,26 +318,14 @@ def _begins_with_messages(renderer: PromptColumn, samples: Samples) -> bool:
     return False
 
 
-def _make_renderer(settings: Settings) -> promptpress.Renderer:
-    """Make the renderer; if a meta template for texts has no roles for a chat API, the error says what to do."""
-    try:
-        return make_renderer(settings)
-    except promptpress.TemplateError as error:
-        if error.code != "missing_api_role" or settings.output != "openai":
-            raise
-        raise ConfigError(
-            f"{error}; this meta template is for texts: leave the model out, for a chat API has its own template,"
-            " or say --output text to send its text as one message"
-        ) from error
-
-
 def _write(
     arguments: Namespace, stream: RenderedStream, prompt: str, form: Form | None, *, path: str, kept: list[str]
 ) -> str:
     """Call the function of the export, which writes the rendered batches, and return a summary."""
     export = EXPORTS[arguments.kind]
     options: dict[str, Any] = {} if export.writes == "tokens" else {"prompt": prompt, "form": form}
-    names = [name for name in (*export.options, "unknown") if name not in TOKEN_OPTIONS]
+    encoding = TOKEN_OPTIONS if export.writes == "tokens" else ()
+    names = [name for name in (*export.options, "unknown") if name not in encoding]
     options |= {export.argument(name): getattr(arguments, name) for name in names}
     # The function has defaults for all options but the model, which `params_columns` may name instead.
     options = {name: value for name, value in options.items() if value is not None or name == "model"}

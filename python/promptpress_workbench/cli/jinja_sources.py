@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from promptpress_workbench.cli.settings import Settings
 
 if TYPE_CHECKING:
     from promptpress import ChatTemplate, JinjaTemplate
+    from promptpress.engine import PromptColumn
+    from promptpress.engine.templates import StagedRenderer
 
 _MAX_FILE_BYTES = 1 << 24
 _TAG_START = re.compile(r"\{[{%#]")
@@ -49,9 +52,11 @@ def has_jinja_source(settings: Settings, allowed: Container[str] = ()) -> bool:
         _refuse(settings, ("jinja_option",), "goes with --jinja")
         return False
     if settings.jinja is not None:
-        for other in filter(None, (config, settings.chat_template and "--chat-template")):
-            raise UsageError(f"--jinja with {other}: one of them says what a prompt is")
-        _refuse(settings, of_chats, "goes with --chat-template")
+        if config is not None:
+            raise UsageError(f"--jinja with {config}: one of them says what a prompt is")
+        if settings.chat_template is None:
+            _refuse(settings, of_chats, "goes with --chat-template")
+        _refuse(settings, ("column",), "goes with conversations, and --jinja makes texts")
         _refuse(settings, of_configurations, "says how a configuration is rendered, and there is a Jinja template")
         return True
     _refuse(settings, ("jinja_option",), "goes with --jinja")
@@ -68,15 +73,34 @@ def _refuse(settings: Settings, names: Iterable[str], why: str) -> None:
         raise UsageError(f"{option}: {why}")
 
 
-def template_of(settings: Settings, allowed: Container[str] = ()) -> JinjaTemplate | ChatTemplate | None:
+def template_of(
+    settings: Settings, allowed: Container[str] = ()
+) -> JinjaTemplate | ChatTemplate | StagedRenderer | None:
     """Make the template that takes the place of a configuration, or that a configuration itself is; None if neither.
 
-    `allowed` is that of `has_jinja_source`.
+    `allowed` is that of `has_jinja_source`. A Jinja template may have a chat template behind it.
     """
-    if not has_jinja_source(settings, allowed):
-        return _template_of_choices(settings, allowed)
-    if settings.jinja is None:
+    if has_jinja_source(settings, allowed) and settings.jinja is None:
         return chat_template(settings)
+    of_jinja = settings.jinja
+    template = _template_of_choices(settings, allowed) if of_jinja is None else _jinja_template(settings, of_jinja)
+    if template is None or settings.chat_template is None:
+        return template
+    # The environment of `--jinja` is not that of the chat template.
+    return staged(template, settings if settings.jinja is None else replace(settings, environment=None))
+
+
+def staged(texts: JinjaTemplate | PromptColumn, settings: Settings) -> StagedRenderer:
+    """Put the chat template of `--chat-template` behind texts."""
+    chat = chat_template(settings)
+    from promptpress.engine.templates import StagedRenderer  # noqa: PLC0415 - it needs Jinja2
+
+    strings: Any = settings.strings or "string"
+    return StagedRenderer(texts, chat, strings)
+
+
+def _jinja_template(settings: Settings, text: str) -> JinjaTemplate:
+    """Make the template of `--jinja`, which is its text or a file."""
     names = (*_TEMPLATE_OPTIONS, "strings")
     given = _named_values("--jinja-option", settings.jinja_option, names)
     for name in given:
@@ -85,8 +109,8 @@ def template_of(settings: Settings, allowed: Container[str] = ()) -> JinjaTempla
             raise UsageError(f"--jinja-option {name}: there is no such option of an environment{hint}")
     options = given | settings.given(names)
     delimiters = [given[name] for name in _DELIMITERS if isinstance(given.get(name), str) and given[name]]
-    source = _source(settings.jinja, delimiters)
-    path = settings.jinja if source is not settings.jinja else ""
+    source = _source(text, delimiters)
+    path = text if source is not text else ""
     make = _public("JinjaTemplate", "--jinja")
     try:
         template: JinjaTemplate = _make(make, "--jinja", path, source, options)
@@ -106,7 +130,7 @@ def _template_of_choices(settings: Settings, allowed: Container[str]) -> JinjaTe
     prompt = format_prompt_of(read_config(path))
     if prompt is None or not prompt.has_choices:
         return None
-    option = first_given(settings, [name for name in (*OF_CONFIGURATIONS, "chat_template") if name not in allowed])
+    option = first_given(settings, [name for name in OF_CONFIGURATIONS if name not in allowed])
     if option is not None:
         raise UsageError(f"{option}: not for {path}, whose choices are lists, of which a Jinja template makes a text")
     template: JinjaTemplate = _public("JinjaTemplate", path).from_config(path, **settings.given(("strings",)))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from promptpress import ConfigError
 from promptpress.engine.errors import UsageError, reason
+from promptpress.engine.tables import PROMPT_COLUMN
 from promptpress_harness.bounded_file import read_bytes
 
 from promptpress_workbench.cli.errors import ExitCode
@@ -30,8 +31,11 @@ _KEYS = re.compile(
 _INCLUDE = re.compile(r"""^["']?include["']?\s*:""", re.MULTILINE)
 _TASK = re.compile(r"""^["']?task["']?\s*:""", re.MULTILINE)
 _HEAD_BYTES = 1 << 16
+_OF_RENDER = ("keep", "index", "order", "shared", "hashes", "tokenizer")
+"""Options that other outputs of a task's prompts may have, and that its requests have no place for."""
+
 _OTHER_OPTIONS = (
-    *("keep", "index", "order", "shared", "hashes", "jinja", "column", "add_generation_prompt", "where", "sample"),
+    *("jinja", "column", "add_generation_prompt", "where", "sample"),
     *(name for name in CONFIGURATION_OPTIONS if name not in ("examples", "system", "shots", "shots_seed")),
 )
 _MAX_FILE_BYTES = 1 << 24
@@ -76,6 +80,11 @@ def is_lm_eval(path: str | None) -> bool:
     return bool(is_task) and "infer_cfg" not in head
 
 
+def is_task(path: str | None) -> bool:
+    """Return true if a configuration is a task's YAML."""
+    return path is not None and not is_samples(path) and is_lm_eval(path)
+
+
 def refuse_lm_eval(arguments: Namespace) -> None:
     """Refuse the options of tasks if there is no task."""
     option = first_given(arguments, LM_EVAL_OPTIONS)
@@ -83,15 +92,24 @@ def refuse_lm_eval(arguments: Namespace) -> None:
         raise UsageError(f"{option} is for tasks of lm-evaluation-harness, and there is none")
 
 
-def _refuse_others(settings: Settings, arguments: Namespace) -> None:
-    """Refuse options that don't apply to a task."""
-    option = first_given(settings, _OTHER_OPTIONS)
+def _refuse_others(settings: Settings) -> None:
+    """Refuse options that don't apply to a task, and rows without documents."""
+    _refuse(settings, _OTHER_OPTIONS)
+    if settings.fewshot_as_multiturn and settings.chat_template is None:
+        raise UsageError("--fewshot-as-multiturn: examples are messages in a chat; --chat-template says which")
+    for name in ("errors", "skip_corrupt"):
+        if getattr(settings, name):
+            raise UsageError(f"{option_name(name)}: not of a task of lm-evaluation-harness, whose rows belong together")
+    if not settings.data:
+        raise UsageError("--data FILE is needed: the documents of the split that is evaluated, a row each")
+
+
+def _refuse(settings: Settings, names: Iterable[str]) -> None:
+    option = first_given(settings, names)
     if option is not None:
         raise UsageError(
             f"{option}: {settings.config} is a task of lm-evaluation-harness, which says itself what a request is"
         )
-    if arguments.fewshot_as_multiturn and settings.chat_template is None:
-        raise UsageError("--fewshot-as-multiturn: examples are messages in a chat; --chat-template says which")
 
 
 class Function:
@@ -158,31 +176,15 @@ def _load(path: str) -> Any:
         raise ConfigError(f"{path}: not valid YAML: {reason(error)}") from None
 
 
-def render_lm_eval(settings: Settings, arguments: Namespace) -> ExitCode:
+def render_lm_eval(settings: Settings) -> ExitCode:
     """Render the requests of a task and write them."""
-    _refuse_others(settings, arguments)
-    for name in ("errors", "skip_corrupt"):
-        if getattr(settings, name):
-            raise UsageError(f"{option_name(name)}: not of a task of lm-evaluation-harness, whose rows belong together")
+    _refuse(settings, _OF_RENDER)
     out = chosen_out_format(settings)
     if out.format == "csv":
         raise UsageError(f"--out {settings.out}: requests have several fields; write Parquet, Arrow or JSONL")
-    if not settings.data:
-        raise UsageError("--data FILE is needed: the documents of the split that is evaluated, a row each")
     refuse_overwriting(settings)
     start = time.perf_counter()
-    config = read_task(str(settings.config))
-    for part in (config, config.get("fewshot_config")):
-        if not isinstance(part, dict):
-            continue
-        if arguments.processed_docs:
-            part.pop("process_docs", None)
-        elif isinstance(part.get("process_docs"), Function):
-            raise ConfigError(
-                f"{settings.config}: process_docs: it is a function, which is never called here; "
-                "--processed-docs says that --data, and --examples, hold what it returns"
-            )
-    table = _requests(settings, arguments, config)
+    table = _requests(settings)
     schema = pa.schema([(field.name, _plain(pa.nulls(0, field.type)).type) for field in table.schema])
     if settings.print_first:
         first = next(_plain_batches(table.slice(0, 1), schema))
@@ -194,7 +196,29 @@ def render_lm_eval(settings: Settings, arguments: Namespace) -> ExitCode:
     return ExitCode.OK
 
 
-def _requests(settings: Settings, arguments: Namespace, config: dict[str, Any]) -> pa.Table:
+def task_prompts(settings: Settings) -> pa.Table:
+    """Return the contexts of a task's requests as a column of prompts, after the numbers of their documents."""
+    requests = _requests(settings)
+    arguments = _plain(requests.column("arguments").combine_chunks())
+    names = [field.name for field in arguments.type]
+    fields = {PROMPT_COLUMN if name == "context" else name: arguments.field(name) for name in names}
+    return pa.table({**{name: requests.column(name) for name in ("doc_id", "idx")}, **fields})
+
+
+def _requests(settings: Settings) -> pa.Table:
+    """Render the requests of a task."""
+    _refuse_others(settings)
+    config = read_task(str(settings.config))
+    for part in (config, config.get("fewshot_config")):
+        if not isinstance(part, dict):
+            continue
+        if settings.processed_docs:
+            part.pop("process_docs", None)
+        elif isinstance(part.get("process_docs"), Function):
+            raise ConfigError(
+                f"{settings.config}: process_docs: it is a function, which is never called here; "
+                "--processed-docs says that --data, and --examples, hold what it returns"
+            )
     try:
         import jinja2  # noqa: F401, PLC0415 - an extra
     except ImportError:
@@ -215,7 +239,7 @@ def _requests(settings: Settings, arguments: Namespace, config: dict[str, Any]) 
         num_fewshot=settings.shots,
         system_instruction=settings.system,
         chat_template=None if settings.chat_template is None else chat_template(settings),
-        fewshot_as_multiturn=bool(arguments.fewshot_as_multiturn),
+        fewshot_as_multiturn=bool(settings.fewshot_as_multiturn),
         limit=settings.limit,
         **options,
     )

@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import promptpress
 import pyarrow as pa
 from promptpress import DataError
-from promptpress.engine import engine_of
+from promptpress.engine import PromptColumn, engine_of
 from promptpress.engine.configs import STDIN
 from promptpress.engine.errors import UsageError, did_you_mean
-from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts
+from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, is_json, is_text
 
-from promptpress_workbench.cli.configurations import MISSING_CONFIG, make_renderer, report_notes
-from promptpress_workbench.cli.jinja_sources import OF_CONFIGURATIONS, template_of
+from promptpress_workbench.cli.configurations import MISSING_CONFIG, make_renderer, open_samples, report_notes
+from promptpress_workbench.cli.jinja_sources import OF_CONFIGURATIONS, chat_template, staged, template_of
+from promptpress_workbench.cli.lm_eval_tasks import is_task, task_prompts
 from promptpress_workbench.cli.options import JINJA_OPTIONS, PROMPT_OPTIONS, TEMPLATE_OPTIONS, first_given
 from promptpress_workbench.cli.run_counts import AnyRenderer
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.files.read.formats import DataFormat, HarnessTypes, RowChoice
-from promptpress_workbench.files.read.samples import ChosenRows, Samples
+from promptpress_workbench.files.read.samples import AnySamples, ChosenRows, Samples, TableSamples
 from promptpress_workbench.prompts.file_rows import ChosenSampleRows, ChosenSource, FileRows
+from promptpress_workbench.prompts.prompt import as_request
 from promptpress_workbench.prompts.prompt_source import PromptSource, SampleRows, TableRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import source_of
+
+NO_FINGERPRINT = "prompts that are there already have no fingerprint: it is of a configuration or a template"
+
+TAKES_MESSAGES = (
+    "takes messages, to which the server or the trainer applies the chat template itself: leave --chat-template out; "
+    "export openai-batch --url /v1/completions and the exports of token ids take its texts"
+)
+TAKES_TEXTS = "takes texts, and the prompts are messages: --chat-template makes a text of them"
+"""The reasons why some sources don't go into some outputs, as docs/sources.md lists them."""
+
+PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
+"""The columns that hold prompts unless `--column` names another; the first one that there is."""
+
+CHAT_OPTIONS = ("add_generation_prompt", "chat_argument", "environment", "fallback", "now")
+"""Options of the chat template behind prompts that are there already."""
+
+_OF_PROMPTS = ("tokenizer", "column", "chat_template", "strings", *CHAT_OPTIONS)
+"""Options for prompts that are there already."""
 
 _CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
 
@@ -36,16 +57,86 @@ def is_rendered(path: str | None) -> bool:
     return path is not None and Path(path).suffix.lower() not in _CONFIGS
 
 
+def open_source(
+    settings: Settings, batch_size: int | None = None, allowed: Container[str] = ()
+) -> tuple[AnyRenderer, AnySamples]:
+    """Return what gives the prompts of a command line, and its samples.
+
+    `batch_size` takes the place of the option's. `allowed` are options of configurations that templates may have too.
+    """
+    if is_task(settings.config):
+        table = task_prompts(settings)
+        return PromptColumn(PROMPT_COLUMN), TableSamples(table, batch_size or settings.batch_size)
+    if not holds_prompts(settings):
+        renderer = _checked_renderer(settings, allowed)
+        return renderer, open_samples(settings, settings.data or (), renderer, batch_size)
+    refuse_rendering(settings)
+    samples = open_samples(settings, prompt_files(settings), None, batch_size)
+
+    def first() -> Any:
+        chunks = (batch.column(batch.schema.get_field_index(name)) for batch in samples.reader())
+        return next((chunk.drop_null()[0].as_py() for chunk in chunks if chunk.null_count < len(chunk)), None)
+
+    name = prompt_column_of(settings, samples.schema)
+    return _of_column(settings, samples.schema, name, first), samples
+
+
 def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleRows] | None = None) -> PromptSource:
     """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't."""
-    if is_rendered(settings.config):
-        return _rendered(settings)
-    refuse_prompts(settings)
-    renderer = template_of(settings) or make_renderer(settings)
+    if is_task(settings.config):
+        return RenderedSource(TableRows(task_prompts(settings)), PROMPT_COLUMN)
+    if holds_prompts(settings):
+        return _of_file(settings)
+    renderer = _checked_renderer(settings)
     rows = chosen_rows(settings, renderer) if open_rows is None else open_rows(renderer)
     report_notes(renderer, rows.schema, settings)
     source = source_of(renderer, rows)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
+
+
+def holds_prompts(settings: Settings) -> bool:
+    """Return true if the prompts are there already: in CONFIG, or in `--data` where nothing says what a prompt is."""
+    if settings.config is not None:
+        return is_rendered(settings.config)
+    return bool(settings.data) and not settings.given(("template", "jinja", "chat_template"))
+
+
+def prompt_files(settings: Settings) -> list[str]:
+    """Return the files of prompts that are there already."""
+    return [settings.config] if settings.config is not None else settings.data or []
+
+
+def _checked_renderer(settings: Settings, allowed: Container[str] = ()) -> AnyRenderer:
+    refuse_prompts(settings)
+    return template_of(settings, allowed) or make_renderer(settings)
+
+
+def _of_column(settings: Settings, schema: pa.Schema, name: str, first: Callable[[], Any]) -> AnyRenderer:
+    """Return what gives the prompts of a column: as they are, or by a chat template; `first` returns the first one."""
+    prompts = PromptColumn(name)
+    if settings.chat_template is None:
+        return prompts
+    field = schema.field(name)
+    if not is_text(field.type) or is_json(field) or isinstance(as_request(first(), is_json=None), list):
+        return chat_template(replace(settings, column=name))
+    return staged(prompts, settings)
+
+
+def _of_file(settings: Settings) -> PromptSource:
+    """Make the source of prompts that are there already, maybe with a chat template behind them."""
+    refuse_rendering(settings)
+    path = prompt_files(settings)[0]
+    if settings.where is not None:
+        raise UsageError(f"--where: chooses samples of --data, and {path} holds prompts; stats takes it for these, too")
+    rows = sample_rows(prompt_files(settings), settings.format)
+    name = prompt_column_of(settings, rows.schema)
+    try:
+        if settings.chat_template is None:
+            return RenderedSource(rows, name)
+        renderer = _of_column(settings, rows.schema, name, rows.row(0)[name][0].as_py)
+        return source_of(renderer, rows)
+    except promptpress.RenderError as error:
+        raise DataError(f"{path}: {error}") from error
 
 
 def chosen_rows(settings: Settings, renderer: AnyRenderer) -> SampleRows:
@@ -90,27 +181,33 @@ def refuse_prompts(settings: Settings) -> None:
 
 def refuse_rendering(settings: Settings) -> None:
     """Refuse options that decide how prompts are rendered if the file already holds prompts."""
-    # A tokenizer may count the tokens of prompts that are there already, and `--column` names them.
-    option = first_given(settings, [name for name in PROMPT_OPTIONS if name not in ("tokenizer", "column")])
-    option = "--data" if settings.data else option
+    # A tokenizer may count the tokens of prompts that are there already, and a chat template may stand behind them.
+    names = [name for name in PROMPT_OPTIONS if name not in _OF_PROMPTS]
+    option = first_given(settings, names if settings.chat_template is not None else [*names, *CHAT_OPTIONS])
+    option = "--data" if settings.data and settings.config is not None else option
+    path = prompt_files(settings)[0]
     if option is not None:
-        raise UsageError(f"{settings.config}: holds prompts, so {option} has nothing to add")
-    if settings.errors is not None:
-        raise UsageError(f"--errors: is about rows that can't be rendered, and {settings.config} holds prompts")
+        raise UsageError(f"{path}: holds prompts, so {option} has nothing to add")
+    if settings.errors is not None and settings.chat_template is None:
+        raise UsageError(f"--errors: is about rows that can't be rendered, and {path} holds prompts")
 
 
 def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:
     """Return the column of prompts of a rendered file; if it lacks that, the error depends on `--column`."""
-    name = settings.column or PROMPT_COLUMN
+    named = (name for name in PROMPT_COLUMNS if name in schema.names)
+    name = settings.column or next(named, PROMPT_COLUMN)
+    path = prompt_files(settings)[0]
     try:
         column_of_prompts(schema, name)
     except promptpress.RenderError as error:
         if error.code != "missing_column":
-            raise DataError(f"{settings.config}: {error}") from error
+            raise DataError(f"{path}: {error}") from error
         has = ", ".join(map(repr, schema.names))
+        if settings.column is None and settings.config is None:
+            raise UsageError(f"{MISSING_CONFIG}; or --column names the prompts that --data has already") from None
         if settings.column is None:
             hint = "--column says which has the prompts; samples come with --data"
-            raise DataError(f"{settings.config}: has no column {name!r}; it has {has}; {hint}") from None
+            raise DataError(f"{path}: has no column {name!r}; it has {has}; {hint}") from None
         message = f"the file has no such column; it has {has}{did_you_mean(name, schema.names)}"
         raise UsageError(f"--column {name}: {message}") from None
     return name
@@ -124,16 +221,3 @@ def sample_rows(
         with closing(Samples(paths, data_format, harness_types=harness_types)) as samples:
             return TableRows(samples.table())
     return FileRows(paths, data_format, harness_types=harness_types)
-
-
-def _rendered(settings: Settings) -> PromptSource:
-    path = str(settings.config)
-    refuse_rendering(settings)
-    if settings.where is not None:
-        raise UsageError(f"--where: chooses samples of --data, and {path} holds prompts; stats takes it for these, too")
-    rows = sample_rows([path], settings.format)
-    name = prompt_column_of(settings, rows.schema)
-    try:
-        return RenderedSource(rows, name)
-    except promptpress.RenderError as error:
-        raise DataError(f"{path}: {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,16 +16,14 @@ from promptpress import DataError
 from promptpress.engine import ConfiguredEngine, RenderedLines, RenderOptions, TableEngine, engine_of, ordered_batches
 from promptpress.engine import core as _core
 from promptpress.engine.errors import ABOUT_THE_TABLE, UsageError, counted, of_row, reason
-from promptpress.engine.tables import bytes_of, table_bytes
+from promptpress.engine.tables import bytes_of
 
 from promptpress_workbench.cli.options import FORMAT_OPTIONS, option_name
-from promptpress_workbench.cli.run_counts import AnyRenderer, RendererOrTemplate, RunCounts
+from promptpress_workbench.cli.run_counts import AnyRenderer, RunCounts
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Progress, print_error_line
-from promptpress_workbench.files.read.columnar_inputs import RowGroup
-from promptpress_workbench.files.read.formats import ALL_ROWS, RowChoice
 from promptpress_workbench.files.read.row_filter import TIME_ZONE
-from promptpress_workbench.files.read.samples import ChosenRows, Samples
+from promptpress_workbench.files.read.samples import AnySamples, ChosenRows, Samples, TableSamples
 from promptpress_workbench.files.write.output_file import STDOUT, is_stream
 from promptpress_workbench.files.write.parts import Parts, read_manifest, refuse_other_run
 from promptpress_workbench.threads import background_writer
@@ -39,47 +36,6 @@ _Count: TypeAlias = Callable[[int], object]
 PART_BYTES = 32 << 20
 PART_SECONDS = 0.5
 """A part is written when it has this many bytes or took this long, at the end of a batch of samples."""
-
-
-class TableSamples:
-    """Samples in memory, with the interface of `Samples`."""
-
-    def __init__(
-        self, table: pa.Table, batch_size: int, limit: int | None = None, choice: RowChoice = ALL_ROWS
-    ) -> None:
-        self.chosen: ChosenRows | None = None
-        if choice.skips:
-            self.chosen = ChosenRows(choice, limit, table.schema, table.to_batches, table.num_rows)
-            table = pa.Table.from_batches(self.chosen.batches(), table.schema)
-        else:
-            table = table.slice(0, limit)
-        self._table = table
-        self.batch_size = batch_size
-        self.schema: pa.Schema = table.schema
-        self.num_rows: int | None = table.num_rows
-        self.error: BaseException | None = None
-        self.skipped: list[RowGroup] = []
-
-    def reader(self, count: Callable[[int], object] = int, first: int = 0) -> pa.RecordBatchReader:
-        """Return a stream of the samples from the row `first` on; `count` gets the size of each batch after its use."""
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            for batch in self._table.slice(first).to_batches(self.batch_size):
-                yield batch
-                count(batch.num_rows)
-
-        return pa.RecordBatchReader.from_batches(self.schema, batches())
-
-    def identity(self) -> list[dict[str, Any]]:
-        """Return the number and the digest of the rows, by which a later run recognises them."""
-        digest = hashlib.sha256(table_bytes(self._table)).hexdigest()
-        return [{"rows": self._table.num_rows, "content": digest[:32]}]
-
-    def table(self) -> pa.Table:
-        return self._table
-
-
-AnySamples: TypeAlias = Samples | TableSamples
 
 
 def rendered(
@@ -214,7 +170,7 @@ class Rendering(NamedTuple):
     """The inputs of a rendering, and the schema of its output."""
 
     renderer: AnyRenderer
-    texts: RendererOrTemplate
+    texts: AnyRenderer
     samples: AnySamples
     schema: pa.Schema
     options: RenderOptions

@@ -7,6 +7,7 @@ import time
 import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import promptpress
@@ -15,13 +16,7 @@ from promptpress import ConfigError
 from promptpress.engine import INDEX, RULES, SHARED, RenderedLines, RenderOptions, engine_of
 from promptpress.engine.errors import UsageError
 
-from promptpress_workbench.cli.configurations import (
-    held_warnings,
-    make_renderer,
-    open_samples,
-    report_notes,
-    token_counter,
-)
+from promptpress_workbench.cli.configurations import held_warnings, make_renderer, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.output import (
@@ -33,8 +28,8 @@ from promptpress_workbench.cli.output import (
     refuse_overwriting,
     write_prompts,
 )
+from promptpress_workbench.cli.prompt_sources import NO_FINGERPRINT, holds_prompts, open_source
 from promptpress_workbench.cli.prompt_stream import (
-    AnySamples,
     Rendering,
     finish_parts,
     finished_parts,
@@ -43,9 +38,10 @@ from promptpress_workbench.cli.prompt_stream import (
     rendered_as_lines,
     with_clock,
 )
-from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RendererOrTemplate, RunCounts, report_no_rows
+from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings, token_settings
 from promptpress_workbench.cli.terminal import Progress, print_error_line, say
+from promptpress_workbench.files.read.samples import AnySamples
 from promptpress_workbench.files.write.formats import FileFormat
 from promptpress_workbench.files.write.output_file import STDOUT, standard_output
 from promptpress_workbench.files.write.writers import lines_of
@@ -67,14 +63,11 @@ _SUMMARY_DIGITS = 6  # digits of the prompt hash in OpenCompass's summaries
 def render(settings: Settings, tokens: Mapping[str, Any] | None = None) -> ExitCode:
     """Render samples with one dataset and one model; `tokens` are the arguments of `tokenize`, to encode prompts."""
     out = chosen_out_format(settings)
-    if not settings.data:
-        raise UsageError("--data FILE is needed: the samples, a row each")
     refuse_overwriting(settings)
     settings = with_clock(settings)
-    with held_warnings(settings) as held:
-        renderer = template_of(settings) or make_renderer(settings)
     start = time.perf_counter()
-    samples = open_samples(settings, settings.data or (), renderer)
+    with held_warnings(settings) as held:
+        renderer, samples = open_source(settings)
     done = render_samples(settings, out, renderer, samples, held, tokens=tokens)
     samples.close()
     if not settings.quiet:
@@ -88,11 +81,16 @@ def render(settings: Settings, tokens: Mapping[str, Any] | None = None) -> ExitC
 def tokenize(settings: Settings, arguments: Namespace) -> ExitCode:
     """Render the samples of a command line, and encode the prompts."""
     tokens = token_settings(arguments)
+    if arguments.mask is not None and settings.answer is not None:
+        tokens["answer"] = settings.answer
+        settings = settings if settings.template is not None else replace(settings, answer=None)
     return render(settings, {"tokenizer": token_counter(arguments.tokenizer), **tokens})
 
 
 def fingerprint(settings: Settings, arguments: Namespace) -> None:
     """Print the fingerprint of a configuration, and OpenCompass's prompt hash if it has one."""
+    if holds_prompts(settings):
+        raise UsageError(f"{settings.config}: {NO_FINGERPRINT}")
     digits = (template_of(settings) or make_renderer(settings)).fingerprint()
     prompt_hash = _prompt_hash(settings)
     with standard_output() as stream:
@@ -125,7 +123,7 @@ def _prompt_hash(settings: Settings) -> str | None:
 def render_samples(
     settings: Settings,
     out: FileFormat,
-    renderer: RendererOrTemplate,
+    renderer: AnyRenderer,
     samples: AnySamples,
     held: Sequence[str],
     *,

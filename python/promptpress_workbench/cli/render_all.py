@@ -35,13 +35,13 @@ from promptpress_workbench.cli.configurations import (
 )
 from promptpress_workbench.cli.errors import ExitCode, code_and_text
 from promptpress_workbench.cli.output import refuse_overwriting
-from promptpress_workbench.cli.prompt_stream import AnySamples, TableSamples, with_clock
+from promptpress_workbench.cli.prompt_stream import with_clock
 from promptpress_workbench.cli.render import render_samples
 from promptpress_workbench.cli.run_counts import Done
 from promptpress_workbench.cli.settings import ALL, Settings
 from promptpress_workbench.cli.terminal import print_error_line, say
 from promptpress_workbench.files.read.formats import SUFFIXES, HarnessTypes
-from promptpress_workbench.files.read.samples import Samples, example_rows
+from promptpress_workbench.files.read.samples import AnySamples, Samples, TableSamples, example_rows
 from promptpress_workbench.files.write.formats import check_compression, out_format
 from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, output_file
 from promptpress_workbench.files.write.parts import forget

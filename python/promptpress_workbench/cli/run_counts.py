@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from promptpress.engine.templates import StagedRenderer
     from promptpress.engine.tokens import TokenRenderer
 
-RendererOrTemplate: TypeAlias = "promptpress.Renderer | JinjaTemplate | ChatTemplate"
-"""The renderer of a configuration, or the template that takes the place of a configuration."""
-
-AnyRenderer: TypeAlias = "RendererOrTemplate | PromptColumn | StagedRenderer | TokenRenderer"
+AnyRenderer: TypeAlias = (
+    "promptpress.Renderer | JinjaTemplate | ChatTemplate | PromptColumn | StagedRenderer | TokenRenderer"
+)
 """Sources of prompts or of their tokens; the column of a file that holds prompts is one, too."""
 
 _Batch = TypeVar("_Batch")

@@ -67,6 +67,8 @@ class Settings:
     jinja_option: list[tuple[str, str]] | None = None
     fallback: str | None = None
     now: datetime | None = None
+    fewshot_as_multiturn: bool | None = None
+    processed_docs: bool | None = None
     # How samples are read, and which of them.
     data: list[str] | None = None
     data_format: str | None = None

@@ -7,14 +7,13 @@ import shutil
 from argparse import Namespace
 from dataclasses import replace
 
-import promptpress
 import pyarrow as pa
+from promptpress.engine import PromptColumn, engine_of
 
-from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, token_counter
-from promptpress_workbench.cli.jinja_sources import template_of
-from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
+from promptpress_workbench.cli.configurations import report_notes, token_counter
+from promptpress_workbench.cli.prompt_sources import open_source
 from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
-from promptpress_workbench.cli.run_counts import Done, RendererOrTemplate, RunCounts, report_no_rows
+from promptpress_workbench.cli.run_counts import Done, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Progress, can_encode
 from promptpress_workbench.files.read.samples import ChosenRows
@@ -27,24 +26,15 @@ from promptpress_workbench.statistics.statistics import BLOCKS, text_report
 def stats(settings: Settings, arguments: Namespace) -> None:
     """Measure the prompts, rendered now or before, and print the statistics."""
     counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
-    renderer: RendererOrTemplate | None = None
-    paths = settings.data or []
-    if settings.config is not None and is_rendered(settings.config):
-        refuse_rendering(settings)
-        paths = [settings.config]
-    else:
-        refuse_prompts(settings)
-        renderer = template_of(settings) or make_renderer(settings)
-    samples = open_samples(settings, paths, renderer)
-    column = prompt_column_of(settings, samples.schema) if renderer is None else None
-    if renderer is not None:
-        report_notes(renderer, samples.schema, settings)
+    renderer, samples = open_source(settings)
+    (column,) = engine_of(renderer).required_columns if isinstance(renderer, PromptColumn) else (None,)
+    report_notes(renderer, samples.schema, settings)
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies():
         reader = samples.reader(progress.advance)
-        sources = (reader, None) if renderer is None else (renderer, reader)
+        sources = (renderer, reader) if column is None else (reader, None)
         errors = settings.errors or "raise"
         statistics, left_out = collected(*sources, tokenizer=counter, column=column, errors=errors)
-    if not (settings.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
+    if not settings.quiet:
         RunCounts(renderer).report()
     samples.close()
     if not settings.quiet:

@@ -11,16 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import promptpress
-from promptpress.engine import engine_of
+from promptpress.engine import PromptColumn, engine_of
 from promptpress.engine.errors import FileError, UsageError, counted
 from promptpress.engine.tables import PROMPT_COLUMN
-from promptpress.engine.templates import TemplateEngine
 from promptpress_harness.configs.config_file import Config, read_config
 
 from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, with_template
 from promptpress_workbench.cli.jinja_sources import has_jinja_source, template_of
-from promptpress_workbench.cli.options import CONFIGURATION_OPTIONS, first_given
-from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts
+from promptpress_workbench.cli.lm_eval_tasks import is_task
+from promptpress_workbench.cli.prompt_sources import holds_prompts, is_rendered, open_source, refuse_prompts
 from promptpress_workbench.cli.settings import TEMPLATE, Settings
 from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.viewer.prompt_html import write_html
@@ -43,14 +42,19 @@ def view(settings: Settings, arguments: Namespace) -> None:
         )
     settings, configs = _operands(settings, arguments.config)
     models, paths = arguments.model or [], settings.data or []
-    catalogue, choice = _catalogue(settings, configs, models)
-    renderer = None if catalogue is None else catalogue.renderer(choice)
-    samples = open_samples(settings, paths, renderer, _BATCH_ROWS)
-    if renderer is not None:
-        report_notes(renderer, samples.schema, settings)
-    column = PROMPT_COLUMN
-    if catalogue is None:
-        column = prompt_column_of(replace(settings, config=paths[0]), samples.schema)
+    catalogue, choice, column = None, Choice(""), PROMPT_COLUMN
+    if len(configs) < 2 and (holds_prompts(settings) or is_task(settings.config)):
+        renderer, samples = open_source(settings, _BATCH_ROWS)
+        if isinstance(renderer, PromptColumn):
+            (column,) = engine_of(renderer).required_columns
+        else:
+            choice = Choice(Path(settings.chat_template or "").name)
+            catalogue = Catalogue([], [], template=(choice.prompts, renderer))
+    else:
+        catalogue, choice = _catalogue(settings, configs, models)
+        renderer = catalogue.renderer(choice)
+        samples = open_samples(settings, paths, renderer, _BATCH_ROWS)
+    report_notes(renderer, samples.schema, settings)
     warnings.simplefilter("ignore", promptpress.PromptWarning)  # other choices are made later, in threads
     store = SampleStore(samples)
     sources = Sources(store, catalogue, column)
@@ -116,8 +120,8 @@ def _compared(
     return catalogue.other_prompts(choice), False
 
 
-def _catalogue(settings: Settings, configs: list[str], models: list[str]) -> tuple[Catalogue | None, Choice]:
-    """Return the catalogue of configurations and the first choice; without CONFIG there is no catalogue."""
+def _catalogue(settings: Settings, configs: list[str], models: list[str]) -> tuple[Catalogue, Choice]:
+    """Return the catalogue of configurations, and the first choice."""
     read: Callable[[str], Config] = read_config
     if settings.template is not None:
         read = with_template(settings, read_config)
@@ -125,17 +129,11 @@ def _catalogue(settings: Settings, configs: list[str], models: list[str]) -> tup
         has_jinja_source(settings)  # raises an error if options don't go together
     template = template_of(settings) if len(configs) < 2 else None
     if template is not None:
-        engine: TemplateEngine = engine_of(template)  # type: ignore[assignment]  # no overload takes a union
-        is_text = engine.source == settings.jinja
+        is_text = settings.jinja is not None and not Path(settings.jinja).exists()
         name = "--jinja" if is_text else Path(settings.jinja or settings.chat_template or configs[0]).name
         return Catalogue([], [], template=(name, template)), Choice(name)
     if settings.template is not None:
         configs = [TEMPLATE]
-    if not configs:
-        option = first_given(settings, [name for name in CONFIGURATION_OPTIONS if name != "template"])
-        if option is not None:
-            raise UsageError(f"{option}: without CONFIG, --data holds rendered prompts, which are shown as they are")
-        return None, Choice("")
 
     def make(choice: Choice, prompts: ConfigEntry, model: ConfigEntry | None) -> promptpress.Renderer:
         has_own_file = model is not None and model.path != prompts.path

@@ -62,10 +62,10 @@ _LIMITED = (*_REQUESTS, "url", "max_file_size")
 _PAIRS = ("chosen", "rejected", "chosen_label")
 _SAMPLING = ("params", "params_columns")
 _IDS = ("control_tokens", "special_tokens", "max_tokens", "truncation")
-_MASKS = ("mask", "reasoning", "last_turn")
+_MASKS = ("mask", "answer", "reasoning", "last_turn")
 
 TOKEN_OPTIONS = (*_IDS, *_MASKS)
-"""The options of exports of token ids that say how prompts are encoded; functions get a table that is encoded."""
+"""The options of exports of token ids that say how prompts are encoded; their functions get a table that is encoded."""
 
 EXPORTS = {
     "openai-batch": Export(

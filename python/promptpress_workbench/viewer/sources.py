@@ -10,27 +10,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 from promptpress import ConfigError, Renderer, RenderError
-from promptpress.engine import RenderOptions
+from promptpress.engine import RenderOptions, TableRenderer
 from promptpress.engine import core as _core
 from promptpress.engine.errors import of_row, reason, render_error
 from promptpress.engine.tables import PROMPT_COLUMN
-from promptpress.engine.templates import TemplateRenderer
 from promptpress.typing import Mode, Output, Substitution
 from promptpress_harness.configs.config_file import Config, read_config
 from promptpress_harness.configs.selection import all_datasets, all_models, choose_dataset, choose_model
 
 from promptpress_workbench.audit.allowed import allowed_findings
-from promptpress_workbench.files.read.samples import Samples
+from promptpress_workbench.files.read.samples import AnySamples
 from promptpress_workbench.prompts.prompt_source import RequestBatch
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
-
-if TYPE_CHECKING:
-    from promptpress import ChatTemplate, JinjaTemplate  # they need Jinja2
 
 _BATCH = 65536
 _FIRST = 1024
@@ -72,7 +68,7 @@ class Catalogue:
         models: Sequence[str],
         make: Callable[[Choice, ConfigEntry, ConfigEntry | None], Renderer] | None = None,
         read: Callable[[str], Config] = read_config,
-        template: tuple[str, JinjaTemplate | ChatTemplate] | None = None,
+        template: tuple[str, TableRenderer[Any]] | None = None,
     ) -> None:
         self.prompts: dict[str, ConfigEntry] = {}
         self.models: dict[str, ConfigEntry] = {}
@@ -123,7 +119,7 @@ class Catalogue:
         config = self._read(entry.path)
         return allowed_findings(config, choose_dataset(config, entry.entry))
 
-    def renderer(self, choice: Choice) -> Renderer | JinjaTemplate | ChatTemplate:
+    def renderer(self, choice: Choice) -> TableRenderer[Any]:
         """Return the renderer of a choice, which is made once."""
         if self._template is not None:
             return self._template
@@ -230,7 +226,7 @@ class StoredPrompts(RendererSource):
 class StoredTemplate(TemplateSource):
     """The texts of a template; `window` renders rows without those before them."""
 
-    renderer: TemplateRenderer[Any]
+    renderer: TableRenderer[Any]
     rows: StoredRows
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
@@ -253,7 +249,7 @@ class StoredRendered(RenderedSource):
 
 
 Source = StoredPrompts | StoredTemplate | StoredRendered
-AnyPrompts = Renderer | TemplateRenderer[Any] | None
+AnyPrompts = TableRenderer[Any] | None
 
 
 class Sources:
@@ -294,7 +290,7 @@ class SampleStore:
     used as soon as their batch is copied. The mapped pages belong to the page cache, not to the process.
     """
 
-    def __init__(self, samples: Samples, folder: str | None = None) -> None:
+    def __init__(self, samples: AnySamples, folder: str | None = None) -> None:
         self.schema: pa.Schema = samples.schema
         self.ready = 0
         self.done = False
@@ -351,7 +347,7 @@ class SampleStore:
         self._thread.join()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _copy(self, samples: Samples) -> None:
+    def _copy(self, samples: AnySamples) -> None:
         try:
             with open(self._path, "wb", buffering=0) as file:
                 for batch in samples.reader():

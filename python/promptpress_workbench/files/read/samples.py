@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import lzma
 import random
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from promptpress import DataError, RenderError
 from promptpress.engine import core as _core
 from promptpress.engine.configs import STDIN, is_remote, missing
 from promptpress.engine.errors import reason
-from promptpress.engine.tables import batch_rows, core_schema
+from promptpress.engine.tables import batch_rows, core_schema, table_bytes
 from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.files.read.columnar_inputs import ArrowInput, ParquetInput, RowGroup
@@ -368,6 +369,51 @@ class Samples:
 
     def close(self) -> None:
         self._stack.close()
+
+
+class TableSamples:
+    """Samples in memory, with the interface of `Samples`."""
+
+    def __init__(
+        self, table: pa.Table, batch_size: int, limit: int | None = None, choice: RowChoice = ALL_ROWS
+    ) -> None:
+        self.chosen: ChosenRows | None = None
+        if choice.skips:
+            self.chosen = ChosenRows(choice, limit, table.schema, table.to_batches, table.num_rows)
+            table = pa.Table.from_batches(self.chosen.batches(), table.schema)
+        else:
+            table = table.slice(0, limit)
+        self._table = table
+        self.batch_size = batch_size
+        self.schema: pa.Schema = table.schema
+        self.num_rows: int | None = table.num_rows
+        self.error: BaseException | None = None
+        self.skipped: list[RowGroup] = []
+        self.metadata: dict[bytes, bytes] = {}
+
+    def reader(self, count: Callable[[int], object] = int, first: int = 0) -> pa.RecordBatchReader:
+        """Return a stream of the samples from the row `first` on; `count` gets the size of each batch after its use."""
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self._table.slice(first).to_batches(self.batch_size):
+                yield batch
+                count(batch.num_rows)
+
+        return pa.RecordBatchReader.from_batches(self.schema, batches())
+
+    def close(self) -> None:
+        """Do nothing: there is no file."""
+
+    def identity(self) -> list[dict[str, Any]]:
+        """Return the number and the digest of the rows, by which a later run recognises them."""
+        digest = hashlib.sha256(table_bytes(self._table)).hexdigest()
+        return [{"rows": self._table.num_rows, "content": digest[:32]}]
+
+    def table(self) -> pa.Table:
+        return self._table
+
+
+AnySamples: TypeAlias = Samples | TableSamples
 
 
 def example_rows(
