@@ -11,8 +11,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 from promptpress import RenderError, to_pylist
-from promptpress.engine import sample_numbers
 from promptpress.engine import core as _core
+from promptpress.engine import sample_numbers
 from promptpress.engine.core import RenderedRows
 from promptpress.engine.tables import is_json, is_text, json_texts, without_views
 from promptpress.engine.tables import lazy_compute as pc

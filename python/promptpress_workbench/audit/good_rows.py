@@ -70,4 +70,3 @@ class GoodRows:
         for kind in self._failed.kinds(self._row_number):
             message = f"the row can't be rendered, and is left out of all other checks: {kind.error}"
             yield finding_of(UNRENDERABLE, message, Rows(kind.rows, kind.first_rows))
-

@@ -132,7 +132,7 @@ def alternative(command: str, option: str) -> str | None:
     if (command, name) in _ALTERNATIVES:
         return _ALTERNATIVES[command, name]
     if name == "errors" and command in _WITHOUT_ERRORS:
-        return f"render, tokenize and export have it; {command} shows or counts rows that can't be rendered, and goes on"
+        return f"render, tokenize and export have it; {command} counts rows that can't be rendered, and goes on"
     if command == "export" and name in _PARAMETERS:
         return f"parameters of all requests go into --body '{{\"{name}\": ...}}'"
     if command == "join" and name in ("template", "system", "shots", "shots_seed", "output_column"):

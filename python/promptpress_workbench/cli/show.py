@@ -27,7 +27,7 @@ from promptpress_workbench.files.read.samples import sampled_rows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.failed_rows import REMEDY, failed_count
 from promptpress_workbench.prompts.file_rows import ChosenSource
-from promptpress_workbench.prompts.layout import Layout
+from promptpress_workbench.prompts.layout import Layout, Line
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import (
     PromptSource,
@@ -73,16 +73,8 @@ def show(settings: Settings, arguments: Namespace) -> None:
                 prompt = replace(prompt, error=in_options(prompt.error))  # noqa: PLW2901 - for users of the command
             printed.append(prompt)
             terminal.write(layout.prompt(prompt, marks=marks, tokens=tokens))
-            if prompt.request is None:
-                continue
-            if arguments.origins and source.has_origins:
-                terminal.write(layout.caption("origins, in bytes:", "head"))
-                terminal.write(layout.origins(prompt))
-            elif arguments.origins:
-                of_file = "a file of prompts doesn't say them; its configuration does"
-                of_chat = "a chat template after a configuration doesn't say them"
-                message = of_chat if isinstance(source, (RendererSource, ChosenSource)) else of_file
-                terminal.write(layout.caption(f"origins: {message}", "head"))
+            if arguments.origins and prompt.request is not None:
+                terminal.write(_origins(source, layout, prompt))
         if terminal.is_colored:
             legend = list(layout.legend(printed))
             terminal.write([[], *legend] if legend else [])
@@ -93,6 +85,18 @@ def show(settings: Settings, arguments: Namespace) -> None:
             if columns := source.divergent_columns(row):
                 filled = f"braces in the text of {', '.join(map(repr, columns))} were filled in, as harnesses do"
                 say(f"note: row {row}: {filled}; --substitution single_pass leaves them alone")
+
+
+def _origins(source: PromptSource, layout: Layout, prompt: Prompt) -> Iterator[Line]:
+    """Yield the lines of a prompt's origins, or the reason why they aren't known."""
+    if source.has_origins:
+        yield from layout.caption("origins, in bytes:", "head")
+        yield from layout.origins(prompt)
+        return
+    of_file = "a file of prompts doesn't say them; its configuration does"
+    of_chat = "a chat template after a configuration doesn't say them"
+    message = of_chat if isinstance(source, (RendererSource, ChosenSource)) else of_file
+    yield from layout.caption(f"origins: {message}", "head")
 
 
 def _prompts(
@@ -167,7 +171,7 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
 
 
 def _show(comparison: Comparison, arguments: Namespace, terminal: Terminal) -> None:
-    layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace)
+    layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, remedy=in_options(REMEDY))
     diff_layout = DiffLayout(layout, brackets=not terminal.is_colored)
     terminal.write(layout.caption(summary(comparison), "head"))
     for difference in comparison.first:

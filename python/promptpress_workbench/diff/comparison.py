@@ -19,7 +19,14 @@ from pyarrow import types
 from promptpress_workbench.diff.differences import Location, are_equal_errors, first_difference
 from promptpress_workbench.prompts.kinds import with_speakers
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import PromptSource, RequestBatch, is_list, parent_rows, take
+from promptpress_workbench.prompts.prompt_source import (
+    PromptSource,
+    RequestBatch,
+    RequestId,
+    is_list,
+    parent_rows,
+    take,
+)
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 
 
@@ -138,7 +145,7 @@ def _difference(a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, kee
     (mine,), (yours,) = (to_pylist(side.prompts.slice(row, 1)) for side in (pairs.a, pairs.b))
     errors = [None if side.errors is None else side.errors[row].as_py() for side in (pairs.a, pairs.b)]
     prompt, other = (
-        _prompt(source, value, sample, label, turn, error)
+        _prompt(source, value, RequestId(sample, label, turn), error)
         for source, value, error in zip((a, b), (mine, yours), errors, strict=True)
     )
     location = first_difference(prompt, other) or Location("form")
@@ -146,14 +153,12 @@ def _difference(a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, kee
     return Difference(sample, label, turn, location, *sides)
 
 
-def _prompt(
-    source: PromptSource, value: Any, sample: int, label: Any, turn: int | None, error: str | None
-) -> Prompt:
+def _prompt(source: PromptSource, value: Any, request: RequestId, error: str | None) -> Prompt:
     """Make a prompt of a request, with its origins or the row's values if the source knows them."""
-    plain = replace(source.request(value, sample, label, turn), error=error)
+    plain = replace(source.request(value, *request), error=error)
     if source.has_origins:
         try:
-            for prompt in source.prompts(sample, label, turn):
+            for prompt in source.prompts(*request):
                 if prompt.request == plain.request:
                     return replace(prompt, error=error)
         except (RenderError, pa.ArrowException):

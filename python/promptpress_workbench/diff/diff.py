@@ -135,9 +135,7 @@ class DiffLayout:
     def _whole_prompts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
         """Yield two prompts that have nothing in common: one is a text, the other is messages or null."""
         layout = replace(self.layout, width=self._width)
-        mine, yours = (
-            list(layout.prompt(prompt))[int(prompt.request is not None) : _MAX_LINES] for prompt in (a, b)
-        )
+        mine, yours = (list(layout.prompt(prompt))[int(prompt.request is not None) : _MAX_LINES] for prompt in (a, b))
         yield from self._sides(mine, yours)
 
     def _texts(self, a: Prompt, b: Prompt) -> Iterator[Line]:

@@ -14,7 +14,9 @@ from promptpress_workbench.prompts.failed_rows import NO_REASON
 from promptpress_workbench.prompts.layout import Mark
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, PromptText
 
-Change: TypeAlias = Literal["text", "role", "fields", "parts", "messages", "form", "error_a", "error_b", "errors", "only_a", "only_b"]
+Change: TypeAlias = Literal[
+    "text", "role", "fields", "parts", "messages", "form", "error_a", "error_b", "errors", "only_a", "only_b"
+]
 """The kind of a difference: a text; a role; the other fields of a message; the number of parts; a message that one side
 lacks; a text on one side and messages on the other; an error on one side, or other errors; or a request that one side
 lacks."""
@@ -135,7 +137,7 @@ def text_pairs(a: Prompt, b: Prompt) -> Iterator[tuple[PromptText | None, Prompt
 
 
 def are_equal_errors(error: str | None, other: str | None) -> bool:
-    """Return true if two errors are the same, as far as it is known: a file of prompts may have no reason for a null."""
+    """Return true if two errors are the same; a null without a reason is the same as any error."""
     return error == other or NO_REASON in (error or NO_REASON, other or NO_REASON)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+from promptpress import to_pylist
 from promptpress.engine.errors import counted
 from promptpress.engine.tables import lazy_compute as pc
 
@@ -88,6 +89,19 @@ class FailedRows:
 def failed_count(failed: int, total: int, noun: str = "request") -> str:
     """Return how many requests or rows can't be rendered, in words."""
     return f"{failed:,} of {counted(total, noun)} can't be rendered"
+
+
+def row_values(row: pa.Table, names: Iterable[str]) -> tuple[tuple[str, Any], ...]:
+    """Return the values of some columns of one row; of a value that Python can't hold, what Arrow prints."""
+    out = []
+    for name in names:
+        column = row.column(row.schema.get_field_index(name))
+        try:
+            (value,) = to_pylist(column)
+        except Exception:  # pyarrow raises anything, for a date after the year 9999, say
+            value = str(column)
+        out.append((name, value))
+    return tuple(out)
 
 
 def value_text(value: Any) -> str:

@@ -170,6 +170,9 @@ class LengthPanel(FigurePanel[Statistics]):
     def _lengths(self, figures: Statistics) -> None:
         of = "" if figures.samples in (None, figures.requests) else f" of {counted(figures.samples or 0, 'sample')}"
         ui.label(f"{counted(figures.requests, 'prompt')}{of}, {counted(figures.bytes.sum, 'byte')}").classes("pp-title")
+        for kind in figures.errors.to_pylist():
+            caption = f"{counted(kind['rows'], 'row')} can't be rendered: {one_line(kind['error'])}"
+            self._section(caption, [(row, "") for row in kind["first_rows"]])
         with ui.element("div").classes("pp-grid-2"):
             with ui.element("section"):
                 ui.label("Prompts by length in bytes").classes("pp-caption")
