@@ -158,16 +158,13 @@ def _configured_batches(
     run: Any = None
 
     def rows_of(first: int, samples: pa.RecordBatch) -> ConfiguredBatch:
-        nonlocal rendered
         core_table, python_text = for_core(pa.Table.from_batches([samples]), first)
         subject.core.skip(position, first - position.rows)
-        state = rendered.copy()
         tables = {"core_table": core_table, "python_text": python_text}
-        batch = ConfiguredBatch(subject, samples, first, **tables, position=position.copy(), rendered=state)
+        batch = ConfiguredBatch(subject, samples, first, **tables, position=position.copy(), rendered=rendered)
         if reads:
             for requests in batch.requests:
                 requests.prompts  # noqa: B018 - reading renders them
-            rendered = state
         return batch
 
     for samples in sliced(reader):
@@ -176,6 +173,7 @@ def _configured_batches(
         except RenderError as error:
             if error.row is None or error.code in ABOUT_THE_TABLE:
                 raise
+            rendered = _core.StreamState(counts=subject.is_harness)  # the other may be anywhere in the batch
             run = run or copy.copy(subject.engine).begin(RenderOptions(errors="column"), subject.labels)
             parts: list[Any] = list(run.parts(pa.Table.from_batches([samples]), good_rows.seen))
             numbers = pa.concat_arrays([sample_numbers(part, run.times).cast(pa.int64()) for part in parts])

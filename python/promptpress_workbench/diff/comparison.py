@@ -102,8 +102,8 @@ def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
         return rows
     mine, yours = pairs.failed
     both = pc.indices_nonzero(pc.and_(mine, yours))
-    errors = zip(*(side.errors.take(both).to_pylist() for side in (pairs.a, pairs.b)), strict=True)
-    others = both.filter(pa.array([not are_equal_errors(*of_pair) for of_pair in errors], pa.bool_()))
+    errors = [[] if side.errors is None else side.errors.take(both).to_pylist() for side in (pairs.a, pairs.b)]
+    others = both.filter(pa.array([not are_equal_errors(*pair) for pair in zip(*errors, strict=False)], pa.bool_()))
     prompts = rows.filter(pc.invert(pc.or_(mine, yours)).take(rows))
     found = pa.concat_arrays(
         [column.cast(pa.uint64()) for column in (prompts, others, pc.indices_nonzero(pc.xor(mine, yours)))]
