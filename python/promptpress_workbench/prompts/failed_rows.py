@@ -16,7 +16,7 @@ from promptpress.engine.tables import lazy_compute as pc
 REMEDY = 'mend the row; errors="skip" of a rendering leaves such rows out, and errors="column" names them'
 """The remedy for a row that can't be rendered."""
 
-NO_REASON = "no_prompt: the prompt is null, and no column 'error' says why"
+NO_REASON = "a null, and no column 'error' says why"
 """The error of a null among rendered prompts for which the file has no reason."""
 
 SCHEMA = pa.schema([("error", pa.string()), ("rows", pa.int64()), ("first_rows", pa.list_(pa.int64()))])
