@@ -16,6 +16,7 @@ from promptpress._engine.notes import MisspeltColumn
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, Run
 from promptpress._engine.table_engine import StreamRenderer, TableEngine, TableRenderer, engine_of
+from promptpress._jinja.chat.settings import ChatSettings
 from promptpress.typing import StringLayout
 
 
@@ -34,6 +35,14 @@ class StagedEngine(TableEngine):
     @property
     def names(self) -> Mapping[str, str]:
         return self.inner.names
+
+    @property
+    def sources(self) -> list[str]:
+        return [*self.inner.sources, self.chat.chat_settings.source]
+
+    @property
+    def chat_settings(self) -> ChatSettings:
+        return self.chat.chat_settings
 
     @property
     def chat_template(self) -> TableRenderer[Any] | None:

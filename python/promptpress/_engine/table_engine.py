@@ -27,6 +27,7 @@ from promptpress.typing import StreamLike, TableLike
 if TYPE_CHECKING:
     from promptpress._config.tokenizer import LoadedTokenizer
     from promptpress._engine.notes import LastRun
+    from promptpress._jinja.chat.settings import ChatSettings
     from promptpress._jinja.run import JinjaRun
 
 CHOSEN_EXAMPLES = "promptpress.examples"
@@ -81,6 +82,16 @@ class TableEngine(ABC):
     def writes_json(self) -> bool:
         """True if requests are messages written as JSON."""
         return False
+
+    @property
+    def sources(self) -> list[str]:
+        """The texts of the templates that write the requests, but those of a configuration."""
+        return []
+
+    @property
+    def chat_settings(self) -> ChatSettings | None:
+        """The settings of the chat template that writes the requests; None if none does."""
+        return None
 
     @property
     def chat_template(self) -> TableRenderer[Any] | None:

@@ -26,7 +26,6 @@ from promptpress._errors.errors import (
     row_error_text,
     template_error,
 )
-from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Origins, Runner, Texts, spans_type
 from promptpress._jinja.sandbox.bounded import undeclared_names
@@ -87,9 +86,8 @@ class TemplateEngine(TableEngine):
         """The text of the template."""
 
     @property
-    def chat_settings(self) -> ChatSettings | None:
-        """The settings of a chat template; None for a Jinja template."""
-        return None
+    def sources(self) -> list[str]:
+        return [self.source]
 
     @property
     def names(self) -> Mapping[str, str]:

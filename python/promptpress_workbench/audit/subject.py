@@ -18,7 +18,7 @@ from promptpress.engine.tokens import Encoder, LoadedTokenizer, TokenEngine, Tok
 from promptpress.typing import Mask
 
 if TYPE_CHECKING:
-    from promptpress.engine.templates import ChatSettings, TemplateEngine  # they need Jinja2
+    from promptpress.engine.templates import ChatSettings  # they need Jinja2
 
 _DATA = pa.array(["field", "filled_field", "argument", "computed"])
 """The sources of what data bring; all others are the configuration's."""
@@ -197,12 +197,12 @@ class Subject:
 
 @dataclass
 class TemplateSubject(Subject):
-    """A Jinja template or a chat template."""
+    """A Jinja template, a chat template, or a column of prompts."""
 
-    engine: TemplateEngine = field(kw_only=True)
+    engine: TableEngine = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        self.control_texts = [self.engine.source]
+        self.control_texts = self.engine.sources
         self.chat_settings = self.engine.chat_settings
         self.is_conversation = self.chat_settings is not None  # a chat template may show some messages only
 

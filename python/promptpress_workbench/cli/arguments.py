@@ -207,7 +207,7 @@ _WORDS_OF_OTHERS = {
 }
 """The options for words of harnesses, services and Python that mean the same."""
 
-_WITHOUT_ERRORS = ("diff", "show", "view")
+_WITHOUT_ERRORS = ("audit", "diff", "show", "stats", "view")
 
 
 def _refuse_misplaced(arguments: Namespace) -> None:
@@ -239,9 +239,7 @@ def alternative(command: str, option: str) -> str | None:
     if command in COMMANDS and _WORDS_OF_OTHERS.get(name) in COMMANDS[command].options:
         return f"did you mean {option_name(_WORDS_OF_OTHERS[name])}?"
     if name == "errors" and command in _WITHOUT_ERRORS:
-        return (
-            "render, export, stats and audit have it; render --errors column --out FILE says why rows can't be rendered"
-        )
+        return f"render, tokenize and export have it; {command} counts rows that can't be rendered, and goes on"
     if command == "export" and name in _PARAMETERS:
         return f"parameters of all requests go into --params '{{\"{name}\": ...}}'"
     if command == "join" and name in TEMPLATE_OPTIONS:

@@ -13,29 +13,28 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
+from promptpress.engine import ConfiguredEngine, PromptColumn, engine_of
 from promptpress.engine.errors import UsageError
-from promptpress_harness.configs.config_file import Config, read_config
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.configs.selection import choose_dataset
 
 from promptpress_workbench.audit.allowed import allowed_findings
 from promptpress_workbench.audit.codes import LIMITS, SEVERITIES, known_codes
 from promptpress_workbench.audit.collect import audit as audit_table
 from promptpress_workbench.audit.findings import report_lines, summary
 from promptpress_workbench.cli.arguments import parse
-from promptpress_workbench.cli.configurations import open_samples, renderer_and_selection, token_counter
+from promptpress_workbench.cli.configurations import token_counter
 from promptpress_workbench.cli.errors import ExitCode, in_options
-from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.options import option_name
-from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
-from promptpress_workbench.cli.run_counts import AnyRenderer, RunCounts, report_no_rows
+from promptpress_workbench.cli.prompt_sources import NO_AUDIT, open_source
+from promptpress_workbench.cli.prompt_stream import reading_errors
+from promptpress_workbench.cli.run_counts import RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import ColorChoice, Progress, Terminal, say
 from promptpress_workbench.files.write.output_file import output_file, standard_output
 
 _NOT_SHOWN = ("command", "sample", "seed", "threads", "color", "quiet", "traceback")
 """Arguments that `promptpress show` has too, and that make no difference to the prompt of a row."""
-
-_REMEDY = "--errors skip makes a finding of such rows, and leaves them out of all other checks"
-"""The remedy for a row that can't be rendered."""
 
 
 def audit(settings: Settings, arguments: Namespace) -> ExitCode:
@@ -53,19 +52,22 @@ def audit(settings: Settings, arguments: Namespace) -> ExitCode:
         known_codes(only or (), "only")
     except ValueError as error:
         raise UsageError(f"--{error}") from None
-    template = template_of(settings, ("answer",))
-    renderer, allowed_by_file = _configured(settings) if template is None else (template, [])
-    allow += allowed_by_file
-    samples = open_samples(settings, settings.data or [], renderer)
-    with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
-        reader, column = samples.reader(progress.advance), None if template is None else settings.answer
+    renderer, samples = open_source(settings, allowed=("answer",))
+    if isinstance(renderer, PromptColumn):
+        raise UsageError(NO_AUDIT)
+    is_configured = isinstance(engine_of(renderer), ConfiguredEngine)
+    if is_configured and settings.config is not None:
+        config = read_config(settings.config)
+        allow += allowed_findings(config, choose_dataset(config, settings.dataset))
+    with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
+        reader, column = samples.reader(progress.advance), None if is_configured else settings.answer
         number = int if samples.chosen is None else samples.chosen.number
-        options = {"only": only, "mask": arguments.mask, "errors": settings.errors or "raise", "output_column": column}
+        options = {"only": only, "mask": arguments.mask, "output_column": column}
         findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
     samples.close()
     findings = _in_options(findings)
-    if template is not None and not settings.quiet:
-        RunCounts(template).report()
+    if not (is_configured or settings.quiet):
+        RunCounts(renderer).report()
     report_no_rows(settings, progress.rows)
     _write_report(arguments, findings)
     severities = findings["severity"].to_pylist()
@@ -75,20 +77,6 @@ def audit(settings: Settings, arguments: Namespace) -> ExitCode:
         return ExitCode.OK
     serious = SEVERITIES[: SEVERITIES.index(arguments.fail_on) + 1]
     return ExitCode.FINDINGS if any(severity in serious for severity in severities) else ExitCode.OK
-
-
-def _configured(settings: Settings) -> tuple[AnyRenderer, list[str]]:
-    """Make the renderer of a configuration, and return the codes of findings that its file allows."""
-    configs = []
-
-    def read(path: str) -> Config:
-        config = read_config(path)
-        if path == settings.config:
-            configs.append(config)
-        return config
-
-    renderer, selection = renderer_and_selection(settings, read)
-    return renderer, allowed_findings(configs[0], selection) if configs else []
 
 
 def _in_options(findings: pa.Table) -> pa.Table:

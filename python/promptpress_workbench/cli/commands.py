@@ -140,7 +140,6 @@ _RUN = (*FORMAT_OPTIONS, "threads", "quiet", "traceback")
 _BULK = (*_RUN, "batch_size", "progress")
 _QUIET = _help(quiet="no progress bar, no notes and no summary")
 _COUNTS = _help(tokenizer="count tokens: tokenizer.json, its folder, or cached model")
-_REQUIRED_DATA: dict[str, Keywords] = {"data": {"required": True}}
 _SKIPPED: dict[str, Keywords] = {
     "errors": {
         "choices": ("raise", "skip"),
@@ -209,7 +208,6 @@ are trained.
 """,
     {
         **_QUIET,
-        **_REQUIRED_DATA,
         **_help(out="tokens: .parquet, .arrow, .jsonl"),
         "tokenizer": {"required": True},
     },
@@ -238,7 +236,21 @@ _SHOW = Command(
         "origins",
     ),
     (
-        *(*_SOURCES, *_RULES, "row", "grep", "longest", "shortest", "sample", "seed", "where", "max", "label", "turn"),
+        *(
+            *_SOURCES,
+            *_RULES,
+            "row",
+            "grep",
+            "longest",
+            "shortest",
+            "failed",
+            "sample",
+            "seed",
+            "where",
+            "max",
+            "label",
+            "turn",
+        ),
         *("whitespace", "origins", "color", *_RUN),
     ),
     f"""\
@@ -249,7 +261,7 @@ rendered to one text are coloured by role and control token. Characters that are
 are shown as Python escapes (\\x1b, \\u202e).
 """,
     _COUNTS,
-    (("row", "grep", "longest", "shortest", "sample"),),
+    (("row", "grep", "longest", "shortest", "failed", "sample"),),
 )
 
 _DIFF = Command(
@@ -325,16 +337,12 @@ _STATS = Command(
     "[CONFIG] --data FILE... [options]",
     "Measure the prompts of a table: their lengths, the origins of their bytes, and their duplicates.",
     "promptpress stats --template 'Q: {question} A:' --data questions.csv",
-    ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "errors", "json"),
-    (*_SOURCES, *_RULES, *_ROWS, "errors", "json", *_BULK),
+    ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "json"),
+    (*_SOURCES, *_RULES, *_ROWS, "json", *_BULK),
     f"{_ALSO_PROMPTS} No prompts are written. Unprintable characters of the data are escaped.",
     {
         **_QUIET,
         **_COUNTS,
-        "errors": {
-            **_SKIPPED["errors"],
-            "help": "a row that can't be rendered ends the run (raise, default), or is left out, as origins are (skip)",
-        },
     },
 )
 
@@ -348,7 +356,7 @@ _AUDIT = Command(
     "promptpress audit --template 'Q: {question} A:' --answer answer --data questions.csv",
     ("data", "examples", "limit", "template", "answer", "jinja", "chat_template", "out", "allow", "only", "fail_on"),
     (
-        *(*_SOURCES, *_RULES, *_ROWS, "mask", "errors", "out", "out_format", "allow", "only", "fail_on", "color"),
+        *(*_SOURCES, *_RULES, *_ROWS, "mask", "out", "out_format", "allow", "only", "fail_on", "color"),
         *(f"max_{name}" for name in LIMITS),
         *_BULK,
     ),
@@ -358,16 +366,11 @@ findings as --allow does: audit: {allow: [CODE, ...]}.
 """,
     {
         **_QUIET,
-        **_REQUIRED_DATA,
         **_COUNTS,
         **_help(
             mask="with --tokenizer: check the mask of trained tokens, as tokenize makes it",
             max_tokens=LIMITS["tokens"].help,
         ),
-        "errors": {
-            **_SKIPPED["errors"],
-            "help": "a row that can't be rendered ends the run (raise, default), or is a finding (skip)",
-        },
         "out": {"required": False, "help": "write the findings: .json, .jsonl, or a table"},
         "out_format": {
             "choices": ("table", "json", "jsonl"),

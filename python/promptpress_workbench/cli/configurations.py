@@ -13,7 +13,7 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
-from promptpress.engine import ConfiguredEngine, TableEngine, engine_of, find_notes
+from promptpress.engine import ConfiguredEngine, TableEngine, TableRenderer, engine_of, find_notes
 from promptpress.engine.configs import STDIN, follows_harness
 from promptpress.engine.errors import UsageError, counted
 from promptpress.engine.tokens import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
@@ -24,7 +24,6 @@ from promptpress_harness.configs.selection import Selection, all_datasets, all_m
 from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.jinja_sources import chat_template, warn_of_backslash_n
 from promptpress_workbench.cli.options import BUDGET_OPTIONS, OVERRIDES, first_given, option_name
-from promptpress_workbench.cli.run_counts import AnyRenderer
 from promptpress_workbench.cli.settings import ALL, TEMPLATE, Settings
 from promptpress_workbench.files.read.formats import HarnessTypes
 from promptpress_workbench.files.read.samples import Samples, example_rows
@@ -168,7 +167,7 @@ def token_counter(name: str) -> LoadedTokenizer:
 
 
 def open_samples(
-    settings: Settings, paths: Sequence[str], renderer: AnyRenderer | None, batch_size: int | None = None
+    settings: Settings, paths: Sequence[str], renderer: TableRenderer[Any] | None, batch_size: int | None = None
 ) -> Samples:
     """Open files of samples, or of prompts, as the options say.
 
@@ -208,7 +207,7 @@ def held_warnings(settings: Settings) -> Iterator[list[str]]:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def report_notes(renderer: AnyRenderer, schema: pa.Schema, settings: Settings, held: Sequence[str] = ()) -> None:
+def report_notes(renderer: TableRenderer[Any], schema: pa.Schema, settings: Settings, held: Sequence[str] = ()) -> None:
     """Show the notes on a configuration or a Jinja template as warnings; with `--strict`, raise the first as an error.
 
     For a Jinja template, the notes are about variables that the samples don't give.

@@ -40,6 +40,8 @@ TAKES_MESSAGES = (
 TAKES_TEXTS = "takes texts, and the prompts are messages: --chat-template makes a text of them"
 """The reasons why some sources don't go into some outputs, as docs/sources.md lists them."""
 
+NO_AUDIT = "an audit is of a configuration or a template: prompts that are there already don't say how they were made"
+
 PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 """The columns that hold prompts unless `--column` names another; the first one that there is."""
 
@@ -70,7 +72,7 @@ def open_source(
     if not holds_prompts(settings):
         renderer = _checked_renderer(settings, allowed)
         return renderer, open_samples(settings, settings.data or (), renderer, batch_size)
-    refuse_rendering(settings)
+    refuse_rendering(settings, allowed)
     samples = open_samples(settings, prompt_files(settings), None, batch_size)
 
     def first() -> Any:
@@ -179,10 +181,10 @@ def refuse_prompts(settings: Settings) -> None:
         raise UsageError(f"--column: names the prompts of a rendered file, or conversations, and there is {what}")
 
 
-def refuse_rendering(settings: Settings) -> None:
-    """Refuse options that decide how prompts are rendered if the file already holds prompts."""
+def refuse_rendering(settings: Settings, allowed: Container[str] = ()) -> None:
+    """Refuse options that decide how prompts are rendered if the file already holds prompts, but the `allowed` ones."""
     # A tokenizer may count the tokens of prompts that are there already, and a chat template may stand behind them.
-    names = [name for name in PROMPT_OPTIONS if name not in _OF_PROMPTS]
+    names = [name for name in PROMPT_OPTIONS if name not in _OF_PROMPTS and name not in allowed]
     option = first_given(settings, names if settings.chat_template is not None else [*names, *CHAT_OPTIONS])
     option = "--data" if settings.data and settings.config is not None else option
     path = prompt_files(settings)[0]

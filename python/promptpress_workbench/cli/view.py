@@ -9,9 +9,10 @@ from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import promptpress
-from promptpress.engine import PromptColumn, engine_of
+from promptpress.engine import PromptColumn, TableRenderer, engine_of
 from promptpress.engine.errors import FileError, UsageError, counted
 from promptpress.engine.tables import PROMPT_COLUMN
 from promptpress_harness.configs.config_file import Config, read_config
@@ -19,7 +20,13 @@ from promptpress_harness.configs.config_file import Config, read_config
 from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, with_template
 from promptpress_workbench.cli.jinja_sources import has_jinja_source, template_of
 from promptpress_workbench.cli.lm_eval_tasks import is_task
-from promptpress_workbench.cli.prompt_sources import holds_prompts, is_rendered, open_source, refuse_prompts
+from promptpress_workbench.cli.prompt_sources import (
+    holds_prompts,
+    is_rendered,
+    open_source,
+    prompt_files,
+    refuse_prompts,
+)
 from promptpress_workbench.cli.settings import TEMPLATE, Settings
 from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.viewer.prompt_html import write_html
@@ -41,8 +48,9 @@ def view(settings: Settings, arguments: Namespace) -> None:
             "--html FILE needs none"
         )
     settings, configs = _operands(settings, arguments.config)
-    models, paths = arguments.model or [], settings.data or []
+    models, paths = arguments.model or [], prompt_files(settings) if holds_prompts(settings) else settings.data or []
     catalogue, choice, column = None, Choice(""), PROMPT_COLUMN
+    renderer: TableRenderer[Any]
     if len(configs) < 2 and (holds_prompts(settings) or is_task(settings.config)):
         renderer, samples = open_source(settings, _BATCH_ROWS)
         if isinstance(renderer, PromptColumn):
@@ -89,7 +97,7 @@ def _operands(settings: Settings, configs: list[str]) -> tuple[Settings, list[st
     if rendered and len(configs) > 1:
         raise UsageError(f"{rendered[0]}: holds prompts, and is viewed alone; promptpress diff compares two such files")
     if rendered:
-        return replace(settings, config=None, data=rendered), []
+        return replace(settings, config=rendered[0]), []
     if configs or settings.given(("template", "jinja", "chat_template")):
         refuse_prompts(settings)
     elif not settings.data:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, product
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -16,10 +16,17 @@ from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
-from promptpress_workbench.diff.differences import Location, first_difference
+from promptpress_workbench.diff.differences import Location, are_equal_errors, first_difference
 from promptpress_workbench.prompts.kinds import with_speakers
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import PromptSource, RequestBatch, is_list, parent_rows, take
+from promptpress_workbench.prompts.prompt_source import (
+    PromptSource,
+    RequestBatch,
+    RequestId,
+    is_list,
+    parent_rows,
+    take,
+)
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 
 
@@ -37,12 +44,21 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """The numbers of requests that both sides have, that differ, and that one side lacks; and the first differences."""
+    """The numbers of requests that both sides have, that differ, and that one side lacks; and the first differences.
+
+    Requests that can't be rendered on one side, or for other reasons on both, differ.
+    """
 
     compared: int = 0
     different: int = 0
     only_a: int = 0
     only_b: int = 0
+    errors_a: int = 0
+    """The requests that only the first side can't render."""
+    errors_b: int = 0
+    errors_differ: int = 0
+    """The requests that neither side can render, for different reasons."""
+    errors_equal: int = 0
     first: list[Difference] = field(default_factory=list)
 
     @property
@@ -67,13 +83,36 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Co
         out.compared += len(item.a)
         rows = unequal(a, b, item)
         out.different += len(rows)
+        if item.has_errors:
+            mine, yours = item.failed
+            neither, both = pc.sum(pc.and_(mine, yours)).as_py(), len(rows.filter(pc.and_(mine, yours).take(rows)))
+            out.errors_a += pc.sum(pc.and_not(mine, yours)).as_py()
+            out.errors_b += pc.sum(pc.and_not(yours, mine)).as_py()
+            out.errors_differ += both
+            out.errors_equal += neither - both
         for row in rows[: limit - len(out.first)].to_pylist():
             out.first.append(_difference(a, b, item, row, keep=len(out.first) < prompts))
     return out
 
 
 def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
-    """Return the numbers of the pairs whose requests differ, ascending."""
+    """Return the numbers of the pairs whose requests differ, ascending: one has an error, or another error, too."""
+    rows = _unequal_prompts(a, b, pairs)
+    if not pairs.has_errors:
+        return rows
+    mine, yours = pairs.failed
+    both = pc.indices_nonzero(pc.and_(mine, yours))
+    errors = [[] if side.errors is None else side.errors.take(both).to_pylist() for side in (pairs.a, pairs.b)]
+    others = both.filter(pa.array([not are_equal_errors(*pair) for pair in zip(*errors, strict=False)], pa.bool_()))
+    prompts = rows.filter(pc.invert(pc.or_(mine, yours)).take(rows))
+    numbers = pa.concat_arrays(
+        [column.cast(pa.uint64()) for column in (prompts, others, pc.indices_nonzero(pc.xor(mine, yours)))]
+    )
+    return numbers.take(pc.sort_indices(numbers))
+
+
+def _unequal_prompts(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
+    """Return the numbers of the pairs whose prompts differ, whatever their errors are."""
     mine, yours = pairs.a.prompts, pairs.b.prompts
     if is_comparable(mine.type, yours.type):
         try:
@@ -98,22 +137,30 @@ def _may_be_messages(prompts: pa.Array) -> pa.Array:
 
 def _difference(a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, keep: bool) -> Difference:
     sample: int = pairs.a.samples[row].as_py()
-    label, turn = (None if column is None else column[row].as_py() for column in (pairs.a.labels, pairs.a.turns))
+    # A row of several turns that can't be rendered has no turn.
+    label, turn = (
+        next((of_row for column in columns if column is not None and (of_row := column[row].as_py()) is not None), None)
+        for columns in ((pairs.a.labels, pairs.b.labels), (pairs.a.turns, pairs.b.turns))
+    )
     (mine,), (yours,) = (to_pylist(side.prompts.slice(row, 1)) for side in (pairs.a, pairs.b))
-    prompt, other = (_prompt(source, value, sample, label, turn) for source, value in ((a, mine), (b, yours)))
+    errors = [None if side.errors is None else side.errors[row].as_py() for side in (pairs.a, pairs.b)]
+    prompt, other = (
+        _prompt(source, value, RequestId(sample, label, turn), error)
+        for source, value, error in zip((a, b), (mine, yours), errors, strict=True)
+    )
     location = first_difference(prompt, other) or Location("form")
     sides = (with_speakers(prompt), with_speakers(other)) if keep else (None, None)
     return Difference(sample, label, turn, location, *sides)
 
 
-def _prompt(source: PromptSource, value: Any, sample: int, label: Any, turn: int | None) -> Prompt:
-    """Make a prompt of a request, with its origins if the source knows them."""
-    plain = source.request(value, sample, label, turn)
+def _prompt(source: PromptSource, value: Any, request: RequestId, error: str | None) -> Prompt:
+    """Make a prompt of a request, with its origins or the row's values if the source knows them."""
+    plain = replace(source.request(value, *request), error=error)
     if source.has_origins:
         try:
-            for prompt in source.prompts(sample, label, turn):
+            for prompt in source.prompts(*request):
                 if prompt.request == plain.request:
-                    return prompt
+                    return replace(prompt, error=error)
         except (RenderError, pa.ArrowException):
             return plain
     return plain
@@ -144,6 +191,19 @@ class Pairs(NamedTuple):
     a: RequestBatch
     b: RequestBatch
 
+    @property
+    def has_errors(self) -> bool:
+        """True if a request of a side can't be rendered."""
+        return any(side.errors is not None and side.errors.null_count < len(side) for side in self)
+
+    @property
+    def failed(self) -> tuple[pa.Array, pa.Array]:
+        """The masks of the requests of each side that can't be rendered."""
+        mine, yours = (
+            pa.repeat(pa.scalar(False), len(side)) if side.errors is None else side.errors.is_valid() for side in self
+        )
+        return mine, yours
+
 
 class Unpaired(NamedTuple):
     """A request of one side, which the other lacks or that isn't paired yet."""
@@ -158,6 +218,12 @@ class Unpaired(NamedTuple):
     @property
     def key(self) -> tuple[Any, ...]:
         return (None if self.label is None else str(self.label), self.turn)
+
+    @property
+    def is_without_turn(self) -> bool:
+        """True if the request is the error of a row with turns."""
+        batch = self.batch
+        return batch.turns is not None and self.turn is None and batch.errors is not None
 
 
 def paired(a: Iterator[RequestBatch], b: Iterator[RequestBatch]) -> Iterator[Pairs | Unpaired]:
@@ -252,6 +318,13 @@ def _of_sample(requests: Iterable[Unpaired]) -> Iterator[Pairs | Unpaired]:
             mine.append(request)
         else:
             waiting.setdefault(request.key, []).append(request)
+    yours = [request for others in waiting.values() for request in others]
+    for sides in ((mine, yours), (yours, mine)):
+        if len(sides[0]) == 1 and len(sides[1]) and sides[0][0].is_without_turn and not sides[1][0].is_without_turn:
+            # The one error of a row stands for all of its turns.
+            for request, other in product(mine, yours):
+                yield Pairs(request.batch.slice(request.row, 1), other.batch.slice(other.row, 1))
+            return
     for request in mine:
         others = waiting.get(request.key)
         if others:

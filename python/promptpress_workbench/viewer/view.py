@@ -24,6 +24,7 @@ from pyarrow import types
 from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.diff.comparison import Pairs, paired, unequal
 from promptpress_workbench.prompts.escapes import one_line, printable
+from promptpress_workbench.prompts.failed_rows import row_values
 from promptpress_workbench.prompts.kinds import described, kind_of
 from promptpress_workbench.prompts.layout import COLORS
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
@@ -92,28 +93,24 @@ class View:
 
     def _whole_lines(self, start: int, stop: int) -> list[dict[str, Any]]:
         """Return the lines of the list with whole texts."""
-        if self.finder is None:
-            self.store.wait(stop, 30.0)
-            try:
-                return list(self._lines(start, stop))
-            except RenderError:  # of one row; the others can still be shown
-                rows: Iterable[int] = range(start, min(stop, self.store.ready))
-        else:
-            rows = self.finder.rows[start:stop]
-        return [line for row in rows for line in self._line(row)]
-
-    def _line(self, row: int) -> list[dict[str, Any]]:
+        rows: Sequence[int] = range(start, stop) if self.finder is None else self.finder.rows[start:stop]
         try:
-            return list(self._lines(row, row + 1))
-        except RenderError as error:
-            return [{"row": row, "size": None, "text": reason(error)}]
+            if self.finder is not None:
+                return [line for row in rows for line in self._lines(row, row + 1)]
+            self.store.wait(stop, 30.0)
+            return list(self._lines(start, stop))
+        except RenderError as error:  # of the whole table
+            return [{"row": row, "size": None, "text": reason(error)} for row in rows if row < self.store.ready]
 
     def _lines(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
         last = None
         for batch in map(RequestFilter(self.label).apply, self.source.window(start, stop)):
             sizes = _sizes(batch.prompts)
+            errors = [None] * len(batch) if batch.errors is None else batch.errors.to_pylist()
             for index, row in enumerate(batch.samples.to_pylist()):
-                if row != last:
+                if row != last and errors[index] is not None:
+                    yield {"row": row, "size": None, "text": errors[index]}
+                elif row != last:
                     (value,) = to_pylist(batch.prompts.slice(index, 1))
                     yield {"row": row, "size": sizes[index], "text": _text(value)}
                 last = row
@@ -131,8 +128,7 @@ class View:
         if isinstance(source, StoredRendered):
             row, without = source.requests_of(row)[0], source.prompt_column
         table = source.rows.row(row)
-        values = zip(table.column_names, table.columns, strict=True)
-        return {name: column[0].as_py() for name, column in values if name != without}
+        return dict(row_values(table, [name for name in table.column_names if name != without]))
 
     def names(self) -> tuple[str, str]:
         """Return what tells the two compared choices apart."""
@@ -193,6 +189,8 @@ class RowFinder(ABC):
         """The samples found so far, ascending."""
         self.seen = 0
         """The number of samples that were looked at."""
+        self.failed = 0
+        """The number of those that can't be rendered."""
         self.error: str | None = None
         """The reason of an early end, in one line."""
         self._cancelled = threading.Event()
@@ -249,12 +247,28 @@ class TextSearch(RowFinder):
         for batch in self._source.requests():
             if len(batch):
                 kept = self._filter.apply(batch)
+                self.failed += len(pc.unique(kept.samples.take(kept.failed)))
                 matches = _matches(kept.prompts, self.wanted, ignore_case=self.ignore_case)
                 yield kept.samples.filter(matches).to_pylist(), batch.samples[-1].as_py() + 1
 
 
+class ErrorSearch(RowFinder):
+    """Finds the rows that can't be rendered."""
+
+    def __init__(self, source: PromptSource) -> None:
+        self._source = source
+        super().__init__()
+
+    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
+        for batch in self._source.requests():
+            if len(batch):
+                rows = pc.unique(batch.samples.take(batch.failed)).to_pylist()
+                self.failed += len(rows)
+                yield rows, batch.samples[-1].as_py() + 1
+
+
 class DifferenceSearch(RowFinder):
-    """Finds the rows for which two sources of the same samples give different requests, or one lacks a request."""
+    """Finds the rows for which two sources give different requests or errors, or one lacks a request."""
 
     def __init__(self, a: PromptSource, b: PromptSource) -> None:
         self._a, self._b = a, b
@@ -264,6 +278,8 @@ class DifferenceSearch(RowFinder):
         for step in paired(self._a.requests(), self._b.requests()):
             if isinstance(step, Pairs):
                 samples = step.a.samples
+                if step.has_errors:
+                    self.failed += len(pc.unique(samples.filter(pc.or_(*step.failed))))
                 yield samples.take(unequal(self._a, self._b, step)).to_pylist(), samples[-1].as_py() + 1
             else:
                 yield [step.sample], step.sample + 1

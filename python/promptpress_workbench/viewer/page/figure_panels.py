@@ -11,6 +11,7 @@ from nicegui import run, ui
 from promptpress import Statistics, stats
 from promptpress.engine.errors import counted
 
+from promptpress_workbench.audit.collect import audit
 from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.prompts.escapes import one_line, visible
 from promptpress_workbench.viewer.sources import Choice, Source, StoredRendered
@@ -140,7 +141,7 @@ class AuditPanel(FigurePanel[list[Finding]]):
         if isinstance(source, StoredRendered):
             message = "an audit is of a configuration or a template: a file of prompts doesn't say how they were made"
             raise TypeError(message)
-        return listed_findings(source.renderer.audit(samples, allow=self._view.sources.allowed(choice)))
+        return listed_findings(audit(source.renderer, samples, None, None, self._view.sources.allowed(choice)))
 
     def _draw(self, tab: str, figures: list[Finding]) -> None:  # noqa: ARG002 - there is one tab
         ui.label(counted(len(figures), "finding") if figures else "Nothing is found.").classes("pp-title")
@@ -170,6 +171,9 @@ class LengthPanel(FigurePanel[Statistics]):
     def _lengths(self, figures: Statistics) -> None:
         of = "" if figures.samples in (None, figures.requests) else f" of {counted(figures.samples or 0, 'sample')}"
         ui.label(f"{counted(figures.requests, 'prompt')}{of}, {counted(figures.bytes.sum, 'byte')}").classes("pp-title")
+        for kind in figures.errors.to_pylist():
+            caption = f"{counted(kind['rows'], 'row')} can't be rendered: {one_line(kind['error'])}"
+            self._section(caption, [(row, "") for row in kind["first_rows"]])
         with ui.element("div").classes("pp-grid-2"):
             with ui.element("section"):
                 ui.label("Prompts by length in bytes").classes("pp-caption")

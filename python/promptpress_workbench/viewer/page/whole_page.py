@@ -13,7 +13,7 @@ from promptpress_workbench.prompts.escapes import one_line, visible
 from promptpress_workbench.viewer.page.figure_panels import AuditPanel, LengthPanel, attempt
 from promptpress_workbench.viewer.page.server import STATIC, add_routes
 from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources
-from promptpress_workbench.viewer.view import DifferenceSearch, RowFinder, TextSearch, View
+from promptpress_workbench.viewer.view import DifferenceSearch, ErrorSearch, RowFinder, TextSearch, View
 
 _TABS = ("prompts", "compare", "lengths", "duplicates", "audit")
 _SELECT = "dense outlined options-dense"
@@ -303,6 +303,8 @@ class ListPanel:
                 self._wanted.on("clear", self.end)
                 self._case = ui.checkbox("Aa", value=False).props("dense").classes("pp-case")
                 self._case.tooltip("Upper and lower case count").on_value_change(self.refresh)
+                errors = ui.button("Errors", on_click=self.search_errors).props("flat dense no-caps")
+                errors.tooltip("Only the rows that can't be rendered")
             with ui.element("div").classes("pp-found") as self._status:
                 self._bar = ui.linear_progress(0, show_value=False, size="3px").classes("pp-bar")
                 self._says = ui.label().classes("pp-says").props("role=status")
@@ -332,6 +334,12 @@ class ListPanel:
         else:
             self._show(None)
 
+    def search_errors(self) -> None:
+        """Search for the rows that can't be rendered."""
+        self._wanted.set_value("")
+        self._cancel()
+        self._show(ErrorSearch(self._view.source))
+
     def compare(self) -> None:
         """Search for the rows for which the two choices differ."""
         view = self._view
@@ -350,6 +358,8 @@ class ListPanel:
         """Show the present choice; a search is repeated."""
         if isinstance(self._view.finder, DifferenceSearch):
             self.compare()
+        elif isinstance(self._view.finder, ErrorSearch):
+            self.search_errors()
         elif self._view.finder is not None:
             self.search()
         else:
@@ -404,7 +414,11 @@ class ListPanel:
 def _progress(finder: RowFinder) -> str:
     count = len(finder.rows)
     verb = "found" if isinstance(finder, TextSearch) else "differ" if count != 1 else "differs"
+    if isinstance(finder, ErrorSearch):
+        verb = "can't be rendered"
     text = f"{count:,} {verb} in {counted(finder.seen, 'row')}"
+    if finder.failed and not isinstance(finder, ErrorSearch):
+        text += f", {finder.failed:,} can't be rendered"
     if finder.cancelled:
         return f"{text}, stopped"
     return text if finder.done else f"{text} so far"
