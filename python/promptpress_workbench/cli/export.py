@@ -21,7 +21,13 @@ from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.lm_eval_tasks import is_task
 from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
-from promptpress_workbench.cli.prompt_sources import TAKES_MESSAGES, TAKES_TEXTS, holds_prompts, open_source
+from promptpress_workbench.cli.prompt_sources import (
+    TAKES_MESSAGES,
+    TAKES_TEXTS,
+    holds_prompts,
+    open_source,
+    refuse_messages,
+)
 from promptpress_workbench.cli.prompt_stream import has_only_prompts, rendered, rendered_as_lines
 from promptpress_workbench.cli.run_counts import AnyRenderer, Done, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings, token_settings
@@ -70,6 +76,8 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     start = time.perf_counter()
     with held_warnings(settings) as held:
         texts, samples = _source(settings, arguments)
+    if EXPORTS[arguments.kind].writes == "tokens":
+        refuse_messages(arguments.kind, texts, samples)
     renderer = _writer_of(arguments, texts)
     kept = keep_columns(settings.keep, samples.schema)
     outputs = renderer.output_schema(samples.schema)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from promptpress import ConfigError
 from promptpress.engine.errors import UsageError, reason
-from promptpress.engine.tables import PROMPT_COLUMN
+from promptpress.engine.tables import PROMPT_COLUMN, take_rows
 from promptpress_harness.bounded_file import read_bytes
 
 from promptpress_workbench.cli.errors import ExitCode
@@ -34,9 +34,10 @@ _HEAD_BYTES = 1 << 16
 _OF_RENDER = ("keep", "index", "order", "shared", "hashes", "tokenizer")
 """Options that other outputs of a task's prompts may have, and that its requests have no place for."""
 
+_OF_TASKS = ("examples", "system", "shots", "shots_seed", "tokenizer", "strings")
 _OTHER_OPTIONS = (
     *("jinja", "column", "add_generation_prompt", "where", "sample"),
-    *(name for name in CONFIGURATION_OPTIONS if name not in ("examples", "system", "shots", "shots_seed")),
+    *(name for name in CONFIGURATION_OPTIONS if name not in _OF_TASKS),
 )
 _MAX_FILE_BYTES = 1 << 24
 _UNSUPPORTED_KEYS = {
@@ -184,7 +185,7 @@ def render_lm_eval(settings: Settings) -> ExitCode:
         raise UsageError(f"--out {settings.out}: requests have several fields; write Parquet, Arrow or JSONL")
     refuse_overwriting(settings)
     start = time.perf_counter()
-    table = _requests(settings)
+    table, _ = _requests(settings)
     schema = pa.schema([(field.name, _plain(pa.nulls(0, field.type)).type) for field in table.schema])
     if settings.print_first:
         first = next(_plain_batches(table.slice(0, 1), schema))
@@ -197,16 +198,23 @@ def render_lm_eval(settings: Settings) -> ExitCode:
 
 
 def task_prompts(settings: Settings) -> pa.Table:
-    """Return the contexts of a task's requests as a column of prompts, after the numbers of their documents."""
-    requests = _requests(settings)
+    """Return the contexts of a task's requests as a column of prompts, after the columns of their documents."""
+    requests, documents = _requests(settings)
     arguments = _plain(requests.column("arguments").combine_chunks())
     names = [field.name for field in arguments.type]
-    fields = {PROMPT_COLUMN if name == "context" else name: arguments.field(name) for name in names}
-    return pa.table({**{name: requests.column(name) for name in ("doc_id", "idx")}, **fields})
+    own = {name: requests.column(name) for name in ("doc_id", "idx")}
+    own |= {PROMPT_COLUMN if name == "context" else name: arguments.field(name) for name in names}
+    rows = requests.column("doc_id").combine_chunks()
+    fields = [field for field in documents.schema if field.name not in own]
+    kept = [pa.chunked_array(take_rows(documents.column(field.name), rows), field.type) for field in fields]
+    table = pa.Table.from_arrays(kept, schema=pa.schema(fields))
+    for name, column in own.items():
+        table = table.append_column(name, column)
+    return table
 
 
-def _requests(settings: Settings) -> pa.Table:
-    """Render the requests of a task."""
+def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
+    """Render the requests of a task; return them and the documents."""
     _refuse_others(settings)
     config = read_task(str(settings.config))
     for part in (config, config.get("fewshot_config")):
@@ -232,9 +240,10 @@ def _requests(settings: Settings) -> pa.Table:
     }
     samples = Samples(settings.data or (), settings.format, harness_types="all")
     options: dict[str, Any] = {} if settings.shots_seed is None else {"seed": settings.shots_seed}
+    documents = samples.table()
     table = lm_eval.requests(
         task,
-        samples.table(),
+        documents,
         example_rows(settings.examples or (), settings.format, harness_types="all"),
         num_fewshot=settings.shots,
         system_instruction=settings.system,
@@ -244,7 +253,7 @@ def _requests(settings: Settings) -> pa.Table:
         **options,
     )
     samples.close()
-    return table
+    return table, documents
 
 
 def _plain_batches(table: pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

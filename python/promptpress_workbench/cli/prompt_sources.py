@@ -6,13 +6,14 @@ from argparse import Namespace
 from collections.abc import Callable, Container
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import promptpress
 import pyarrow as pa
 from promptpress import DataError
-from promptpress.engine import PromptColumn, engine_of
+from promptpress.engine import PromptColumn, RenderOptions, engine_of
 from promptpress.engine.configs import STDIN
 from promptpress.engine.errors import UsageError, did_you_mean
 from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, is_json, is_text
@@ -31,7 +32,7 @@ from promptpress_workbench.prompts.prompt_source import PromptSource, SampleRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import source_of
 
-NO_FINGERPRINT = "prompts that are there already have no fingerprint: it is of a configuration or a template"
+NO_FINGERPRINT = "a fingerprint is of a configuration or a template, and not of prompts or of a task of lm-eval"
 
 TAKES_MESSAGES = (
     "takes messages, to which the server or the trainer applies the chat template itself: leave --chat-template out; "
@@ -74,13 +75,27 @@ def open_source(
         return renderer, open_samples(settings, settings.data or (), renderer, batch_size)
     refuse_rendering(settings, allowed)
     samples = open_samples(settings, prompt_files(settings), None, batch_size)
-
-    def first() -> Any:
-        chunks = (batch.column(batch.schema.get_field_index(name)) for batch in samples.reader())
-        return next((chunk.drop_null()[0].as_py() for chunk in chunks if chunk.null_count < len(chunk)), None)
-
     name = prompt_column_of(settings, samples.schema)
-    return _of_column(settings, samples.schema, name, first), samples
+    return _of_column(settings, samples.schema, name, partial(_first, name, samples)), samples
+
+
+def refuse_messages(what: str, renderer: AnyRenderer, samples: AnySamples) -> None:
+    """Refuse messages where texts are taken."""
+    engine = engine_of(renderer)
+    fields = list(engine.output_schema(samples.schema, RenderOptions()))
+    prompt = fields[len(fields) - 1 - len(engine.shot_fields)]
+    is_message = not is_text(prompt.type) or engine.writes_json
+    if isinstance(renderer, PromptColumn) and not is_message:
+        is_message = renderer.is_json(samples.schema) or isinstance(_first(prompt.name, samples), list)
+    if is_message:
+        raise UsageError(f"{what} {TAKES_TEXTS}")
+
+
+def _first(name: str, samples: AnySamples) -> Any:
+    """Return the first prompt of a column as a request: a text, or messages."""
+    chunks = (batch.column(batch.schema.get_field_index(name)) for batch in samples.reader())
+    first = next((chunk.drop_null()[0].as_py() for chunk in chunks if chunk.null_count < len(chunk)), None)
+    return as_request(first, is_json=None)
 
 
 def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleRows] | None = None) -> PromptSource:
@@ -119,7 +134,7 @@ def _of_column(settings: Settings, schema: pa.Schema, name: str, first: Callable
     if settings.chat_template is None:
         return prompts
     field = schema.field(name)
-    if not is_text(field.type) or is_json(field) or isinstance(as_request(first(), is_json=None), list):
+    if not is_text(field.type) or is_json(field) or isinstance(first(), list):
         return chat_template(replace(settings, column=name))
     return staged(prompts, settings)
 
@@ -135,7 +150,9 @@ def _of_file(settings: Settings) -> PromptSource:
     try:
         if settings.chat_template is None:
             return RenderedSource(rows, name)
-        renderer = _of_column(settings, rows.schema, name, rows.row(0)[name][0].as_py)
+        renderer = _of_column(
+            settings, rows.schema, name, lambda: as_request(rows.row(0)[name][0].as_py(), is_json=None)
+        )
         return source_of(renderer, rows)
     except promptpress.RenderError as error:
         raise DataError(f"{path}: {error}") from error

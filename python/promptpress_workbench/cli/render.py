@@ -19,6 +19,7 @@ from promptpress.engine.errors import UsageError
 from promptpress_workbench.cli.configurations import held_warnings, make_renderer, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import template_of
+from promptpress_workbench.cli.lm_eval_tasks import is_task
 from promptpress_workbench.cli.output import (
     Stamp,
     chosen_out_format,
@@ -28,7 +29,7 @@ from promptpress_workbench.cli.output import (
     refuse_overwriting,
     write_prompts,
 )
-from promptpress_workbench.cli.prompt_sources import NO_FINGERPRINT, holds_prompts, open_source
+from promptpress_workbench.cli.prompt_sources import NO_FINGERPRINT, holds_prompts, open_source, refuse_messages
 from promptpress_workbench.cli.prompt_stream import (
     Rendering,
     finish_parts,
@@ -68,6 +69,8 @@ def render(settings: Settings, tokens: Mapping[str, Any] | None = None) -> ExitC
     start = time.perf_counter()
     with held_warnings(settings) as held:
         renderer, samples = open_source(settings)
+    if tokens is not None:
+        refuse_messages("tokenize", renderer, samples)
     done = render_samples(settings, out, renderer, samples, held, tokens=tokens)
     samples.close()
     if not settings.quiet:
@@ -89,7 +92,7 @@ def tokenize(settings: Settings, arguments: Namespace) -> ExitCode:
 
 def fingerprint(settings: Settings, arguments: Namespace) -> None:
     """Print the fingerprint of a configuration, and OpenCompass's prompt hash if it has one."""
-    if holds_prompts(settings):
+    if holds_prompts(settings) or is_task(settings.config):
         raise UsageError(f"{settings.config}: {NO_FINGERPRINT}")
     digits = (template_of(settings) or make_renderer(settings)).fingerprint()
     prompt_hash = _prompt_hash(settings)
