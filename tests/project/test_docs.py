@@ -173,10 +173,10 @@ def options(text: str) -> Iterator[str]:
 
 def known_options(commands: Iterable[str] = COMMANDS) -> Iterator[str]:
     for command in commands:
-        parser = argparse.ArgumentParser()
+        parser = argparse.ArgumentParser(add_help=False)
         COMMANDS[command].add_options(parser)
         yield from parser._option_string_actions
-    yield from ("--version", "--help-all")
+    yield from ("--version", "--help", "--help-all")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

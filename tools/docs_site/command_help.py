@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import io
-import os
 import re
 from collections.abc import Iterator
-from contextlib import redirect_stdout, suppress
-from unittest import mock
 
-from promptpress_workbench.cli.arguments import parse
+from promptpress_workbench.cli.arguments import make_parser, overall_help
 from promptpress_workbench.cli.commands import COMMANDS
 
 WIDTH = 76
@@ -29,46 +25,28 @@ def command_page() -> str:
         *(f"| [`{name}`](#promptpress-{name}) | {cell(command.summary)} |" for name, command in COMMANDS.items()),
         "",
         "```text",
-        overall_help(),
+        overall_help().strip(),
         "```",
         "",
     ]
-    for name, command in COMMANDS.items():
-        parser = argparse.ArgumentParser(
-            prog=f"promptpress {name}",
-            usage=f"promptpress {name} {command.usage}",
-            description=f"{command.sentence}\n\nExample:\n  {command.example}\n\n{command.more}",
-            epilog=command.epilog,
-        )
-        command.add_options(parser)
-        lines += described(parser, "##")
+    for action in make_parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for parser in action.choices.values():
+                lines += described(parser)
     return "\n".join(lines) + "\n"
 
 
-def overall_help() -> str:
-    """Return what `promptpress --help` prints."""
-    out = io.StringIO()
-    with mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH + 2)}), redirect_stdout(out), suppress(SystemExit):
-        parse(["--help"])
-    return out.getvalue().strip()
-
-
-def described(parser: argparse.ArgumentParser, level: str) -> Iterator[str]:
-    """A parser: how it is called, what it says, its options, and the same of the parsers below it."""
-    yield from (f"{level} {parser.prog}", "", "```text", usage(parser), "```", "")
+def described(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield the lines of a parser: its usage, its description, and its options."""
+    yield from (f"## {parser.prog}", "", "```text", usage(parser), "```", "")
     yield from paragraphs(parser.description)
     for group in parser._action_groups:  # argparse has no public way to them
         actions = [action for action in group._group_actions if action.help is not argparse.SUPPRESS]
-        actions = [action for action in actions if not isinstance(action, argparse._SubParsersAction)]
         if actions:
             yield from (f"**{heading(group.title or '')}**", "", "| | |", "|---|---|")
             yield from (f"| {called(action)} | {explained(action, parser)} |" for action in actions)
             yield ""
     yield from paragraphs(parser.epilog)
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for below in dict.fromkeys(action.choices.values()):
-                yield from described(below, level + "#")
 
 
 def heading(text: str) -> str:
