@@ -498,7 +498,7 @@ or conversations. --output's default is openai, and text for token ids.
                 help="a row that can't be rendered ends the run (raise, default), or is left out (skip)",
             ),
         ),
-        _group("messages", _PROGRESS, "unknown", "strict", "traceback"),
+        _group("messages", _PROGRESS, "strict", "traceback"),
     ),
     f"{EXIT_CODES}Whatever goes wrong, either all files are there or none.\n",
     max_operands=2,

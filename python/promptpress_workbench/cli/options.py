@@ -11,7 +11,6 @@ from promptpress import typing as names_of
 from promptpress_workbench.audit.codes import LIMITS
 from promptpress_workbench.cli import option_values as values
 from promptpress_workbench.export.forms import EXPORTS, MaskColumn
-from promptpress_workbench.export.streams import Unknown
 from promptpress_workbench.files.read.formats import FORMATS
 from promptpress_workbench.files.write.formats import OUT_FORMATS
 
@@ -73,6 +72,9 @@ _OVERRIDES: dict[str, Keywords] = {
     "dialect": _choice(get_args(names_of.Dialect), "the harness whose rules apply where harnesses differ"),
     "strings": _choice(get_args(names_of.StringLayout), "the Arrow type of prompts"),
     "limits": _value("A=N,B=N", "upper limits: prompt_bytes=4000000, labels=10", values.limits),
+    "unknown": _choice(
+        get_args(names_of.Unknown), "keep: write prompts of a template that names a misspelt column, an error otherwise"
+    ),
 }
 _BUDGET: dict[str, Keywords] = {
     "max_seq_len": _value(
@@ -248,9 +250,6 @@ OPTIONS: dict[str, Keywords] = {
     "cache_control": _flag("with --order: give prompts with equal beginnings one prompt_cache_key (openai-batch)"),
     "max_requests": _value("N", "requests in a file", values.positive),
     "max_bytes": _value("N", "bytes in a file: 100000000, 100MB", values.size),
-    "unknown": _choice(
-        get_args(Unknown), "keep: write prompts of a template that names a misspelt column, which is an error otherwise"
-    ),
     "table": _value("FILE", "rendered rows, or the samples; with --data, the configuration", required=True),
     "choices": _flag("a list of all choices instead of the first one"),
     "raw": _flag("add each result as JSON, as it was received"),

@@ -43,7 +43,7 @@ def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleR
     refuse_prompts(settings)
     renderer = template_of(settings) or make_renderer(settings)
     rows = chosen_rows(settings, renderer) if open_rows is None else open_rows(renderer)
-    report_notes(renderer, rows.schema, settings)
+    report_notes(renderer, rows.schema, settings, looks=True)
     source = source_of(renderer, rows)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
 
@@ -91,7 +91,7 @@ def refuse_prompts(settings: Settings) -> None:
 def refuse_rendering(settings: Settings) -> None:
     """Refuse options that decide how prompts are rendered if the file already holds prompts."""
     # A tokenizer may count the tokens of prompts that are there already.
-    option = first_given(settings, [name for name in PROMPT_OPTIONS if name != "tokenizer"])
+    option = first_given(settings, [name for name in PROMPT_OPTIONS if name not in ("tokenizer", "unknown")])
     option = "--data" if settings.data else option
     if option is not None:
         raise UsageError(f"{settings.config}: holds prompts, so {option} has nothing to add")

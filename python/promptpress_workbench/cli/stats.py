@@ -38,7 +38,7 @@ def stats(settings: Settings, arguments: Namespace) -> None:
     samples = open_samples(settings, paths, renderer)
     column = prompt_column_of(settings, samples.schema) if renderer is None else None
     if renderer is not None:
-        report_notes(renderer, samples.schema, settings)
+        report_notes(renderer, samples.schema, settings, looks=True)
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies():
         reader = samples.reader(progress.advance)
         sources = (reader, None) if renderer is None else (renderer, reader)

@@ -47,7 +47,7 @@ def view(settings: Settings, arguments: Namespace) -> None:
     renderer = None if catalogue is None else catalogue.renderer(choice)
     samples = open_samples(settings, paths, renderer, _BATCH_ROWS)
     if renderer is not None:
-        report_notes(renderer, samples.schema, settings)
+        report_notes(renderer, samples.schema, settings, looks=True)
     column = PROMPT_COLUMN
     if catalogue is None:
         column = prompt_column_of(replace(settings, config=paths[0]), samples.schema)
