@@ -247,6 +247,7 @@ Truncation: TypeAlias = Literal["refuse", "left", "right", "middle"]
 """A choice of what becomes of a request with too many tokens, either an error or a cut, and where that is."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]
+Unknown: TypeAlias = Literal["refuse", "keep"]
 """Whether values are looked into for placeholders."""
 
 StringLayout: TypeAlias = Literal["string", "large_string", "string_view"]

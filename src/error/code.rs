@@ -54,6 +54,10 @@ codes! {
     InvalidUnicode = "invalid_unicode",
     /// Neither a prompt template nor an ICE template is given.
     MissingTemplate = "missing_template",
+    /// A template has no text.
+    EmptyTemplate = "empty_template",
+    /// A brace before a column's name isn't closed.
+    UnclosedBrace = "unclosed_brace",
     /// The template hasn't the form that this inferencer or its own class needs.
     WrongTemplateForm = "wrong_template_form",
     /// Jinja2 can't compile the template.

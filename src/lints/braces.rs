@@ -1,5 +1,7 @@
 //! Finds texts in braces, and decides which of them look like placeholders.
 
+use crate::plan::pairs_around;
+
 /// A name in braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Braced<'t> {
@@ -7,11 +9,24 @@ pub(super) struct Braced<'t> {
     pub name: &'t str,
     /// True if the text is an argument of a LaTeX command, or a super- or subscript.
     pub latex: bool,
-    /// True if the braces are doubled, which Python's `format` and other engines treat differently.
-    pub doubled: bool,
+    /// The number of further pairs of braces directly around the text.
+    pub pairs: usize,
+    /// The text before it, as far as it is looked at.
+    pub before: &'t str,
 }
 
 impl Braced<'_> {
+    /// Return true if the braces are doubled, which Python's `format` and other engines treat differently.
+    pub fn is_doubled(&self) -> bool {
+        self.pairs > 0
+    }
+
+    /// Return the LaTeX command right before the braces, or an empty text.
+    pub fn command(&self) -> &str {
+        let letters = self.before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        if letters.ends_with('\\') { &self.before[letters.len() - 1..] } else { "" }
+    }
+
     /// Return true if the text is an identifier, as a column's name may be.
     pub fn is_identifier(&self) -> bool {
         let mut chars = self.name.chars();
@@ -106,13 +121,31 @@ pub(super) fn braced(text: &str) -> impl Iterator<Item = Braced<'_>> {
         if !inner[close..].starts_with('}') {
             return None;
         }
-        let doubled = text[..open].ends_with('{') && inner[close + 1..].starts_with('}');
+        let pairs = pairs_around(text.as_bytes(), 0, open, open + close + 2);
         // A command is close to its arguments. The limit keeps a long text of braces from taking quadratic time.
         let start = (open.saturating_sub(MAX_LOOKBACK_BYTES)..=open)
             .find(|index| text.is_char_boundary(*index))
             .unwrap_or(open);
-        Some(Braced { name: &inner[..close], latex: is_argument(&text[start..open], &inner[..close]), doubled })
+        let (name, before) = (&inner[..close], &text[start..open]);
+        Some(Braced { name, latex: is_argument(before, name), pairs, before })
     })
+}
+
+/// Return every column's name that stands right after a brace that isn't closed, in order.
+pub(super) fn unclosed<'t>(text: &'t str, columns: &[&str]) -> Vec<&'t str> {
+    let opens = memchr::memchr_iter(b'{', text.as_bytes());
+    let name = |open: usize| {
+        let inner = &text[open + 1..];
+        let end = inner.find(['{', '}', '\n']).unwrap_or(inner.len());
+        if inner[end..].starts_with('}') {
+            return None;
+        }
+        // Before a colon it may be a key, as in `{answer: {`.
+        let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ':'));
+        let named = |column: &&&str| inner[..end].strip_prefix(**column).is_some_and(ends);
+        columns.iter().filter(|column| !column.is_empty()).find(named).map(|column| &inner[..column.len()])
+    };
+    opens.filter_map(name).collect()
 }
 
 /// Return true if the braced text after `before` is an argument of a LaTeX command.
@@ -169,7 +202,7 @@ mod tests {
     use super::*;
 
     fn braces_in(text: &str) -> Vec<(&str, bool, bool)> {
-        braced(text).map(|b| (b.name, b.latex, b.doubled)).collect()
+        braced(text).map(|b| (b.name, b.latex, b.is_doubled())).collect()
     }
 
     #[test]

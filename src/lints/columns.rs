@@ -50,7 +50,7 @@ fn reader(subject: &Subject, out: &mut Vec<Note>) {
     let texts = template_texts(main, &subject.settings.prompt_template, "prompt_template", false);
     let has_suggestion = closest(name, subject.fields.iter().copied()).is_some();
     let lacking = format!("the samples have no column '{name}'");
-    let (note, becomes): (fn(_, &str, _, _) -> _, _) = match (subject.masks(name), names(&texts, name)) {
+    let (note, becomes): (fn(_, &str, _, _) -> _, _) = match (subject.masks(name), names(subject, &texts, name)) {
         // The samples have no answers: they are rendered as if they had some.
         (true, true) => (
             if has_suggestion { Note::warning } else { Note::info },
@@ -59,7 +59,7 @@ fn reader(subject: &Subject, out: &mut Vec<Note>) {
         // A split without answers may be intended, too. But another column in a template may be the answer.
         (true, false) => {
             let inputs = &reader.input_columns;
-            let other = |field: &&str| !inputs.iter().any(|input| input == field) && names(&texts, field);
+            let other = |field: &&str| !inputs.iter().any(|input| input == field) && names(subject, &texts, field);
             let names_other_column = !inputs.is_empty() && subject.fields.iter().any(other);
             (
                 if has_suggestion || names_other_column { Note::warning } else { Note::info },
@@ -97,7 +97,7 @@ fn expanded(subject: &Subject, item: &RawItem, path: &str, item_path: &str, out:
 fn messages_as_text(subject: &Subject, texts: &[TemplateText], out: &mut Vec<Note>) {
     for text in texts {
         for column in &subject.tables.conversations {
-            if names(std::slice::from_ref(text), column) {
+            if names(subject, std::slice::from_ref(text), column) {
                 let message =
                     format!("'{{{column}}}' is a column of messages, written as Python prints a list of dicts");
                 let remedy = format!(
@@ -125,7 +125,7 @@ fn unmasked(subject: &Subject, out: &mut Vec<Note>) {
         _ => return,
     };
     for text in template_texts(main, value, path, false) {
-        if names(std::slice::from_ref(&text), column) {
+        if names(subject, std::slice::from_ref(&text), column) {
             let message = format!("'{{{column}}}' is the output column: the answer stands in the prompt, for {why}");
             out.push(Note::warning("unmasked_output_column", &text.path, message, remedy.to_owned()));
         }

@@ -3,6 +3,8 @@
 /// The severity of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
+    /// Surely a mistake, which nobody wants rendered.
+    Error,
     /// Very likely a mistake.
     Warning,
     /// Worth knowing, but right in some configurations.
@@ -13,6 +15,7 @@ impl Severity {
     /// Return the severity's name.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Error => "error",
             Self::Warning => "warning",
             Self::Info => "info",
         }

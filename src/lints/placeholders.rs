@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::braces::{Braced, braced};
+use super::braces::{Braced, braced, unclosed};
 use super::note::{Note, Severity, listed};
 use super::subject::Subject;
 use super::texts::{Filling, TemplateText, names, template_texts};
-use crate::plan::{Choice, Mode};
+use crate::plan::{Choice, Mode, is_filled};
 use crate::suggest::closest;
 use crate::template::keys;
 use crate::template::{Form, RawItem, Shape, Source, Template, key_path};
@@ -33,10 +33,15 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
             in_text(subject, main, text, &subject.fields, false, out);
         }
     }
+    if config.unescapes && chat.is_none() {
+        empty(main, &texts, path, out);
+    }
     let used = uses_column(subject, main, &rendered(subject, main, &texts));
     // No column of a table without columns can be named.
     let nameable = !subject.fields.is_empty();
-    if nameable && !used && chat.is_none() && out.len() == before && !explained(out, path) {
+    // Doubled braces may be all that such a template has, and don't say that nothing is filled in.
+    let is_silent = out[before..].iter().all(|note| note.code == "doubled_braces");
+    if nameable && !used && chat.is_none() && is_silent && !explained(out, path) {
         let mut note = unused(path_of(main, path), "sample", "samples", &subject.fields);
         if let [TemplateText { text, .. }] = &*texts
             && let Some(remedy) = other_form(text)
@@ -54,7 +59,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
             in_text(subject, ice, text, columns, true, out);
         }
     }
-    if !uses(ice, &texts, columns) && out.len() == before && !explained(out, "ice_template") {
+    if !uses(subject, ice, &texts, columns) && out.len() == before && !explained(out, "ice_template") {
         out.push(unused(path_of(ice, "ice_template"), "example", "examples", columns));
     }
 }
@@ -119,11 +124,15 @@ fn in_text(
     let prompt = if let Template::Prompt(prompt) = template { Some(prompt) } else { None };
     let tokens = prompt.into_iter().flat_map(|p| [p.ice_token.as_deref(), p.sep_token.as_deref()]).flatten();
     let tokens: Vec<&str> = tokens.collect();
+    if subject.config.unescapes && text.filling == Filling::Columns {
+        let names: BTreeSet<&str> = unclosed(&text.text, columns).into_iter().collect();
+        out.extend(names.into_iter().map(|name| open_brace(text, name)));
+    }
     let mut seen = BTreeSet::new();
     for braces in braced(&text.text) {
         let name = braces.name;
         // A name as an argument of a command is reported separately from the same name elsewhere.
-        if !seen.insert((name, braces.latex, braces.doubled)) {
+        if !seen.insert((name, braces.latex, braces.pairs)) {
             continue;
         }
         let shape = format!("{{{name}}}");
@@ -149,11 +158,7 @@ fn in_text(
             }
             Filling::Stretch(placeholder) => out.extend(unknown(text, &braces, &[placeholder])),
             Filling::Columns if columns.contains(&name) || subject.masks(name) && !example => {
-                if braces.doubled && !braces.latex {
-                    let message = format!("'{{{{{name}}}}}' keeps its outer braces around what is filled in");
-                    let remedy = format!("if they are not meant, write '{{{name}}}'");
-                    out.push(Note::info("doubled_braces", &text.path, message, remedy));
-                }
+                out.extend(if subject.config.unescapes { filled_once(text, &braces) } else { doubled(text, &braces) });
             }
             // No column of a table without columns can be named.
             Filling::Columns if subject.tables.samples.is_empty() => {}
@@ -177,7 +182,9 @@ fn in_text(
                 }
                 let index = matches!(&subject.config.retriever.choice, Choice::Column(column) if column == name);
                 let fields: Vec<&str> = columns.iter().copied().chain(subject.config.masked()).collect();
-                let mut note = unknown(text, &braces, columns).or_else(|| formatted(text, &braces, &fields));
+                let jinja = || jinja_like(text, &braces, &fields).filter(|_| subject.config.unescapes);
+                let plain = || unknown(text, &braces, columns).or_else(|| formatted(text, &braces, &fields));
+                let mut note = jinja().or_else(plain);
                 if let (true, Some(note)) = (index, &mut note) {
                     note.message = format!("'{{{name}}}' is the retriever's column, which is no field of a sample");
                 } else if let (true, Some(note)) = (is_emptied(template, text, name), &mut note) {
@@ -197,6 +204,73 @@ fn filled_places(template: &Template) -> &'static str {
     }
 }
 
+/// Return a note on doubled braces that stay around a column's field.
+fn doubled(text: &TemplateText, braces: &Braced) -> Option<Note> {
+    let name = braces.name;
+    let message = format!("'{{{{{name}}}}}' keeps its outer braces around what is filled in");
+    let remedy = format!("if they are not meant, write '{{{name}}}'");
+    let note = Note::info("doubled_braces", &text.path, message, remedy);
+    (braces.is_doubled() && !braces.latex).then_some(note)
+}
+
+/// Return a note on a column's name in doubled braces, which stand for braces, or right after a LaTeX command, whose
+/// braces are taken for a placeholder's.
+fn filled_once(text: &TemplateText, braces: &Braced) -> Option<Note> {
+    let name = braces.name;
+    if braces.latex && !braces.is_doubled() {
+        let command = braces.command();
+        let message = format!("'{command}{{{name}}}' has no braces left: the column '{name}' is filled in");
+        let remedy = format!(
+            "'{command}{{{{{name}}}}}' is the text '{command}{{{name}}}', and '{command}{{{{{{{name}}}}}}}' has braces \
+             around the column"
+        );
+        return Some(Note::warning("latex_placeholder", &text.path, message, remedy));
+    }
+    let message = format!("'{{{{{name}}}}}' stands for the text '{{{name}}}'");
+    let remedy = format!(
+        "'{{{name}}}' fills in the column; a Jinja template is rendered by JinjaTemplate (--jinja on the command line)"
+    );
+    let note = Note::info("doubled_braces", &text.path, message, remedy);
+    (!is_filled(braces.pairs) && !braces.latex).then_some(note)
+}
+
+/// Return a note on a column that is written as Jinja writes it, `{{ question }}`.
+fn jinja_like(text: &TemplateText, braces: &Braced, columns: &[&str]) -> Option<Note> {
+    let inner = braces.name.trim();
+    let lead = inner.split([' ', '|', '.', '[', '(']).next().unwrap_or_default();
+    if braces.pairs != 1 || braces.latex || inner.len() == braces.name.len() && inner.len() == lead.len() {
+        return None;
+    }
+    let column = if columns.contains(&lead) { lead } else { closest(lead, columns.iter().copied())? };
+    let message = format!("'{{{{{}}}}}' stays in every prompt as it is: it looks like Jinja", braces.name);
+    let remedy =
+        format!("JinjaTemplate (--jinja on the command line) renders Jinja; a placeholder here is '{{{column}}}'");
+    let note = Note::warning("unknown_placeholder", &text.path, message, remedy);
+    Some(Note { column: Some(column.to_owned()), ..note })
+}
+
+/// Adds a note on a template without any text.
+fn empty(main: &Template, texts: &[TemplateText], path: &str, out: &mut Vec<Note>) {
+    // What is said before a conversation's rounds is no template of a sample.
+    let begin = format!("{}.begin[", path_of(main, path));
+    let mut said = texts.iter().filter(|text| !text.path.starts_with(&begin)).peekable();
+    if matches!(main, Template::Prompt(_) | Template::Raw(_)) && said.peek().is_some() && said.all(is_blank) {
+        let message = "it is empty, so every prompt is, too".to_owned();
+        let remedy = "write a text with a column's name in braces, such as '{question}'".to_owned();
+        out.push(Note::warning("empty_template", path_of(main, path), message, remedy));
+    }
+}
+
+fn is_blank(text: &TemplateText) -> bool {
+    text.text.trim().is_empty()
+}
+
+fn open_brace(text: &TemplateText, name: &str) -> Note {
+    let message = format!("'{{{name}' stays in every prompt as it is: its brace isn't closed");
+    let remedy = format!("write '{{{name}}}'");
+    Note::warning("unclosed_brace", &text.path, message, remedy)
+}
+
 fn unfilled(text: &TemplateText, name: &str, why: &str, remedy: &str) -> Note {
     let message = format!("'{{{name}}}' stays as it is: {why}");
     Note::warning("unfilled_placeholder", &text.path, message, remedy.to_owned())
@@ -211,7 +285,7 @@ fn unknown(text: &TemplateText, braces: &Braced, columns: &[&str]) -> Option<Not
     let suggestion = closest(name, columns.iter().copied());
     // A single letter in braces is mathematics, unless a column's name is a single letter.
     let short = name.chars().count() == 1 && !columns.iter().any(|column| column.chars().count() == 1);
-    if suggestion.is_none() && (!braces.is_identifier() || braces.doubled || short) {
+    if suggestion.is_none() && (!braces.is_identifier() || braces.is_doubled() || short) {
         return None;
     }
     let message = format!("'{{{name}}}' names no column, so it stays in every prompt as it is");
@@ -273,10 +347,10 @@ fn other_form(text: &str) -> Option<String> {
 /// Return true if the prompts contain something that differs between samples.
 fn uses_column(subject: &Subject, main: &Template, texts: &[TemplateText]) -> bool {
     let fields: Vec<&str> = subject.fields.iter().copied().filter(|name| !subject.masks(name)).collect();
-    uses(main, texts, &fields)
+    uses(subject, main, texts, &fields)
 }
 
-fn uses(template: &Template, texts: &[TemplateText], columns: &[&str]) -> bool {
+fn uses(subject: &Subject, template: &Template, texts: &[TemplateText], columns: &[&str]) -> bool {
     match template {
         Template::Turns(_) | Template::Media(_) | Template::Columns(_) | Template::Chat(_) => return true,
         Template::Raw(raw) => {
@@ -291,5 +365,5 @@ fn uses(template: &Template, texts: &[TemplateText], columns: &[&str]) -> bool {
             }
         }
     }
-    columns.iter().any(|column| names(texts, column))
+    columns.iter().any(|column| names(subject, texts, column))
 }

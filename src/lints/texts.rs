@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use super::dialogues::sections;
+use super::subject::Subject;
+use crate::plan::{is_filled, pairs_around};
 use crate::template::keys;
 use crate::template::{
     Body, Dialogue, Entry, Form, Item, MediaTemplate, Modality, PromptTemplate, RawItem, RawTemplate, Shape, Template,
@@ -60,10 +62,16 @@ pub(super) fn template_texts<'a>(
     out
 }
 
-/// Return true if a text contains the placeholder of a column.
-pub(super) fn names(texts: &[TemplateText], column: &str) -> bool {
+/// Return true if a column is filled into a text.
+pub(super) fn names(subject: &Subject, texts: &[TemplateText], column: &str) -> bool {
     let placeholder = format!("{{{column}}}");
-    texts.iter().any(|text| text.filling == Filling::Columns && text.text.contains(&placeholder))
+    let fills = |text: &str| {
+        text.match_indices(&placeholder).any(|(start, _)| {
+            let pairs = pairs_around(text.as_bytes(), 0, start, start + placeholder.len());
+            !subject.config.unescapes || is_filled(pairs)
+        })
+    };
+    texts.iter().any(|text| text.filling == Filling::Columns && fills(&text.text))
 }
 
 /// Return the path of the messages of a raw template that is `value` at `path`.

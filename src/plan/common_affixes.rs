@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn split_texts(texts: &[&str]) -> (String, Vec<String>, String) {
-        let columns = Columns::of_names(["a", "b", "c"].map(Arc::from), None, Substitution::Harness).unwrap();
+        let columns = Columns::of_names(["a", "b", "c"].map(Arc::from), None, Substitution::Harness, false).unwrap();
         let program = |text: &&str| Program::new(&[Piece::new(Text::lit(*text, Origin::default()))], &columns);
         let programs: Vec<Program> = texts.iter().map(program).collect();
         let programs: Vec<&Program> = programs.iter().collect();

@@ -53,6 +53,9 @@ impl Layout {
         [("string", Self::String), ("large_string", Self::LargeString), ("string_view", Self::StringView)];
 }
 
+/// What becomes of a template that is surely mistaken, such as one with a misspelt column: true if it is an error.
+pub const UNKNOWN: [(&str, bool); 2] = [("refuse", true), ("keep", false)];
+
 /// The columns with the questions and the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
@@ -116,6 +119,7 @@ settings!(
     refuse,
     roles,
     limits,
+    unknown,
 );
 
 impl Settings {
@@ -161,6 +165,10 @@ pub struct Config {
     pub dialect: Dialect,
     /// The way in which fields are filled in.
     pub substitution: Substitution,
+    /// True if doubled braces around a column's name stand for braces.
+    pub unescapes: bool,
+    /// True if what is surely a mistake in a template is an error.
+    pub refuses_mistakes: bool,
     /// The layout of the output strings.
     pub layout: Layout,
     /// Names of the output columns.
@@ -221,9 +229,15 @@ impl Config {
             "" => Mode::Gen,
             name => by_name("mode", name, &Mode::ALL)?,
         };
+        let substitution = by_name(
+            "substitution",
+            word(&s.substitution, "substitution", s.default_substitution().name())?,
+            &Substitution::ALL,
+        )?;
         let is_raw = matches!(prompt.as_ref().or(ice.as_ref()), Some(Template::Raw(_)));
+        let is_plain = substitution == Substitution::SinglePass && s.default_substitution() == substitution;
         let output = match word(&s.output, "output", "")? {
-            "" => default_form(is_raw || speaks_api(&s.meta_template)),
+            "" => default_form(is_raw || speaks_api(&s.meta_template), is_plain),
             name => form(name)
                 .ok_or_else(|| not_one_of("output", name, &FORMS.iter().map(|form| form.name).collect::<Vec<_>>()))?,
         };
@@ -286,11 +300,9 @@ impl Config {
             infer_mode: inferencer.infer_mode,
             labels,
             dialect,
-            substitution: by_name(
-                "substitution",
-                word(&s.substitution, "substitution", s.default_substitution().name())?,
-                &Substitution::ALL,
-            )?,
+            substitution,
+            unescapes: substitution == Substitution::SinglePass,
+            refuses_mistakes: by_name("unknown", word(&s.unknown, "unknown", UNKNOWN[1].0)?, &UNKNOWN)?,
             layout: by_name("strings", word(&s.strings, "strings", Layout::ALL[0].0)?, &Layout::ALL)?,
             names: names(&s.names)?,
             refuse: Finding::list(&s.refuse)?,

@@ -20,6 +20,7 @@ mod request_plan;
 mod retriever;
 mod segment;
 mod setting;
+mod sites;
 mod substitution;
 mod to_request;
 mod tokens;
@@ -43,6 +44,9 @@ pub(crate) use planner::{Key, Planner, plan_rows};
 pub(crate) use request_plan::{Plan, Plans};
 pub(crate) use retriever::Choice;
 pub(crate) use segment::{Columns, CopiedPiece, LITERAL_PADDING_BYTES, Op, Program, Seg, Unit};
+#[cfg(test)]
+pub(crate) use sites::sites;
+pub(crate) use sites::{Site, is_filled, pairs_around};
 pub(crate) use substitution::Substitution;
 pub(crate) use to_request::{expanded_request, expands_columns, request_shape};
 pub(crate) use tokens::Tokens;

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::config::Config;
+use super::sites::{Site, sites};
 use super::substitution::Substitution;
 use super::tokens::Tokens;
 use crate::error::{Code, Error, Result};
@@ -35,6 +36,8 @@ pub struct Columns {
     pub masked: Option<(usize, Arc<str>)>,
     /// The way in which fields are filled in.
     pub substitution: Substitution,
+    /// True if doubled braces around a column's name stand for braces.
+    pub unescapes: bool,
 }
 
 impl Columns {
@@ -48,7 +51,7 @@ impl Columns {
         names: impl IntoIterator<Item = Arc<str>>,
         masked: Option<(&str, Arc<str>)>,
     ) -> Result<Self> {
-        Self::of_names(names, masked, config.substitution)
+        Self::of_names(names, masked, config.substitution, config.unescapes)
     }
 
     /// Take columns whose values are copied as they are, without a search for placeholders.
@@ -57,13 +60,14 @@ impl Columns {
     ///
     /// `RenderError` if two columns have the same name.
     pub fn verbatim(names: impl IntoIterator<Item = Arc<str>>) -> Result<Self> {
-        Self::of_names(names, None, Substitution::SinglePass)
+        Self::of_names(names, None, Substitution::SinglePass, false)
     }
 
     pub(super) fn of_names(
         names: impl IntoIterator<Item = Arc<str>>,
         masked: Option<(&str, Arc<str>)>,
         substitution: Substitution,
+        unescapes: bool,
     ) -> Result<Self> {
         let mut names: Vec<Arc<str>> = names.into_iter().collect();
         let mut seen = std::collections::HashSet::new();
@@ -79,7 +83,7 @@ impl Columns {
             (index, replacement)
         });
         let tokens = Tokens::new(names.iter().map(|name| format!("{{{name}}}")).collect());
-        Ok(Self { names, tokens, masked, substitution })
+        Ok(Self { names, tokens, masked, substitution, unescapes })
     }
 
     /// Take columns with a template's own tokens, and further columns without placeholders.
@@ -95,13 +99,18 @@ impl Columns {
             Some((columns.iter().position(|(column, _)| &**column == name)?, replacement))
         });
         let tokens = Tokens::new(columns.iter().map(|(_, t)| t.clone()).collect());
-        Self { names, tokens, masked, substitution: config.substitution }
+        Self { names, tokens, masked, substitution: config.substitution, unescapes: false }
     }
 
-    /// Return the same columns with another way of substitution.
+    /// Return the same columns with another way of substitution, in which all braces but those of placeholders stay.
     #[must_use]
     pub fn under(&self, substitution: Substitution) -> Self {
-        Self { substitution, ..self.clone() }
+        Self { substitution, unescapes: false, ..self.clone() }
+    }
+
+    /// Return what is replaced in a template's text if all placeholders are looked for at once, from left to right.
+    pub fn sites(&self, text: &str) -> Vec<Site> {
+        sites(&self.tokens, text, self.unescapes)
     }
 
     /// Return the replacement of column `column`, if it is masked.
@@ -179,7 +188,7 @@ impl Unit {
                 (0..columns.tokens.len())
                     .fold(runs, |runs, column| replace(runs, columns, text, |text| only(text, column, columns)))
             } else {
-                replace(runs, columns, text, |text| columns.tokens.placeholders(text))
+                replace(runs, columns, text, |text| columns.sites(text))
             };
         }
         unit.segs = runs.into_iter().map(|work| work.seg).collect();
@@ -233,16 +242,17 @@ struct OpenSegment {
 }
 
 /// Return the placeholders of one column.
-fn only(text: &str, column: usize, columns: &Columns) -> Vec<(usize, usize)> {
-    text.match_indices(columns.tokens.get(column)).map(|(index, _)| (index, column)).collect()
+fn only(text: &str, column: usize, columns: &Columns) -> Vec<Site> {
+    let site = |(start, token): (usize, &str)| Site { start, end: start + token.len(), column: Some(column) };
+    text.match_indices(columns.tokens.get(column)).map(site).collect()
 }
 
-/// Replace the placeholders that `find` finds in a run of literals by fields.
+/// Replace the placeholders that `find` finds in a run of literals by fields, and leave out the braces that it finds.
 fn replace(
     work: Vec<OpenSegment>,
     columns: &Columns,
     unit: &Text,
-    find: impl Fn(&str) -> Vec<(usize, usize)>,
+    find: impl Fn(&str) -> Vec<Site>,
 ) -> Vec<OpenSegment> {
     let is_unsealed = |w: &OpenSegment| !w.sealed && matches!(w.seg, Seg::Lit(..));
     let is_template = |w: &OpenSegment| match &w.seg {
@@ -279,12 +289,13 @@ fn replace(
         };
         let is_value = |atom: &Atom| matches!(atom, Atom::Lit(_, origin) if origin.source.is_value());
         let mut start = 0;
-        for (index, column) in placeholders {
-            cuts.cut(start, index, &mut cut);
+        for site in placeholders {
+            cuts.cut(start, site.start, &mut cut);
             out.extend(cut.drain(..).filter_map(literal));
-            start = index + columns.tokens.get(column).len();
-            cuts.cut(index, start, &mut cut);
-            out.push(field(column, columns, unit, cut.drain(..).any(|atom| is_value(&atom))));
+            start = site.end;
+            cuts.cut(site.start, start, &mut cut);
+            let from_value = cut.drain(..).any(|atom| is_value(&atom));
+            out.extend(site.column.map(|column| field(column, columns, unit, from_value)));
         }
         cuts.cut(start, usize::MAX, &mut cut);
         out.extend(cut.drain(..).filter_map(literal));
@@ -474,7 +485,7 @@ mod tests {
 
     fn ops(text: &str, names: &[&str], masked: Option<(&str, &str)>, substitution: Substitution) -> (Vec<Op>, String) {
         let masked = masked.map(|(name, replacement)| (name, Arc::from(replacement)));
-        let columns = Columns::of_names(names.iter().map(|n| Arc::from(*n)), masked, substitution).unwrap();
+        let columns = Columns::of_names(names.iter().map(|n| Arc::from(*n)), masked, substitution, true).unwrap();
         let program = Program::new(&[Piece::new(Text::lit(text, Origin::default()))], &columns);
         let mut literals = String::from_utf8(program.literals).unwrap();
         literals.truncate(literals.len() - LITERAL_PADDING_BYTES);
@@ -486,6 +497,14 @@ mod tests {
         let (ops, literals) = ops("{{a}}", &["a"], None, Substitution::Harness);
         assert_eq!(ops, [Op::Lit(0, 1), Op::Field(0), Op::Lit(1, 2)]);
         assert_eq!(literals, "{}");
+    }
+
+    #[test]
+    fn doubled_braces_stand_for_braces_in_a_single_pass() {
+        let single = |text| ops(text, &["a"], Some(("b", "x")), Substitution::SinglePass);
+        assert_eq!(single("{{a}}").1, "{a}");
+        assert_eq!(single("{{b}}{b}").1, "{b}x");
+        assert_eq!(single("{{{a}}}"), (vec![Op::Lit(0, 1), Op::Field(0), Op::Lit(1, 2)], "{}".to_owned()));
     }
 
     #[test]

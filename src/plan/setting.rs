@@ -64,7 +64,7 @@ impl Setting {
 }
 
 /// All settings of a renderer, in the order of its arguments.
-pub const SETTINGS: [Setting; 28] = [
+pub const SETTINGS: [Setting; 29] = [
     Setting::new("prompt_template", Template),
     Setting::new("ice_template", Harness),
     Setting::new("retriever", Harness).unordered(),
@@ -84,6 +84,7 @@ pub const SETTINGS: [Setting; 28] = [
     Setting::new("roles", Rendering).option("roles").unordered(),
     Setting::new("chat_template", Object).option("chat-template"),
     Setting::new("limits", Rendering).option("limits").unordered(),
+    Setting::new("unknown", Rendering).option("unknown"),
     Setting::new("system", Short).option("system"),
     Setting::new("shots", Short).option("shots"),
     Setting::new("output_column", Short).option("answer"),

@@ -221,18 +221,11 @@ impl Tokens {
         }
         out
     }
-
-    /// Return the tokens in `text`, from left to right, as index and column. If tokens overlap, the leftmost counts,
-    /// then the first column.
-    pub fn placeholders(&self, text: &str) -> Vec<(usize, usize)> {
-        let next = |free: usize| self.find(text.as_bytes(), free);
-        let end_of = |(index, column): &(usize, usize)| index + self.all[*column].len();
-        std::iter::successors(next(0), |placeholder| next(end_of(placeholder))).collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sites::sites;
     use super::*;
 
     fn tokens(all: &[&str]) -> Tokens {
@@ -275,7 +268,9 @@ mod tests {
                 .flat_map(|(n, token)| text.match_indices(token).map(move |(index, _)| (index, n)))
                 .collect();
             expected.sort_unstable();
-            assert_eq!(tokens.placeholders(&text), expected, "{all:?}");
+            let found: Vec<_> =
+                sites(&tokens, &text, false).iter().map(|site| (site.start, site.column.unwrap())).collect();
+            assert_eq!(found, expected, "{all:?}");
         }
     }
 

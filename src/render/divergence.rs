@@ -63,8 +63,8 @@ struct Rendered {
     ids: Vec<RequestId>,
 }
 
-/// Return the rows in which replacing column by column gives another request than replacing each placeholder once. If
-/// conversations hold a model's replies, these are taken to be empty, because the table doesn't have them.
+/// Return the rows in which replacing column by column gives another request than replacing each placeholder once,
+/// because of what values hold. If conversations hold a model's replies, these are taken to be empty, because the table doesn't have them.
 ///
 /// # Errors
 ///
@@ -75,6 +75,9 @@ pub fn divergence(
     labels: &[Option<Value>],
     host: &dyn PythonCallbacks,
 ) -> Result<Vec<Divergence>> {
+    // Doubled braces are the template's, and differ in every row.
+    let plain = compiled.config.unescapes.then(|| compiled.under(compiled.config.substitution, host)).transpose()?;
+    let compiled = plain.as_ref().unwrap_or(compiled);
     let other = opposite(compiled, host)?;
     divergence_from(compiled, &other, samples, (0, None), labels, usize::MAX, host)
 }

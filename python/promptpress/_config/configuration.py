@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from promptpress._arrow import python_text as _text
 from promptpress._arrow.columns import bytes_table, is_text, same_texts, table_bytes
 from promptpress._arrow.core_tables import for_core, install_printable
 from promptpress._config.from_harness import last_part
-from promptpress._config.settings import canonical, plain, token_texts
+from promptpress._config.settings import braced_names, canonical, plain, token_texts
 from promptpress._errors.errors import render_error, template_error
 from promptpress.typing import Tokens
 
@@ -107,7 +106,6 @@ def label_or_text(label: Any) -> Any:
 
 
 _DEFAULTS = {"dialect": _core.DIALECTS[0], "strings": _core.STRING_LAYOUTS[0]}
-_NAME = re.compile(r"\{([^{}]*)\}")
 
 
 class Configuration:
@@ -169,7 +167,8 @@ class Configuration:
 
     def required_columns(self) -> list[str]:
         """Return the names in braces of all templates and the columns of labels and choices, except the masked one."""
-        names = dict.fromkeys(name for literal in self.core.literals for name in _NAME.findall(literal))
+        unescapes = self.settings["substitution"] == "single_pass"
+        names = dict.fromkeys(name for text in self.core.literals for name in braced_names(text, unescapes=unescapes))
         masked = self.core.masked_column
         for column in (self.core.label_column, self.core.index_column):
             if column is not None:
@@ -233,7 +232,9 @@ class Configuration:
         """The arguments as in a call, without the default ones."""
         words = {key: value for key, value in self.settings.items() if value != _DEFAULTS.get(key)}
         if words.get("substitution") == _core.default_substitution({**words, "substitution": None}):
-            del words["substitution"]
+            if words.get("unknown") == "refuse" and words.pop("substitution") == "single_pass":
+                del words["unknown"]
+            words.pop("substitution", None)
         given = [f"{key}={value!r}" for key, value in words.items()]
         if self.examples is not None:
             given.insert(3, f"examples=<{self.examples.num_rows} rows of {', '.join(self.examples.column_names)}>")

@@ -7,6 +7,7 @@ the arguments of `Renderer` that a harness's configuration would have, so the sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,6 +54,21 @@ def follows_harness(arguments: Mapping[str, Any]) -> bool:
     given = {name: arguments[name] for name in _HARNESS_SETTINGS if arguments.get(name) is not None}
     substitution = given.get("substitution") or _core.default_substitution(plain_settings(given))
     return bool(substitution == "harness")
+
+
+_BRACED = re.compile(r"(\{+)([^{}]*)(\}+)")
+
+
+def braced_names(text: str, *, unescapes: bool) -> list[str]:
+    """Return the names that stand in braces in a text, and may be columns that are filled in.
+
+    If `unescapes`, every two pairs of braces directly around a name stand for one, and only a pair that is left over
+    fills in a column.
+
+    >>> braced_names("{a} {{b}} {{{c}}}", unescapes=True), braced_names("{{b}}", unescapes=False)
+    (['a', 'c'], ['b'])
+    """
+    return [name for left, name, right in _BRACED.findall(text) if not unescapes or min(len(left), len(right)) % 2]
 
 
 def canonical(settings: Mapping[str, Any]) -> str:
@@ -218,7 +234,7 @@ def _harness_arguments(template: str, words: Mapping[str, Any], *, is_chat: bool
     return value
 
 
-def _check(template: str, words: Mapping[str, Any], *, is_chat: bool) -> None:
+def _check(template: str, words: Mapping[str, Any], *, is_chat: bool, unescapes: bool) -> None:
     """Raise a TemplateError if the parts don't fit together."""
     if not words["shots"]:
         if words["seed"] is not None:
@@ -231,10 +247,11 @@ def _check(template: str, words: Mapping[str, Any], *, is_chat: bool) -> None:
         message = "examples show answers; output_column names their column"
         raise template_error("missing_output_column", "shots", message)
     placeholder = f"{{{words['output_column']}}}"
-    if is_chat and placeholder in template:
+    is_filled = words["output_column"] in braced_names(template, unescapes=unescapes)
+    if is_chat and is_filled:
         message = f"{placeholder} is what the assistant says in a chat; leave it out here"
         raise template_error("unsupported_mode", "prompt_template", message)
-    if not is_chat and placeholder not in template:
+    if not is_chat and not is_filled:
         message = f"the answer of an example needs a place in the template, by {placeholder}"
         raise template_error("missing_output_column", "prompt_template", message)
 
@@ -247,14 +264,15 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
         has_model: True if a model's configuration gives the meta template.
 
     Returns:
-        The arguments, with those of a harness's configuration in place of `SHORT_WORDS`. Values are left alone unless
-        a harness's model or dialect is given.
+        The arguments, with those of a harness's configuration in place of `SHORT_WORDS`. Unless a harness's model,
+        dialect or substitution is given, values are left alone, messages are those of chat APIs, and mistakes of the
+        template are refused.
 
     Raises:
         TemplateError: If the short form is mixed with a harness's words, or a part is wrong.
 
     >>> short_form_of({"prompt_template": "{q}", "output_column": "a"})
-    {'prompt_template': '{q}', 'reader': {'output_column': 'a'}, 'substitution': 'single_pass'}
+    {'prompt_template': '{q}', 'reader': {'output_column': 'a'}, 'substitution': 'single_pass', 'unknown': 'refuse'}
     """
     rest = {name: value for name, value in arguments.items() if name not in SHORT_WORDS and value is not None}
     template, words = rest.get("prompt_template"), {name: arguments.get(name) for name in SHORT_WORDS}
@@ -274,13 +292,18 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
         raise template_error("unsupported_mode", "examples", "shots says how many of them stand before each prompt")
     is_chat_output = "chat_template" in rest or rest.get("output") in _CHAT_OUTPUTS
     is_chat = words["system"] is not None or has_model or (is_chat_output and shots > 0)
-    _check(template, words, is_chat=is_chat)
+    is_plain = "dialect" not in rest and not has_model
+    substitution = rest.get("substitution", "single_pass" if is_plain else "harness")
+    is_plain = is_plain and substitution == "single_pass"
+    _check(template, words, is_chat=is_chat, unescapes=substitution == "single_pass")
     filled = _harness_arguments(template, words, is_chat=is_chat, has_model=has_model)
     if shots and "examples" not in rest:
         message = f"none are given, and shots={shots} takes in-context examples from them, usually the train split"
         raise template_error("missing_examples", "examples", message)
-    if "dialect" not in rest and not has_model:
-        filled["substitution"] = "single_pass"
+    if is_plain:
+        filled |= {"substitution": substitution, "unknown": "refuse"}
+        if is_chat and "chat_template" not in rest:
+            filled["output"] = "openai"
     return {**filled, **{name: value for name, value in rest.items() if name != "prompt_template"}}
 
 

@@ -21,6 +21,7 @@ from promptpress._engine.configured_run import ConfiguredRun, FittedRun, ShotFit
 from promptpress._engine.notes import (
     LastRun,
     MisspeltColumn,
+    checked_notes,
     find_notes,
     misspelt_in,
     warn_of_no_rows,
@@ -289,7 +290,7 @@ class ConfiguredEngine(TableEngine):
         self._last_run = None if run is None else replace(run, tokens=tokens)
 
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
-        if not self.reports_runs:
+        if not self.reports_runs or self.settings["unknown"] == "keep":
             return []
         notes = find_notes(self.configuration, schema, None)
         shows_nothing = set(self.required_columns).isdisjoint(schema.names)
@@ -350,10 +351,16 @@ class ConfiguredEngine(TableEngine):
             message = f"{what} isn't available for what a chat template makes of messages; leave chat_template= out"
             raise template_error("unsupported_mode", "chat_template", message)
 
-    def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
+    def warn(
+        self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None, *, looks: bool = False
+    ) -> None:
+        def text() -> str:
+            notes = find_notes(self.configuration, schema, samples)
+            return warning_text(notes if looks else checked_notes(notes))
+
         # Batch after batch has the schema of the one before, and so the same object as its output's.
         if self._checked_output is not output:
-            self.warnings.warn(schema, lambda: warning_text(find_notes(self.configuration, schema, samples)))
+            self.warnings.warn(schema, text)
             self._checked_output = output
 
     def lines(self, reader: pa.RecordBatchReader, frame: _core.LineLayout) -> Iterator[RenderedLines | pa.RecordBatch]:

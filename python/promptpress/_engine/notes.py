@@ -16,7 +16,15 @@ from promptpress._arrow.core_tables import check_values, column_names
 from promptpress._config.configuration import Configuration
 from promptpress._config.tokenizer import EncodedRequests
 from promptpress._core import Note, RenderError, StreamState
-from promptpress._errors.errors import NothingRenderedWarning, PromptWarning, RowErrors, callers_level, counted
+from promptpress._errors.errors import (
+    NothingRenderedWarning,
+    PromptWarning,
+    RowErrors,
+    TemplateError,
+    callers_level,
+    counted,
+    template_error,
+)
 
 _MISSPELT_COLUMNS = b"promptpress.misspelt_columns"
 _MAX_COLUMNS = 3
@@ -31,11 +39,13 @@ class MisspeltColumn(NamedTuple):
     Args:
         location: The place in the configuration or the template.
         message: The fault and its remedy.
+        code: The code of the fault, for other mistakes that nobody means.
 
     """
 
     location: str
     message: str
+    code: str = "unknown_placeholder"
 
 
 def with_misspelt_columns(schema: pa.Schema, columns: list[MisspeltColumn]) -> pa.Schema:
@@ -54,6 +64,15 @@ def misspelt_columns(schema: pa.Schema) -> list[MisspeltColumn]:
 
     """
     return [MisspeltColumn(*item) for item in json.loads((schema.metadata or {}).get(_MISSPELT_COLUMNS, b"[]"))]
+
+
+def refusal(columns: list[MisspeltColumn]) -> TemplateError | None:
+    """Return the error of a template with such columns: the first, and how many more there are; None for none."""
+    if not columns:
+        return None
+    more = f"; and {len(columns) - 1} more" if len(columns) > 1 else ""
+    message = f'{columns[0].message}{more} (unknown="keep" writes the prompts all the same)'
+    return template_error(columns[0].code, columns[0].location, message)
 
 
 @dataclass(frozen=True)
@@ -168,9 +187,18 @@ def find_notes(
     return _core.notes(configuration.core, settings, columns, names, same, shared)
 
 
+def checked_notes(notes: list[Note]) -> list[Note]:
+    """Return the notes, or raise a TemplateError of those that are errors."""
+    errors = [note for note in notes if note.severity == "error"]
+    error = refusal([MisspeltColumn(note.place, f"{note.message}; {note.remedy}", note.code) for note in errors])
+    if error is not None:
+        raise error
+    return notes
+
+
 def warning_text(notes: list[Note]) -> str:
     """Return the text of the warning about notes; an empty text if none of them is a warning."""
-    texts = [f"{note.place}: {note.message}; {note.remedy}" for note in notes if note.severity == "warning"]
+    texts = [f"{note.place}: {note.message}; {note.remedy}" for note in notes if note.severity != "info"]
     return listed_texts(texts, "Renderer.notes lists them")
 
 

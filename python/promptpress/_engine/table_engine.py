@@ -172,9 +172,12 @@ class TableEngine(ABC):
         return []
 
     def warn(  # noqa: B027 - most have nothing to warn about
-        self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None
+        self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None, *, looks: bool = False
     ) -> None:
-        """Warn about what the schema of the samples shows, before they are rendered."""
+        """Warn about what the schema of the samples shows, before they are rendered.
+
+        A template that is surely mistaken is refused, unless the prompts are only looked at.
+        """
 
     @property
     def value_reading(self) -> ValueReading:

@@ -258,7 +258,14 @@ class JinjaEngine(TemplateEngine):
         shows_nothing = set(self.required_columns).isdisjoint(column_names(schema))
         return [name for name, is_near in self._undefined_names(schema) if is_near or shows_nothing]
 
-    def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:  # noqa: ARG002
+    def warn(
+        self,
+        output: pa.Schema,  # noqa: ARG002
+        schema: pa.Schema,
+        samples: pa.Table | pa.RecordBatch | None,  # noqa: ARG002
+        *,
+        looks: bool = False,  # noqa: ARG002
+    ) -> None:
         where = "JinjaTemplate.required_columns lists the variables"
         self.warnings.warn(schema, lambda: listed_texts(self.undefined_names(schema), where))
 

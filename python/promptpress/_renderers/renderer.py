@@ -41,6 +41,7 @@ from promptpress.typing import (
     TableLike,
     Template,
     Tokens,
+    Unknown,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             `nesting` of its dicts and lists (100, and no more), `labels` of a sample (100,000), `prompt_bytes` of a
             request's text (4 GiB), `batch_bytes` of the texts that are made at a time, those of at most 65,536 requests
             (64 GiB). What would pass one is an error (`limit_exceeded`) before memory is asked for.
+        unknown: What becomes of a template that is surely mistaken: where a placeholder is near a column's name and
+            fills in nothing, a brace before a column's name isn't closed, or all of it is empty. `"refuse"` makes it an
+            error of `render`, `stream`, calls and exports, and `"keep"` renders it with a warning. None: `"refuse"` if
+            nothing of a harness is given; else it is rendered with a warning, and refused by exports.
         system: The short form, for a template that is a text: a system message before it. Prompts are messages then.
             The short form doesn't go with the words of a harness (`ice_template`, `retriever`, `reader`, `inferencer`,
             `meta_template`), and its values are left alone.
@@ -160,6 +165,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         chat_template: ChatTemplateLike | None = None,
         limits: Mapping[str, int] | None = None,
         *,
+        unknown: Unknown | None = None,
         system: str | None = None,
         shots: int = 0,
         output_column: str | None = None,

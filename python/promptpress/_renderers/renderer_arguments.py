@@ -48,8 +48,11 @@ def engine_of_arguments(arguments: Mapping[str, Any]) -> ConfiguredEngine:
         filled = short_form_of({**settings, **words, "examples": examples, "chat_template": chat_template})
         settings = {**settings, **{name: filled[name] for name in settings if name in filled}}
     settings = plain_settings(settings)
+    by_default = default_substitution(settings)
     if settings["substitution"] is None:
-        settings["substitution"] = default_substitution(settings)
+        settings["substitution"] = by_default
+    if settings["unknown"] is None and by_default == settings["substitution"] == "single_pass":
+        settings["unknown"] = "refuse"
     settings["dialect"] = settings["dialect"] or DIALECTS[0]
     chat = None
     if chat_template is not None:

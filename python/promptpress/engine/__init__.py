@@ -17,7 +17,7 @@ from promptpress._config.request_hash import FINGERPRINT, HASH, PREFIX_ORDER, RU
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.configured_engine import ConfiguredEngine, ConfiguredRenderer, silent
 from promptpress._engine.configured_run import ExampleChoices
-from promptpress._engine.notes import find_notes, misspelt_columns, warn_of_no_rows
+from promptpress._engine.notes import checked_notes, find_notes, misspelt_columns, refusal, warn_of_no_rows
 from promptpress._engine.options import INDEX, SHARED, RenderOptions
 from promptpress._engine.ordered_rendering import ordered_batches
 from promptpress._engine.rendering import Part, RenderedLines, Run, sample_numbers
@@ -47,11 +47,13 @@ __all__ = [
     "TableRenderer",
     "as_reader",
     "as_table",
+    "checked_notes",
     "engine_of",
     "find_notes",
     "fitted_sample",
     "misspelt_columns",
     "ordered_batches",
+    "refusal",
     "sample_numbers",
     "silent",
     "warn_of_no_rows",

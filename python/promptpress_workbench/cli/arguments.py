@@ -79,7 +79,9 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = text.strip().split("\n\n")
         return "\n\n".join(
-            paragraph if paragraph.startswith(("  ", "example")) else indent + fill(paragraph, width, break_on_hyphens=False)
+            paragraph
+            if paragraph.startswith(("  ", "example"))
+            else indent + fill(paragraph, width, break_on_hyphens=False)
             for paragraph in paragraphs
         )
 

@@ -414,7 +414,7 @@ _EXPORT = Command(
     ("data", "limit", "template", "answer", "chat_template", "tokenizer", "out", "model_name", "params"),
     (
         *("kind", *_SOURCES, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
-        *("out", "keep", "order", "errors", "no_clobber", "unknown", "cache_control", "strict"),
+        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "strict"),
     ),
     f"""\
 FORM is one of

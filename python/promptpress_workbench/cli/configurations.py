@@ -13,7 +13,15 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
-from promptpress.engine import ConfiguredEngine, TableEngine, TableRenderer, engine_of, find_notes
+from promptpress.engine import (
+    ConfiguredEngine,
+    TableEngine,
+    TableRenderer,
+    checked_notes,
+    engine_of,
+    find_notes,
+    refusal,
+)
 from promptpress.engine.configs import STDIN, follows_harness
 from promptpress.engine.errors import UsageError, counted
 from promptpress.engine.tokens import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
@@ -44,6 +52,9 @@ OPTIONS_OF_PLACES = {
 _PHRASES = {"output_column names": "--answer COL names", "shots says": "--shots N says"}
 """Words of the short form in its errors, and the options in their place."""
 
+_MISTAKES = ("unknown_placeholder", "empty_template", "unclosed_brace")
+"""The codes of what is refused in a template for the columns of the samples."""
+
 _NO_ROWS = pa.table({})
 """Stands for the examples until it is known how they are read."""
 
@@ -66,15 +77,23 @@ def with_template(settings: Settings, read: Callable[[str], Config]) -> Callable
     return lambda path: config if path == TEMPLATE else read(path)
 
 
+def _option_of(place: str) -> str:
+    """Return the option that says what stands at a place of the short form; without one, the place itself."""
+    if place.startswith("prompt_template."):
+        return "--system" if ".begin[" in place else "--template"
+    return OPTIONS_OF_PLACES.get(place, place)
+
+
 def in_options_of_template(error: promptpress.TemplateError) -> UsageError | None:
     """Return an error of the short form in the words of the options; None if it is another error."""
-    codes = ("unsupported_mode", "missing_output_column", "missing_column", "invalid_number", "unknown_placeholder")
-    if error.code not in codes or error.path not in OPTIONS_OF_PLACES:
+    codes = ("unsupported_mode", "missing_output_column", "missing_column", "invalid_number", *_MISTAKES)
+    option = _option_of(error.path)
+    if error.code not in codes or option == error.path:
         return None
     message = in_options(error.message)
     for words, options in _PHRASES.items():
         message = message.replace(words, options)
-    return UsageError(f"{OPTIONS_OF_PLACES[error.path]}: {message}")
+    return UsageError(f"{option}: {message}")
 
 
 def configuration(
@@ -207,21 +226,37 @@ def held_warnings(settings: Settings) -> Iterator[list[str]]:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def report_notes(renderer: TableRenderer[Any], schema: pa.Schema, settings: Settings, held: Sequence[str] = ()) -> None:
+def report_notes(
+    renderer: TableRenderer[Any],
+    schema: pa.Schema,
+    settings: Settings,
+    held: Sequence[str] = (),
+    *,
+    looks: bool = False,
+) -> None:
     """Show the notes on a configuration or a Jinja template as warnings; with `--strict`, raise the first as an error.
 
-    For a Jinja template, the notes are about variables that the samples don't give.
+    For a Jinja template, the notes are about variables that the samples don't give. Notes that are errors are raised
+    unless the prompts are only looked at.
     """
     engine: TableEngine = engine_of(renderer)
     engine.warnings.silent = True  # the notes are told here
     if isinstance(engine, ConfiguredEngine):
         files = [{os.path.realpath(path) for path in paths or ()} for paths in (settings.examples, settings.data)]
         notes = find_notes(engine.configuration, schema, None, same=files[0] == files[1])
+        if not looks:
+            try:
+                checked_notes(notes)
+            except promptpress.TemplateError as error:
+                raise (in_options_of_template(error) if settings.template is not None else None) or error from None
         if settings.strict:
-            notes = [note for note in notes if note.severity == "warning"]
-        paths = {} if settings.template is None else OPTIONS_OF_PLACES
-        texts = [f"{paths.get(note.place, note.place)}: {note.message}; {in_options(note.remedy)}" for note in notes]
+            notes = [note for note in notes if note.severity != "info"]
+        place = str if settings.template is None else _option_of
+        texts = [f"{place(note.place)}: {note.message}; {in_options(note.remedy)}" for note in notes]
     else:
+        error = refusal(engine.misspelt_columns(schema)) if settings.unknown == "refuse" and not looks else None
+        if error is not None:
+            raise error
         texts = engine.undefined_names(schema)
     errors = [*held, *texts] if settings.strict else []
     for text in errors[1:] if settings.strict else texts:

@@ -43,7 +43,7 @@ _PHRASES = {
 
 _ARGUMENTS = (
     *(*TEMPLATE_OPTIONS, *OVERRIDES, "tokenizer", *BUDGET_OPTIONS, *JINJA_OPTIONS, *TOKEN_OPTIONS),
-    *("examples", "data_format", "limit", "errors", "keep", "index", "unknown", "seed", "output_column"),
+    *("examples", "data_format", "limit", "errors", "keep", "index", "seed", "output_column"),
 )
 """Options that are arguments of the same name in Python, but for `_RENAMED`."""
 

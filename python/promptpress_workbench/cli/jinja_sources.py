@@ -39,7 +39,7 @@ _TEMPLATE_OPTIONS = ("environment", "fallback", "now")
 """Options of both kinds of templates; `strings` is one of configurations, too."""
 
 _CHAT_OPTIONS = ("column", "add_generation_prompt")
-OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in ("strings", "tokenizer"))
+OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in ("strings", "tokenizer", "unknown"))
 """Options that decide how a configuration is rendered, and that no template has."""
 
 

@@ -11,7 +11,6 @@ from promptpress import typing as names_of
 from promptpress_workbench.audit.codes import LIMITS
 from promptpress_workbench.cli import option_values as values
 from promptpress_workbench.export.forms import EXPORTS, MaskColumn
-from promptpress_workbench.export.streams import Unknown
 from promptpress_workbench.files.read.formats import FORMATS
 from promptpress_workbench.files.write.formats import OUT_FORMATS
 
@@ -87,7 +86,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "shots": _value("N", "put the first N rows of --examples before the prompt", values.natural),
         "shots_seed": _value("N", "draw each prompt's examples at random, with this seed", values.natural),
         "unknown": _choice(
-            get_args(Unknown),
+            get_args(names_of.Unknown),
             "a placeholder that is probably a misspelt column is an error (refuse, default), or text (keep)",
         ),
     },
@@ -260,7 +259,7 @@ STAGES = tuple(dict.fromkeys(title.partition(" (")[0] for title in GROUPS))
 """The stages of a prompt on its way from the samples to the output."""
 
 TEMPLATE_OPTIONS = ("template", "system", "answer", "shots", "shots_seed")
-OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "limits")
+OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "limits", "unknown")
 """Options that override settings of a configuration; they are arguments of `Renderer`, as those of a budget are."""
 
 BUDGET_OPTIONS = tuple(GROUPS["tokens and masks (a budget, counted by --tokenizer)"])

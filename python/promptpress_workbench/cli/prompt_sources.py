@@ -49,7 +49,7 @@ PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 CHAT_OPTIONS = ("add_generation_prompt", "chat_argument", "environment", "fallback", "now")
 """Options of the chat template behind prompts that are there already."""
 
-_OF_PROMPTS = ("tokenizer", "column", "chat_template", "strings", *CHAT_OPTIONS)
+_OF_PROMPTS = ("tokenizer", "unknown", "column", "chat_template", "strings", *CHAT_OPTIONS)
 """Options for prompts that are there already."""
 
 _CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
@@ -106,7 +106,7 @@ def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleR
         return _of_file(settings)
     renderer = _checked_renderer(settings)
     rows = chosen_rows(settings, renderer) if open_rows is None else open_rows(renderer)
-    report_notes(renderer, rows.schema, settings)
+    report_notes(renderer, rows.schema, settings, looks=True)
     source = source_of(renderer, rows)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
 

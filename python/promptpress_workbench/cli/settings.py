@@ -52,6 +52,7 @@ class Settings:
     dialect: str | None = None
     strings: str | None = None
     limits: dict[str, int] | None = None
+    unknown: Literal["refuse", "keep"] | None = None
     tokenizer: str | None = None
     max_seq_len: int | None = None
     fit: str | None = None

@@ -28,7 +28,7 @@ def stats(settings: Settings, arguments: Namespace) -> None:
     counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
     renderer, samples = open_source(settings)
     (column,) = engine_of(renderer).required_columns if isinstance(renderer, PromptColumn) else (None,)
-    report_notes(renderer, samples.schema, settings)
+    report_notes(renderer, samples.schema, settings, looks=True)
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
         reader = samples.reader(progress.advance)
         sources = (renderer, reader) if column is None else (reader, None)

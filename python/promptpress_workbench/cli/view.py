@@ -62,7 +62,7 @@ def view(settings: Settings, arguments: Namespace) -> None:
         catalogue, choice = _catalogue(settings, configs, models)
         renderer = catalogue.renderer(choice)
         samples = open_samples(settings, paths, renderer, _BATCH_ROWS)
-    report_notes(renderer, samples.schema, settings)
+    report_notes(renderer, samples.schema, settings, looks=True)
     warnings.simplefilter("ignore", promptpress.PromptWarning)  # other choices are made later, in threads
     store = SampleStore(samples)
     sources = Sources(store, catalogue, column)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
-from promptpress.engine import SHARED, RenderedLines, as_reader, misspelt_columns, warn_of_no_rows
+from promptpress.engine import SHARED, RenderedLines, as_reader, misspelt_columns, refusal, warn_of_no_rows
 from promptpress.engine.core import LineLayout
 from promptpress.engine.errors import OutputError, render_error, template_error
-from promptpress.typing import StreamLike
+from promptpress.typing import StreamLike, Unknown
 from pyarrow import types
 
 from promptpress_workbench.export.chat_messages import column_field
@@ -19,20 +19,14 @@ from promptpress_workbench.files.write.json_lines import LineWriter, Piece, obje
 from promptpress_workbench.files.write.shards import sharded_lines
 from promptpress_workbench.threads import background_writer
 
-Unknown = Literal["refuse", "keep"]
-"""The choice to refuse or to keep prompts whose template names a misspelt column."""
-
 
 def refuse_misspelt_columns(schema: pa.Schema, unknown: Unknown) -> None:
     """Refuse prompts of a template with a misspelt column, as metadata say: they may cost money."""
     if unknown not in ("refuse", "keep"):
         raise template_error("unknown_name", "unknown", f"{unknown!r} is not one of 'refuse', 'keep'")
-    misspelt = [] if unknown == "keep" else misspelt_columns(schema)
-    if misspelt:
-        location, message = misspelt[0]
-        more = f"; and {len(misspelt) - 1} more" if len(misspelt) > 1 else ""
-        message = f'{message}{more} (unknown="keep" writes the prompts all the same)'
-        raise template_error("unknown_placeholder", location, message)
+    error = None if unknown == "keep" else refusal(misspelt_columns(schema))
+    if error is not None:
+        raise error
 
 
 Path = str | os.PathLike[str]

@@ -226,7 +226,7 @@ def open_samples(
     reader = as_reader(samples, engine.value_reading) if table is None else table.to_reader()
     schema = engine.output_schema(reader.schema, options)  # raises for duplicate columns and similar mistakes
     if warns:
-        engine.warn(schema, reader.schema, table)
+        engine.warn(schema, reader.schema, table, looks=True)
     return reader, engine.labels if table is None else engine.labels_of_table(table)
 
 

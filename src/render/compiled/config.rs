@@ -77,13 +77,13 @@ impl CompiledConfig {
         Ok(out)
     }
 
-    /// Return the same configuration with another way of substituting.
+    /// Return the same configuration with another way of substituting, in which all braces but those of placeholders stay.
     ///
     /// # Errors
     ///
     /// The errors of [`Self::new`].
     pub(in crate::render) fn under(&self, substitution: Substitution, host: &dyn PythonCallbacks) -> Result<Self> {
-        let config = Config { substitution, ..self.config.clone() };
+        let config = Config { substitution, unescapes: false, ..self.config.clone() };
         let examples = self.examples.as_ref().map(|examples| examples.under(substitution));
         let ids = match &config.retriever.choice {
             Choice::Fixed(ids) => Some(resolve(ids, examples.as_ref().map_or(0, |e| e.total), &config)?),

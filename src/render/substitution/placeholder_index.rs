@@ -82,6 +82,7 @@ mod tests {
     use arrow_array::{Array, LargeStringArray, StringArray, StringViewArray};
 
     use super::*;
+    use crate::plan::sites;
     use crate::python_text::TextColumn;
 
     const VALUES: [&str; 12] =
@@ -107,8 +108,8 @@ mod tests {
                     let placeholders: Vec<(usize, usize)> =
                         numbers.map(|n| sites.get(n)).map(|site| (site.position - start, site.column)).collect();
                     let text = std::str::from_utf8(&bytes[start..end]).unwrap();
-                    let expected: Vec<_> =
-                        tokens.placeholders(text).into_iter().filter(|(_, c)| *c > values_column).collect();
+                    let found = sites(&tokens, text, false).into_iter().map(|site| (site.start, site.column.unwrap()));
+                    let expected: Vec<_> = found.filter(|(_, c)| *c > values_column).collect();
                     assert_eq!(placeholders, expected, "{text:?}");
                 }
             }

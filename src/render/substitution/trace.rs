@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::recursive_fill::PLACEHOLDERS_PER_SIGNAL_CHECK;
 use crate::error::Result;
+use crate::plan::Site;
 use crate::render::input::Batch;
 use crate::template::{Atom, Origin, Source, Text};
 
@@ -53,15 +54,7 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedCol
             if kind(&run[0]).0 {
                 next.extend_from_slice(run);
             } else {
-                put(
-                    run,
-                    &columns.tokens.placeholders(&flat(run)),
-                    text,
-                    batch,
-                    row,
-                    &mut InvolvedColumns::new(),
-                    &mut next,
-                )?;
+                put(run, &columns.sites(&flat(run)), text, batch, row, &mut InvolvedColumns::new(), &mut next)?;
             }
         }
         now = next;
@@ -71,8 +64,8 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedCol
         let mut whole = flat(&now);
         for column in 0..columns.tokens.len() {
             batch.host.check()?;
-            let matches: Vec<(usize, usize)> =
-                whole.match_indices(columns.tokens.get(column)).map(|(start, _)| (start, column)).collect();
+            let site = |(start, token): (usize, &str)| Site { start, end: start + token.len(), column: Some(column) };
+            let matches: Vec<Site> = whole.match_indices(columns.tokens.get(column)).map(site).collect();
             if !matches.is_empty() {
                 let mut next = Traced::new();
                 put(&now, &matches, text, batch, row, involved, &mut next)?;
@@ -104,7 +97,7 @@ fn at_once(
         return Ok(None);
     }
     let (mut next, mut involved_here) = (Traced::new(), InvolvedColumns::new());
-    put(now, &tokens.placeholders(&flat(now)), text, batch, row, &mut involved_here, &mut next)?;
+    put(now, &batch.columns.sites(&flat(now)), text, batch, row, &mut involved_here, &mut next)?;
     if tokens.find(flat(&next).as_bytes(), 0).is_some() {
         return Ok(None);
     }
@@ -116,10 +109,10 @@ fn flat(run: &[(Arc<str>, Origin)]) -> String {
     run.iter().map(|(s, _)| &**s).collect()
 }
 
-/// Put fields in for the placeholders in `placeholders`: the index of the first byte and the column of each.
+/// Put fields in for placeholders, and leave out braces.
 fn put(
     run: &[(Arc<str>, Origin)],
-    placeholders: &[(usize, usize)],
+    sites: &[Site],
     unit: &Text,
     batch: &Batch,
     row: usize,
@@ -132,13 +125,13 @@ fn put(
     let mut values: HashMap<(usize, bool), (Arc<str>, Origin)> = HashMap::new();
     let (limits, mut bytes) = (batch.host.limits(), 0);
     let most = limits.filling_bytes();
-    for (n, &(position, column)) in placeholders.iter().enumerate() {
+    for (n, site) in sites.iter().enumerate() {
         if n % PLACEHOLDERS_PER_SIGNAL_CHECK == PLACEHOLDERS_PER_SIGNAL_CHECK - 1 {
             batch.host.check()?;
         }
-        along.to(position, |s, origin, range| copy(s, origin, range, out));
+        along.to(site.start, |s, origin, range| copy(s, origin, range, out));
         let (mut from_value, mut has_begun) = (false, false);
-        along.to(position + columns.tokens.get(column).len(), |s, origin, range| {
+        along.to(site.end, |s, origin, range| {
             has_begun |= !range.is_empty();
             if !has_begun {
                 // A value without bytes right before the placeholder isn't a part of it.
@@ -151,6 +144,7 @@ fn put(
                 }
             }
         });
+        let Some(column) = site.column else { continue };
         let filled = match values.entry((column, from_value)) {
             Entry::Occupied(cached) => cached.into_mut(),
             Entry::Vacant(new) => {
