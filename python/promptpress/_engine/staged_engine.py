@@ -77,8 +77,10 @@ class StagedEngine(TableEngine):
     def misspelt_columns(self, schema: pa.Schema) -> list[MisspeltColumn]:
         return self.inner.misspelt_columns(schema)
 
-    def warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
-        self.inner.warn(output, schema, samples)
+    def warn(
+        self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None, *, looks: bool = False
+    ) -> None:
+        self.inner.warn(output, schema, samples, looks=looks)
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
         has_spans = options.span_detail is not None and not isinstance(self.inner, ColumnEngine)

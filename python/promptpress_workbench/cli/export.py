@@ -23,7 +23,6 @@ from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
 from promptpress_workbench.cli.prompt_sources import (
     TAKES_MESSAGES,
-    TAKES_TEXTS,
     holds_prompts,
     open_source,
     refuse_messages,
@@ -282,15 +281,11 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
     if settings.template is None:
         settings = replace(settings, answer=None)  # it is the export's alone
     makes_messages = settings.chat_template is None and not holds_prompts(settings) and settings.jinja is None
-    if settings.output is None and makes_messages and not is_task(settings.config):
-        # A system message has no place in a text.
-        of_texts = "text" if settings.system is None else None
-        settings = replace(settings, output=of_texts if sends_texts else "openai")
+    if settings.output is None and makes_messages and not sends_texts and not is_task(settings.config):
+        settings = replace(settings, output="openai")
     try:
         return open_source(settings)
     except promptpress.TemplateError as error:
-        if error.path == "output" and sends_texts:
-            raise UsageError(f"{arguments.kind} {TAKES_TEXTS}") from error
         if error.code != "missing_api_role" or settings.output != "openai":
             raise
         raise ConfigError(

@@ -38,7 +38,7 @@ TAKES_MESSAGES = (
     "takes messages, to which the server or the trainer applies the chat template itself: leave --chat-template out; "
     "export openai-batch --url /v1/completions and the exports of token ids take its texts"
 )
-TAKES_TEXTS = "takes texts, and the prompts are messages: --chat-template makes a text of them"
+TAKES_TEXTS = "takes texts, and the prompts are messages: --chat-template, or --output text, makes a text of them"
 """The reasons why some sources don't go into some outputs, as docs/sources.md lists them."""
 
 NO_AUDIT = "an audit is of a configuration or a template: prompts that are there already don't say how they were made"
