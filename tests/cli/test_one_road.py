@@ -158,7 +158,7 @@ def reasons() -> dict[str, str]:
     return dict(re.findall(r"^\| `([\w-]+)` \| [^|]* \| `([^`]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def refused(name: str, sink: str, *, is_behind: bool) -> str | None:
+def refused(name: str, sink: str, *, is_behind: bool) -> str | None:  # noqa: PLR0911 - a rule for each reason
     """The reason for which a cell is refused; None if it works."""
     source = SOURCES[name]
     is_text = isinstance(source.prompt(ROWS[0]), str)
@@ -332,7 +332,7 @@ def check_messages(folder: Path, sink: str, prompts: list[Prompt]) -> None:
 @pytest.mark.parametrize("is_behind", [False, True], ids=["alone", "chat template behind"])
 @pytest.mark.parametrize("sink", SINKS)
 @pytest.mark.parametrize("name", SOURCES)
-def test_each_cell_works_or_has_its_reason(
+def test_each_cell_works_or_has_its_reason(  # noqa: PLR0917 - the cell, and fixtures
     name: str,
     sink: str,
     is_behind: bool,
