@@ -2,13 +2,11 @@
 
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.staged_engine import StagedRenderer
-from promptpress._engine.template_engine import TemplateEngine
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.conversation_texts import ConversationTexts, TemplateCall
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner
-from promptpress._renderers.prompt_renderer import TemplateRenderer
 
 __all__ = [
     "ChatEngine",
@@ -20,6 +18,4 @@ __all__ = [
     "Runner",
     "StagedRenderer",
     "TemplateCall",
-    "TemplateEngine",
-    "TemplateRenderer",
 ]

@@ -23,6 +23,7 @@ from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
 from promptpress_workbench.cli.prompt_sources import (
     TAKES_MESSAGES,
+    begins_with_messages,
     holds_prompts,
     open_source,
     refuse_messages,
@@ -44,7 +45,6 @@ from promptpress_workbench.export.streams import (
 from promptpress_workbench.files.read.samples import AnySamples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
 from promptpress_workbench.files.write.output_file import STDOUT, is_stream
-from promptpress_workbench.prompts.prompt import as_request
 
 _OPTIONS = {
     option: tuple(name for name, export in EXPORTS.items() if option in export.options)
@@ -89,7 +89,7 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns])
     keep = [*kept, *(name for name in named if name in {*samples.schema.names} - {*outputs.names, *kept})]
     refuse_clash(renderer, samples.schema, keep, settings)
-    form = _form(settings, renderer, samples, _prompt_field(renderer, outputs).type)
+    form = _form(settings, renderer, samples, _prompt_field(renderer, outputs))
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
     _refuse_order(settings, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(settings, arguments, outputs)
@@ -299,26 +299,17 @@ def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:
     return outputs.field(len(outputs) - 1 - len(engine_of(renderer).shot_fields))
 
 
-def _form(settings: Settings, renderer: AnyRenderer, samples: AnySamples, data_type: pa.DataType) -> Form | None:
+def _form(settings: Settings, renderer: AnyRenderer, samples: AnySamples, prompt: pa.Field) -> Form | None:
     """Return the form of the prompts; None: that of the column's type."""
     if settings.output == "messages_json":
         return "messages_json"
-    if pa.types.is_nested(data_type):
+    if pa.types.is_nested(prompt.type):
         return None
     # The first prompt of a file decides; the export refuses a later one that isn't JSON.
     is_json = isinstance(renderer, PromptColumn) and (
-        renderer.is_json(samples.schema) or _begins_with_messages(renderer, samples)
+        renderer.is_json(samples.schema) or begins_with_messages(prompt.name, samples.reader)
     )
     return "messages_json" if is_json else "text"
-
-
-def _begins_with_messages(renderer: PromptColumn, samples: AnySamples) -> bool:
-    (column,) = engine_of(renderer).required_columns
-    for batch in samples.reader():
-        if batch.num_rows:
-            first = batch.column(batch.schema.get_field_index(column))[0].as_py()
-            return isinstance(as_request(first, is_json=None), list)
-    return False
 
 
 def _write(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import promptpress
 import pyarrow as pa
@@ -32,15 +30,13 @@ from promptpress_workbench.prompts.prompt_source import PromptSource, SampleRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import source_of
 
+# The reasons why some sources don't go into some outputs, as docs/sources.md lists them.
 NO_FINGERPRINT = "a fingerprint is of a configuration or a template, and not of prompts or of a task of lm-eval"
-
 TAKES_MESSAGES = (
     "takes messages, to which the server or the trainer applies the chat template itself: leave --chat-template out; "
     "export openai-batch --url /v1/completions and the exports of token ids take its texts"
 )
 TAKES_TEXTS = "takes texts, and the prompts are messages: --chat-template, or --output text, makes a text of them"
-"""The reasons why some sources don't go into some outputs, as docs/sources.md lists them."""
-
 NO_AUDIT = "an audit is of a configuration or a template: prompts that are there already don't say how they were made"
 
 PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
@@ -76,7 +72,7 @@ def open_source(
     refuse_rendering(settings, allowed)
     samples = open_samples(settings, prompt_files(settings), None, batch_size)
     name = prompt_column_of(settings, samples.schema)
-    return _of_column(settings, samples.schema, name, partial(_first, name, samples)), samples
+    return _of_column(settings, samples.schema, name, samples.reader), samples
 
 
 def refuse_messages(what: str, renderer: AnyRenderer, samples: AnySamples) -> None:
@@ -86,16 +82,16 @@ def refuse_messages(what: str, renderer: AnyRenderer, samples: AnySamples) -> No
     prompt = fields[len(fields) - 1 - len(engine.shot_fields)]
     is_message = not is_text(prompt.type) or engine.writes_json
     if isinstance(renderer, PromptColumn) and not is_message:
-        is_message = renderer.is_json(samples.schema) or isinstance(_first(prompt.name, samples), list)
+        is_message = renderer.is_json(samples.schema) or begins_with_messages(prompt.name, samples.reader)
     if is_message:
         raise UsageError(f"{what} {TAKES_TEXTS}")
 
 
-def _first(name: str, samples: AnySamples) -> Any:
-    """Return the first prompt of a column as a request: a text, or messages."""
-    chunks = (batch.column(batch.schema.get_field_index(name)) for batch in samples.reader())
+def begins_with_messages(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
+    """Return true if the first prompt of a column of texts is JSON of messages, as all others are then."""
+    chunks = (batch.column(batch.schema.get_field_index(column)) for batch in read())
     first = next((chunk.drop_null()[0].as_py() for chunk in chunks if chunk.null_count < len(chunk)), None)
-    return as_request(first, is_json=None)
+    return isinstance(as_request(first, is_json=None), list)
 
 
 def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleRows] | None = None) -> PromptSource:
@@ -128,13 +124,15 @@ def _checked_renderer(settings: Settings, allowed: Container[str] = ()) -> AnyRe
     return template_of(settings, allowed) or make_renderer(settings)
 
 
-def _of_column(settings: Settings, schema: pa.Schema, name: str, first: Callable[[], Any]) -> AnyRenderer:
-    """Return what gives the prompts of a column: as they are, or by a chat template; `first` returns the first one."""
+def _of_column(
+    settings: Settings, schema: pa.Schema, name: str, read: Callable[[], Iterable[pa.RecordBatch]]
+) -> AnyRenderer:
+    """Return what gives the prompts of a column that `read` reads: as they are, or by a chat template."""
     prompts = PromptColumn(name)
     if settings.chat_template is None:
         return prompts
     field = schema.field(name)
-    if not is_text(field.type) or is_json(field) or isinstance(first(), list):
+    if not is_text(field.type) or is_json(field) or begins_with_messages(name, read):
         return chat_template(replace(settings, column=name))
     return staged(prompts, settings)
 
@@ -150,10 +148,7 @@ def _of_file(settings: Settings) -> PromptSource:
     try:
         if settings.chat_template is None:
             return RenderedSource(rows, name)
-        renderer = _of_column(
-            settings, rows.schema, name, lambda: as_request(rows.row(0)[name][0].as_py(), is_json=None)
-        )
-        return source_of(renderer, rows)
+        return source_of(_of_column(settings, rows.schema, name, rows.batches), rows)
     except promptpress.RenderError as error:
         raise DataError(f"{path}: {error}") from error
 
