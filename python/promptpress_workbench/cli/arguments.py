@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 
 from promptpress.engine.errors import UsageError, close_names
 
-from promptpress_workbench.cli.commands import COMMANDS, Command
+from promptpress_workbench.cli.command import Command
+from promptpress_workbench.cli.commands import COMMANDS
 from promptpress_workbench.cli.options import TEMPLATE_OPTIONS, option_name
 
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
