@@ -424,7 +424,7 @@ def test_rows_in_one_file_are_the_first_ten(folder: Path) -> None:
         (["a.json", "--model", "a.json", "--html", "out.html"], 3, "holds no model"),
         (["a.json", "--model-abbr", "three", "--model", "models.json", "--html", "o.html"], 2, "'one', 'two'"),
         (["a.json", "--html", "nowhere/out.html"], 5, "nowhere"),
-        (["a.json", "--html", "out.html", "--row", "x"], 2, "no whole number"),
+        (["a.json", "--html", "out.html", "--row", "x"], 2, "'x' is no row"),
         (["data.parquet", "--html", "out.html"], 2, "data.parquet: holds prompts, so --data has nothing to add"),
         (
             ["a.json", "--column", "q", "--html", "out.html"],

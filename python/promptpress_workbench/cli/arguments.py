@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 
 from promptpress.engine.errors import UsageError, close_names
 
-from promptpress_workbench.cli.commands import COMMANDS, Command
+from promptpress_workbench.cli.command import Command
+from promptpress_workbench.cli.commands import COMMANDS
 from promptpress_workbench.cli.options import TEMPLATE_OPTIONS, option_name
 
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
@@ -77,13 +78,11 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=26, **more)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        paragraphs = text.strip().split("\n\n")
-        return "\n\n".join(
-            paragraph
-            if paragraph.startswith(("  ", "example"))
-            else indent + fill(paragraph, width, break_on_hyphens=False)
-            for paragraph in paragraphs
-        )
+        def wrapped(paragraph: str) -> str:
+            is_set = paragraph.startswith(("  ", "example"))
+            return paragraph if is_set else indent + fill(paragraph, width, break_on_hyphens=False)
+
+        return "\n\n".join(map(wrapped, text.strip().split("\n\n")))
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrap(text, width, break_on_hyphens=False)

@@ -48,7 +48,9 @@ def has_jinja_source(settings: Settings, allowed: Container[str] = ()) -> bool:
     of_configurations = tuple(name for name in OF_CONFIGURATIONS if name not in allowed)
     of_chats, config = (*_CHAT_OPTIONS, "chat_argument"), settings.config_name
     if settings.jinja is None and settings.chat_template is None:
-        _refuse(settings, (*_TEMPLATE_OPTIONS, *of_chats), "goes with --jinja or --chat-template")
+        goes_without = "column" if config is None else None  # it names the prompts of a rendered file, too
+        names = [name for name in (*_TEMPLATE_OPTIONS, *of_chats) if name != goes_without]
+        _refuse(settings, names, "goes with --jinja or --chat-template")
         _refuse(settings, ("jinja_option",), "goes with --jinja")
         return False
     if settings.jinja is not None:

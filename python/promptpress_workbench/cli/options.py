@@ -132,7 +132,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         ),
     },
     "chat template": {
-        "chat_template": _value("PATH", "a model's chat template: its folder, or a file"),
+        "chat_template": _value("PATH", "a model's chat template: the model's folder or a file"),
         "chat_argument": _named_values(
             "another argument of the chat template, as JSON or text: enable_thinking=false, tools=[...]"
         ),
@@ -153,7 +153,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "max_tokens": _value("N", "the most tokens of a prompt", values.natural),
         "truncation": _choice(
             get_args(names_of.Truncation),
-            "a longer prompt is an error (refuse, default), or is cut here",
+            "a longer prompt is an error (refuse, default), or is cut at this place",
         ),
         "mask": _choice(
             get_args(names_of.Mask),
