@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from jinja2 import TemplateError
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
@@ -28,7 +27,6 @@ from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, texts_or_errors
-from promptpress._jinja.sandbox.bounded import undeclared_names
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
 
 SLICE_ROWS = 65_536
@@ -383,11 +381,7 @@ def misspelt(template: Reference, variables: Iterable[str]) -> str:
     unread = [name for name in variables if name not in template.source and not name.endswith("_token")]
     if not unread:
         return ""
-    try:
-        read = undeclared_names(template.environment.parse(template.source))
-    except TemplateError:
-        return ""
-    names = [*_ARGUMENTS, *sorted(read.difference(variables))]
+    names = [*_ARGUMENTS, *sorted(template.undeclared.difference(variables))]
     suggestions = {name: close_names(name, names, 1, _SIMILARITY) for name in unread}
     return "\n".join(
         f"{name}: the template doesn't read it; did you mean {similar[0]!r}?"
