@@ -455,6 +455,7 @@ class Scope:
         """Set `namespace.name = value`."""
         if type(namespace) is not Namespace:
             raise self.machine.unsupported("an attribute of what is no namespace is set")
+        self._refuse_in_test()
         if name.startswith("_"):
             raise self.machine.unsupported("a namespace's name begins with `_`")
         self.machine.state[namespace, name] = value
@@ -464,12 +465,17 @@ class Scope:
         machine = self.machine
         if type(value) is not Namespace:
             return machine.real(environment.getattr, value, name)
+        self._refuse_in_test()
         if name.startswith("_") or name in _NAMESPACE_ATTRIBUTES:
             raise machine.unsupported("an attribute that all namespaces have")
         stored = machine.state.get((value, name), MISSING)
         # Only errors would show which object lacks the attribute, and Jinja2 raises those.
         undefined = environment.undefined
         return machine.lift(lambda item: undefined(obj=value, name=name) if item is MISSING else item, stored)
+
+    def _refuse_in_test(self) -> None:
+        if self.machine.is_testing:
+            raise self.machine.unsupported("a loop's condition uses a namespace, which the loop may change")
 
 
 _NAMESPACE_ATTRIBUTES = frozenset(dir(object))
