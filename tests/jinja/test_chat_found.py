@@ -111,7 +111,9 @@ sys.exit(texts[3] != str([odd]))
         ),
     ],
 )
-def test_a_condition_of_a_loop_has_separate_variables_and_a_separate_time(source: str, expected: str, compiled: int) -> None:
+def test_a_condition_of_a_loop_has_separate_variables_and_a_separate_time(
+    source: str, expected: str, compiled: int
+) -> None:
     roles = ("user", "system", "assistant", "user")
     rows = [
         [{"role": role, "content": f"{text}{number}"} for role, text in zip(roles, "abcd", strict=True)]

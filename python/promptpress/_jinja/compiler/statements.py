@@ -209,7 +209,8 @@ class Statements:
             return value.taken()
         if type(value) is LoopContext:
             raise self.machine.unsupported("a loop over `loop`")
-        return self.machine.real(list, self.machine.expanded(value))
+        items: list[Any] = self.machine.real(list, self.machine.expanded(value))
+        return items
 
     def _tested(self, node: nodes.For, items: list[Any], inner: Frame, frame: Frame) -> list[tuple[Any, bool | int]]:
         """Return the items for which a loop's condition may be true, each with its truth.
