@@ -183,12 +183,11 @@ class Statements:
     def _loop(self, node: nodes.For, value: Any, frame: Frame) -> None:
         """Run a loop over a value, in the frame around it."""
         inner = frame.inner()
-        inner.loop_frame = True
         is_extended = "loop" in find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",))
         loop_ref = inner.symbols.declare_parameter("loop") if is_extended else None
         inner.symbols.analyze_node(node, for_branch="body")
         if type(value) is Sym and value.kind.only("str"):
-            self._characters(node, frame)
+            self._characters(node, inner, is_extended=is_extended)
             return
         items = self._tested(node, self._items(value), inner, frame)
         # Without `loop` and `else`, skipping an item has the same effect as running an empty body for it.
@@ -263,20 +262,15 @@ class Statements:
             if type(truth) is bool or str(control) != "continue":
                 raise
 
-    def _characters(self, node: nodes.For, frame: Frame) -> None:
+    def _characters(self, node: nodes.For, inner: Frame, *, is_extended: bool) -> None:
         """Run a loop over the characters of a text of the row: if no character has an effect, the loop has none.
 
         Templates that loop over the parts of a content also meet texts, whose characters are no parts.
         """
         machine = self.machine
         refusal = machine.unsupported("a loop over the characters of a value of the row")
-        if node.else_ or node.test is not None or not isinstance(node.target, nodes.Name):
+        if is_extended or node.else_ or node.test is not None or not isinstance(node.target, nodes.Name):
             raise refusal
-        inner = frame.inner()
-        inner.loop_frame = True
-        if "loop" in find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",)):
-            raise refusal
-        inner.symbols.analyze_node(node, for_branch="body")
         marks, statements = (machine.state.mark(), machine.facts.mark()), len(machine.block)
         self.store(node.target, Sym(-1, TEXT), inner)
         self.scope.enter(inner)
@@ -284,13 +278,13 @@ class Statements:
         try:
             written = machine.captured(lambda: self.body(node.body, inner))
         except LoopControl as control:
-            raise machine.unsupported("a loop over the characters of a value of the row") from control
+            raise refusal from control
         self.scope.leave(inner)
         changed = machine.state.undo(marks[0])
         machine.facts.undo(marks[1])
         same = all(value is machine.state.get(key, MISSING) for key, value in changed.items() if key != target)
         if written != "" or not same or len(machine.block) != statements:
-            raise machine.unsupported("a loop over the characters of a value of the row")
+            raise refusal
 
     def _break(self, *_: Any) -> None:
         raise LoopControl("break")
