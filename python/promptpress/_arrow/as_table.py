@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress._arrow.json_columns import holds_json, is_json, json_field, json_values
+from promptpress._arrow.json_columns import fields_within, holds_json, is_json, json_field, json_values, with_fields
 from promptpress._arrow.python_rows import EXACT, ValueReading, columns_table, excerpt, is_exact, rows_table
 from promptpress._errors.errors import counted, not_a_table, render_error
 
@@ -370,20 +370,10 @@ def relation_reader(relation: Any) -> pa.RecordBatchReader:
 
 
 def _with_json(field: pa.Field, kind: Any) -> pa.Field:
+    """Return the field of a relation's column or of what is within it, with JSON where DuckDB's type says so."""
     if str(kind) == "JSON":
         return json_field(field.name)
-    data_type = field.type
-    if types.is_list(data_type) or types.is_large_list(data_type):
-        make = pa.list_ if types.is_list(data_type) else pa.large_list
-        return field.with_type(make(_with_json(data_type.value_field, _children(kind)[0])))
-    if types.is_fixed_size_list(data_type):
-        return field.with_type(pa.list_(_with_json(data_type.value_field, _children(kind)[0]), data_type.list_size))
-    if types.is_struct(data_type):
-        return field.with_type(pa.struct(list(map(_with_json, data_type, _children(kind)))))
-    if types.is_map(data_type):
-        return field.with_type(pa.map_(*map(_with_json, (data_type.key_field, data_type.item_field), _children(kind))))
-    return field
-
-
-def _children(kind: Any) -> list[Any]:
-    return [child for _, child in kind.children if not isinstance(child, int)]  # an array has its size
+    if not field.type.num_fields:
+        return field
+    children = [child for _, child in kind.children if not isinstance(child, int)]  # an array has its size
+    return field.with_type(with_fields(field.type, list(map(_with_json, fields_within(field.type), children))))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import types
 
+from promptpress._arrow.json_columns import holds
 from promptpress._core import STRING_LAYOUTS
 from promptpress._errors.errors import render_error
 
@@ -79,16 +79,8 @@ def bytes_of(data: pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray) -> in
     """
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return sum(map(bytes_of, data.itercolumns()))
-    size: int = data.get_total_buffer_size() if _has_union(data.type) else data.nbytes
+    size: int = data.get_total_buffer_size() if holds(data.type, types.is_union) else data.nbytes
     return size
-
-
-def _has_union(kind: Any) -> bool:
-    if isinstance(kind, pa.BaseExtensionType):
-        return _has_union(kind.storage_type)
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return _has_union(kind.value_type)
-    return pa.types.is_union(kind) or any(_has_union(kind.field(n).type) for n in range(kind.num_fields))
 
 
 def one_array(arrays: Sequence[pa.Array], column: str | None = None) -> pa.Array:

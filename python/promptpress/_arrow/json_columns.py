@@ -6,7 +6,7 @@ pyarrow knows the type from version 19 on. Before, such a column is one of strin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ def is_json(field: pa.Field) -> bool:
 
 def holds_json(field: pa.Field) -> bool:
     """Return true for a column of JSON, or of values that hold some."""
-    return is_json(field) or any(map(holds_json, fields_within(field.type)))
+    return is_json(field) or any(map(is_json, all_fields(field.type)))
 
 
 def fields_within(data_type: pa.DataType) -> Iterator[pa.Field]:
@@ -42,23 +42,46 @@ def fields_within(data_type: pa.DataType) -> Iterator[pa.Field]:
             yield data_type.field(index)
 
 
+def all_fields(data_type: pa.DataType) -> Iterator[pa.Field]:
+    """Yield the fields within a type, and those within them, at any depth."""
+    for field in fields_within(data_type):
+        yield field
+        yield from all_fields(field.type)
+
+
+def holds(data_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
+    """Return true if a type is of a kind, or the storage of an extension type or any type within it is."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return holds(data_type.storage_type, is_kind)
+    return is_kind(data_type) or any(holds(field.type, is_kind) for field in fields_within(data_type))
+
+
+def with_fields(data_type: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType:
+    """Return a type with others of the fields that `fields_within` yields; dictionaries and runs stay as they are."""
+    if types.is_struct(data_type):
+        return pa.struct(fields)
+    if types.is_map(data_type):
+        return pa.map_(*fields)
+    if types.is_fixed_size_list(data_type):
+        return pa.list_(*fields, data_type.list_size)
+    make = _LISTS.get(type(data_type))
+    return data_type if make is None else make(*fields)
+
+
+_LISTS = {
+    pa.ListType: pa.list_,
+    pa.LargeListType: pa.large_list,
+    pa.ListViewType: pa.list_view,
+    pa.LargeListViewType: pa.large_list_view,
+}
+
+
 def without_json(data_type: pa.DataType) -> pa.DataType:
     """Return a type with texts in the place of JSON, as the core sees it; dictionaries and runs stay as they are."""
     if isinstance(data_type, pa.BaseExtensionType):
         return data_type.storage_type if data_type.extension_name == _NAME else data_type
     within = fields_within(data_type)
-    fields = [pa.field(field.name, without_json(field.type), field.nullable) for field in within]
-    if types.is_struct(data_type):
-        return pa.struct(fields)
-    if types.is_map(data_type):
-        return pa.map_(*fields)
-    makers = {pa.ListType: pa.list_, pa.LargeListType: pa.large_list}
-    makers |= {pa.ListViewType: pa.list_view, pa.LargeListViewType: pa.large_list_view}
-    if type(data_type) in makers:
-        return makers[type(data_type)](*fields)
-    if types.is_fixed_size_list(data_type):
-        return pa.list_(*fields, data_type.list_size)
-    return data_type
+    return with_fields(data_type, [pa.field(field.name, without_json(field.type), field.nullable) for field in within])
 
 
 def json_field(name: str) -> pa.Field:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress._arrow.json_columns import json_array, json_field
+from promptpress._arrow.json_columns import holds, json_array, json_field
 from promptpress._errors.errors import render_error
 
 _MAX_DEPTH = 128
@@ -34,7 +34,7 @@ def nested_too_deeply(values: Iterable[Any]) -> bool:
 
 def changed(values: Iterable[Any], kind: pa.DataType) -> tuple[int, Any, str, int, str] | None:
     """Find a value that Arrow made one of another kind, such as a text of bytes, and the first row of that kind."""
-    if not _may_change(kind):
+    if not holds(kind, _may_change):
         return None
     first: dict[str, tuple[int, str]] = {}
     for row, value in enumerate(values):
@@ -46,9 +46,8 @@ def changed(values: Iterable[Any], kind: pa.DataType) -> tuple[int, Any, str, in
 
 
 def _may_change(kind: pa.DataType) -> bool:
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_date(kind) or types.is_timestamp(kind):
-        return True
-    return any(_may_change(kind.field(n).type) for n in range(kind.num_fields))
+    is_binary = types.is_binary(kind) or types.is_large_binary(kind)
+    return bool(is_binary or types.is_date(kind) or types.is_timestamp(kind))
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,9 @@ from pyarrow import types
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.json_columns import (
+    all_fields,
     fields_within,
+    holds,
     holds_json,
     is_json,
     json_texts,
@@ -47,11 +49,8 @@ def is_native(data_type: pa.DataType) -> bool:
 
 def _is_hidden(data_type: pa.DataType) -> bool:
     """Return true if a type holds an extension type, or a field whose name has a NUL."""
-    if isinstance(data_type, pa.BaseExtensionType):
-        return True
-    if types.is_struct(data_type) and any("\0" in field.name for field in data_type):
-        return True
-    return any(_is_hidden(field.type) or is_json(field) for field in fields_within(data_type))
+    fields = (pa.field("", data_type), *all_fields(data_type))
+    return any(isinstance(field.type, pa.BaseExtensionType) or "\0" in field.name or is_json(field) for field in fields)
 
 
 def core_writes(field: pa.Field) -> bool:
@@ -138,15 +137,9 @@ def depth(data_type: pa.DataType, limit: int) -> int:
     deepest, level = 0, [data_type]
     while level and deepest < limit:
         storages = (kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind for kind in level)
-        level = [child for parent in storages for child in _children(parent)]
+        level = [field.type for parent in storages for field in fields_within(parent)]
         deepest += bool(level)
     return deepest
-
-
-def _children(data_type: pa.DataType) -> Iterator[pa.DataType]:
-    """Yield the types within `data_type`; not those of an extension type's storage."""
-    for field in fields_within(data_type):
-        yield field.type
 
 
 def _text_of(value: Any) -> str:
@@ -161,7 +154,7 @@ def _converted(
 ) -> Iterator[list[Any]]:
     """Yield what `convert` makes of the values of each chunk of `column`."""
     name = field.name
-    to_python = _to_python if _holds_nanoseconds(column.type) else pa.Array.to_pylist
+    to_python = _to_python if holds(column.type, _is_of_nanoseconds) else pa.Array.to_pylist
     if holds_json(field):
         to_python = partial(json_values, field=field, other_values=to_python)
     for chunk in map(narrowed, column.chunks):
@@ -220,13 +213,10 @@ def _start_of(chunk: pa.Array, row: int) -> str:
     return text if len(text) <= 40 else text[:40] + "…"
 
 
-def _holds_nanoseconds(data_type: pa.DataType) -> bool:
+def _is_of_nanoseconds(data_type: pa.DataType) -> bool:
     """Return true if pandas, where it is installed, would change what `to_pylist` gives."""
-    if isinstance(data_type, pa.BaseExtensionType):
-        return _holds_nanoseconds(data_type.storage_type)
-    if types.is_timestamp(data_type) or types.is_time(data_type) or types.is_duration(data_type):
-        return bool(data_type.unit == "ns")
-    return any(_holds_nanoseconds(child) for child in _children(data_type))
+    is_time = types.is_timestamp(data_type) or types.is_time(data_type) or types.is_duration(data_type)
+    return bool(is_time and data_type.unit == "ns")
 
 
 def _to_python(array: pa.Array) -> list[Any]:

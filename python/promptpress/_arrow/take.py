@@ -10,6 +10,7 @@ from pyarrow import types
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.core_tables import checked, unsupported_columns
+from promptpress._arrow.json_columns import fields_within, with_fields
 from promptpress._errors.errors import render_error
 
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
@@ -170,15 +171,8 @@ def _without_views(data_type: pa.DataType) -> pa.DataType:
         return pa.large_string()
     if data_type == pa.binary_view():
         return pa.large_binary()
-    if types.is_struct(data_type):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in data_type])
-    if types.is_list(data_type) or types.is_large_list(data_type):
-        make = pa.list_ if types.is_list(data_type) else pa.large_list
-        return make(data_type.value_field.with_type(_without_views(data_type.value_type)))
-    if types.is_fixed_size_list(data_type):
-        item = data_type.value_field.with_type(_without_views(data_type.value_type))
-        return pa.list_(item, data_type.list_size)
-    return data_type
+    within = fields_within(data_type)
+    return with_fields(data_type, [field.with_type(_without_views(field.type)) for field in within])
 
 
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}

@@ -28,8 +28,6 @@ from promptpress._errors.errors import (
 )
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Origins, Runner, Texts, spans_type
-from promptpress._jinja.sandbox.bounded import undeclared_names
-from promptpress._jinja.sandbox.bounds import BUDGET
 from promptpress._jinja.undefined_names import guarded_names, undefined_names
 from promptpress.typing import StringLayout
 
@@ -319,11 +317,6 @@ class JinjaEngine(TemplateEngine):
 
 def _variables(reference: Reference) -> frozenset[str]:
     """Return what a template reads of its row."""
-    if reference.names_read is not None:
-        return reference.names_read
-    BUDGET.start()
-    # A tree of its own: looking for names folds constants in it.
-    undeclared = undeclared_names(reference.environment.parse(reference.source))
     # A column hides what the environment has of its name.
     names = {node.name for node in reference.ast().find_all(nodes.Name)}
-    return undeclared | (names & set(reference.environment.globals))
+    return reference.undeclared | (names & set(reference.environment.globals))

@@ -245,6 +245,64 @@ def texts_or_errors(
     return [text for row in rows for text in texts_or_errors(render, [row], first_row, failed)]
 
 
+def compared_rows(  # noqa: PLR0917 - the rows and their texts come first
+    rows: list[int],
+    arrays: list[pa.Array],
+    render: Render,
+    first_row: int,
+    failed: dict[int, _core.RenderError] | None,
+    column: str | None = None,
+) -> int:
+    """Render rows by Jinja2 too, and compare their texts; return how many were compared."""
+    texts = pa.chunked_array(arrays)
+    try:
+        all_expected: list[str] | None = render(rows)
+    except _core.RenderError:
+        all_expected = None  # each row is tried again below, to find the one that fails
+    compared = 0
+    for number, row in enumerate(rows):
+        text = texts[row].as_py()
+        fault: _core.RenderError | None = None
+        try:
+            expected = render([row])[0] if all_expected is None else all_expected[number]
+            other = None if text == expected else _excerpt(expected, text)
+        except _core.RenderError as error:
+            if error.code == "template_limit":
+                continue  # only promptpress has this limit: what Jinja2 would render isn't known
+            expected, other = "", f"raises {error.message}"
+            fault = None if error.code == "template_raised" else error  # the row can't be converted for Jinja2
+        compared += 1
+        if other is not None:
+            message = f"the compiled template gives {_excerpt(text, expected)}, and Jinja2 {other}"
+            fault = fault or render_error("differs_from_reference", message, first_row + row, column)
+            if failed is None:
+                raise fault
+            failed[first_row + row] = fault
+    return compared
+
+
+def traced_rows(
+    arrays: list[pa.Array],
+    parts: Callable[[int], list[Piece]],
+    first_row: int,
+    failed: Mapping[int, _core.RenderError] | None,
+    rows: list[int],
+) -> dict[int, list[Piece]]:
+    """Return the parts of rows' texts with their origins; rows in which they make another text are left out."""
+    texts = pa.chunked_array(arrays)
+    out: dict[int, list[Piece]] = {}
+    for row in rows:
+        if failed is not None and first_row + row in failed:
+            continue
+        try:
+            found = parts(row)
+        except Exception:  # nested too deeply, or used where only a value without an origin will do
+            continue
+        if "".join([text for text, _ in found]) == texts[row].as_py():
+            out[row] = found
+    return out
+
+
 class Runner:
     """Renders tables by one template, which reads `columns`; `refuse` makes a row without a program an error."""
 
@@ -304,44 +362,27 @@ class Runner:
         if self._refuse and by_reference:
             self._refuse_rows(part, sorted(by_reference), first_row, failed)
         rows_checked = self._rows_to_check(programs, which, len(part), first_row, by_reference)
-        compared = self._check(part, arrays, rows_checked, first_row, failed) if rows_checked else 0
+        render = partial(self._texts, part, first_row=first_row)
+        compared = compared_rows(rows_checked, arrays, render, first_row, failed) if rows_checked else 0
         run = JinjaRun(len(part), len(part) - len(by_reference), len(by_reference), compared, dict(reasons))
         if origins is None:
             return [(texts, None) for texts in arrays], run
         columns = [[] if program is None else program.columns for program in programs]
         fields = [[Origin("field", name) for name in names] for names in columns]
-        trace = partial(self._traced, part, pa.chunked_array(arrays), failed or {}, first_row)
+        trace = partial(traced_rows, arrays, partial(self._parts, part, first_row), first_row, failed)
         spans = origins.spans(programs, fields, which, typed_part, arrays, by_item=False, trace=trace)
         return list(zip(arrays, spans, strict=True)), run
 
-    def _traced(
-        self,
-        table: pa.Table,
-        texts: pa.ChunkedArray,
-        failed: Mapping[int, _core.RenderError],
-        first_row: int,
-        rows: list[int],
-    ) -> dict[int, list[Piece]]:
-        """Return the parts of rows' texts with their origins; rows in which they make another text are left out."""
-        out: dict[int, list[Piece]] = {}
-        for row in rows:
-            if first_row + row in failed:
-                continue
-            values = {
-                field.name: _values(table.column(field.name), field, [row], first_row)[0] for field in table.schema
-            }
-            containers: dict[int, Origin] = {}
-            try:
-                if not all(map(is_json, values.values())):
-                    continue  # of other objects the origins would be lost
-                names = {name: traced(value, Origin("field", name), containers) for name, value in values.items()}
-                with known_containers(containers):
-                    parts = self._reference.parts(names)
-            except Exception:  # nested too deeply, or used where only a value without an origin will do
-                continue
-            if "".join([text for text, _ in parts]) == texts[row].as_py():
-                out[row] = pieces(joined([(text, origin and origin._replace(path=None)) for text, origin in parts]))
-        return out
+    def _parts(self, table: pa.Table, first_row: int, row: int) -> list[Piece]:
+        """Return the parts of a row's text with their origins."""
+        values = {field.name: _values(table.column(field.name), field, [row], first_row)[0] for field in table.schema}
+        if not all(map(is_json, values.values())):
+            raise TypeError("of other objects the origins would be lost")
+        containers: dict[int, Origin] = {}
+        names = {name: traced(value, Origin("field", name), containers) for name, value in values.items()}
+        with known_containers(containers):
+            parts = self._reference.parts(names)
+        return pieces(joined([(text, origin and origin._replace(path=None)) for text, origin in parts]))
 
     def programs_for(self, table: pa.Table) -> tuple[Sequence[Any], pa.Array | None]:
         """Return the programs of a table's rows and which of them each row takes, as `render_rows` expects them."""
@@ -432,47 +473,6 @@ class Runner:
             # Keep the program, so that no other object gets its id.
             self._seen[id(program)] = (program, seen + len(rows_of_program))
         return sorted(chosen - by_reference)
-
-    def _check(
-        self,
-        table: pa.Table,
-        arrays: list[pa.Array],
-        rows: list[int],
-        first_row: int,
-        failed: dict[int, _core.RenderError] | None,
-    ) -> int:
-        """Render rows by Jinja2 too; return how many were compared."""
-        compared = 0
-        texts = pa.chunked_array(arrays)
-        try:
-            all_expected: list[str] | None = self._texts(table, rows, first_row)
-        except _core.RenderError:
-            all_expected = None  # each row is tried again below, to find the one that fails
-        for number, row in enumerate(rows):
-            expected = None if all_expected is None else all_expected[number]
-            try:
-                compared += self._compare(table, row, first_row, texts[row].as_py(), expected)
-            except _core.RenderError as error:
-                if failed is None:
-                    raise
-                failed[first_row + row] = error
-        return compared
-
-    def _compare(self, table: pa.Table, row: int, first_row: int, text: str, expected: str | None) -> bool:
-        """Compare a program's text of a row with Jinja2's; return False if Jinja2 exceeds the limits."""
-        try:
-            expected = self._texts(table, [row], first_row)[0] if expected is None else expected
-        except _core.RenderError as error:
-            if error.column is not None:
-                raise  # the row can't be converted for Jinja2
-            if error.code == "template_limit":
-                return False  # only promptpress has this limit: what Jinja2 would render isn't known
-            message = f"the compiled template gives {_excerpt(text)}, and Jinja2 raises {error.message}"
-            raise render_error("differs_from_reference", message, row=first_row + row) from error
-        if text != expected:
-            message = f"the compiled template gives {_excerpt(text, expected)}, and Jinja2 {_excerpt(expected, text)}"
-            raise render_error("differs_from_reference", message, row=first_row + row)
-        return True
 
 
 def _key(table: pa.Table) -> tuple[Any, ...]:

@@ -23,7 +23,6 @@ from promptpress._jinja.sandbox.environments import plain_json
 from promptpress._jinja.sandbox.guarded_filters import LazyWrappers
 from promptpress._jinja.traced_values import (
     Origin,
-    Piece,
     TracedFloat,
     TracedInt,
     TracedText,
@@ -55,19 +54,19 @@ def text_of(value: Any) -> str:
     if is_traced(value) or type(value) not in (dict, list, tuple):
         return str(value)
     result = str(plain(value))
-    return checked(_Writer(repr, ", ", ": ").of(value, None), result, value)
+    return checked(Writer(repr, ", ", ": ", has_tuples=True).parts(value), result, value)
 
 
 def json_of(value: Any, text: str, *, ensure_ascii: bool, indent: Any, separators: Any, sort_keys: bool) -> str:
     """Return a value's JSON with origins; `text` is the JSON that `json.dumps` writes with these options."""
     item, key = separators or ((", ", ": ") if indent is None else (",", ": "))
     step = indent if indent is None or isinstance(indent, str) else " " * indent
-    writer = _Writer(lambda part: json.dumps(part, ensure_ascii=ensure_ascii), item, key, step, sort_keys=sort_keys)
-    return checked(writer.of(value, None), text, value)
+    writer = Writer(lambda part: json.dumps(part, ensure_ascii=ensure_ascii), item, key, step, sort_keys=sort_keys)
+    return checked(writer.parts(value), text, value)
 
 
 @dataclass
-class _Writer:
+class Writer:
     """Writes lists and dicts in parts; `indent` begins a line once for each level, None writes one line."""
 
     scalar: Callable[[Any], str]
@@ -75,37 +74,43 @@ class _Writer:
     key: str
     indent: str | None = None
     sort_keys: bool = False
+    has_tuples: bool = False
 
-    def of(self, value: Any, around: Origin | None, depth: int = 1) -> list[Piece]:
+    def parts(self, value: Any, around: Origin | None = None, depth: int = 1) -> list[Any]:
         """Return the parts of a value's text; `around` is the origin of the value that it is part of."""
         charge(1)
         if type(value) is dict:
             around = origin_of(value) or around
             items = sorted(value.items()) if self.sort_keys else value.items()
             members = [
-                [*self.of(key, around), (self.key, around), *self.of(item, around, depth + 1)] for key, item in items
+                [*self.parts(key, around, depth), (self.key, around), *self.parts(item, around, depth + 1)]
+                for key, item in items
             ]
             return self._members("{", members, "}", around, depth)
         if type(value) in (list, tuple):
             around = origin_of(value) or around
-            members = [self.of(item, around, depth + 1) for item in value]
+            members = [self.parts(item, around, depth + 1) for item in value]
             end = ",)" if type(value) is tuple and len(value) == 1 else ")"
-            is_tuple = type(value) is tuple and self.scalar is repr
+            is_tuple = type(value) is tuple and self.has_tuples
             return self._members("(" if is_tuple else "[", members, end if is_tuple else "]", around, depth)
-        if isinstance(value, TracedText):
-            return [(self.scalar(plain(value)), common_origin(origin for _, origin in value.ends))]
-        return [(self.scalar(plain(value)), value.origin if is_traced(value) else around)]
+        origin = common_origin(origins_in(value)) if is_traced(value) else around
+        return [(self.scalar(plain(value)), origin)]
 
     def _members(
-        self, opening: str, members: list[list[Piece]], closing: str, around: Origin | None, depth: int
-    ) -> list[Piece]:
+        self, opening: str, members: list[list[Any]], closing: str, around: Origin | None, depth: int
+    ) -> list[Any]:
         if not members:
             return [(opening + closing, around)]
-        line = "" if self.indent is None else "\n" + self.indent * depth
-        out: list[Piece] = [(opening, around)]
+        out: list[Any] = [(opening, around)]
         for number, member in enumerate(members):
-            out += [((self.item if number else "") + line, around), *member]
-        return [*out, (("" if self.indent is None else "\n" + self.indent * (depth - 1)) + closing, around)]
+            out += [((self.item if number else "") + self._line(depth), around), *member]
+        return [*out, (self._line(depth - 1) + closing, around)]
+
+    def _line(self, depth: int) -> str:
+        if self.indent is None:
+            return ""
+        charge(len(self.indent) * depth >> 4)
+        return "\n" + self.indent * depth
 
 
 _PASSING = frozenset(

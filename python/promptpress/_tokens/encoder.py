@@ -204,12 +204,8 @@ class Encoder:
 class Encoded(NamedTuple):
     """The tokens of some texts.
 
-    Args:
-        rows: The tokens. Rows with errors are open.
-        errors: The errors of texts that can't be encoded, keyed by the numbers of their rows.
-        by_library: The number of texts that the library has encoded, or has failed on.
-        reason: The reason why it has; None if it hasn't.
-
+    Rows with errors are open; `errors` has these by the numbers of their rows. `by_library` counts the texts that the
+    library has encoded, or has failed on, and `reason` says why it has.
     """
 
     rows: TokenRows

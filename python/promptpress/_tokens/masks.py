@@ -50,20 +50,10 @@ def generation_spans(marked: str, text: str) -> list[Span]:
 
 
 class _Piece(NamedTuple):
-    """A stretch of a prompt, and whose it is.
+    """A stretch of a prompt: where it is, the number of its message and its path there, and whose it is.
 
-    Args:
-        start: Its first byte.
-        end: The byte after it.
-        message: The number of its message.
-        path: The path of the text in the message; None if it isn't known.
-        value: The text that is there; None if it isn't known.
-        is_said: True if an assistant says it.
-        is_reasoning: True if it is an assistant's reasoning.
-        is_frame: True if it is the template's own.
-        begins_turn: True if it is what a meta template writes before a role's text.
-        is_of_assistant: True if its role is an assistant's.
-
+    `path` and `value`, the text at that path, are None if they aren't known. A frame is the template's own text, and
+    begins a turn if a meta template writes it before a role's text.
     """
 
     start: int
@@ -98,15 +88,9 @@ def assistant_spans(
 ) -> list[Span]:
     """Return the stretches that assistants say, and what ends their turns where that is asked for.
 
-    Args:
-        text: The prompt.
-        spans: The origins of its bytes, in detail.
-        settings: The settings that say what is trained.
-        added: The tokenizer's added tokens, as texts.
-        messages: The conversation as the template sees it; None if a configuration made the prompt.
-        hidden: The stretches of messages that the origins don't show, keyed by the messages' numbers.
-        is_closed: True if all that stands after the last turn is its end, and not the beginning of a further one.
-
+    `spans` are the origins of the text's bytes in detail, `messages` the conversation as the template sees it, None if
+    a configuration made the prompt. `hidden` has the stretches of messages that the origins don't show, by the numbers
+    of the messages. With `is_closed`, all that stands after the last turn is its end, and not the beginning of another.
     """
     pieces = [_piece(text, span, messages) for span in spans]
     if messages is None:

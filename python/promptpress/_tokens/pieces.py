@@ -45,14 +45,7 @@ _MAX_CHARACTERS = 1 << 25
 
 @dataclass
 class Tokens:
-    """The tokens of a text.
-
-    Args:
-        ids: Their ids.
-        starts: The byte of the text at which each token begins; None: they weren't asked for.
-        ends: The byte after each token.
-
-    """
+    """The tokens of a text, and the bytes of it at which each begins and ends, if they were asked for."""
 
     ids: Sequence[int]
     starts: Sequence[int] | None = None

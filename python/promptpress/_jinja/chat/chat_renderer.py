@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from jinja2 import TemplateError
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
@@ -27,8 +26,7 @@ from promptpress._jinja.chat.conversations import (
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, texts_or_errors
-from promptpress._jinja.sandbox.bounded import undeclared_names
+from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
 
 SLICE_ROWS = 65_536
@@ -103,7 +101,7 @@ class ChatRenderer:
                     yield from ((array, None) for array in arrays)
                     continue
                 slots_of = [_of_column(program.origins, column) for program in part.programs]
-                trace = partial(self._traced, part, pa.chunked_array(arrays, arrays[0].type), failed)
+                trace = partial(traced_rows, arrays, partial(self._parts_of_row, part), part.row(0), failed)
                 spans = origins.spans(programs, slots_of, part.which, slot_table, arrays, by_item=True, trace=trace)
                 yield from zip(arrays, spans, strict=True)
 
@@ -119,22 +117,6 @@ class ChatRenderer:
             if self.programs.looks_inside is is_open:
                 return _Part(rows, start, ids, programs, which, new), slots
 
-    def _traced(
-        self, part: _Part, texts: pa.ChunkedArray, failed: dict[int, RenderError] | None, numbers: list[int]
-    ) -> dict[int, list[Piece]]:
-        """Return the parts of rows' texts with their origins; rows in which they make another text are left out."""
-        out: dict[int, list[Piece]] = {}
-        for number in numbers:
-            if failed is not None and part.row(number) in failed:
-                continue
-            try:
-                parts = self.parts(conversation_of(self._value(part, number)), part.rows.column)
-            except Exception:  # a value that can't have an origin was used where only the plain one will do
-                continue
-            if "".join([text for text, _ in parts]) == texts[number].as_py():
-                out[number] = parts
-        return out
-
     def _by_jinja2(self, part: _Part, failed: dict[int, RenderError] | None, numbers: list[int]) -> list[str]:
         def render(numbers: list[int]) -> list[str]:
             if self.settings.fallback == "refuse":
@@ -145,6 +127,9 @@ class ChatRenderer:
         for start in range(0, len(numbers), _BLOCK):
             texts += texts_or_errors(render, numbers[start : start + _BLOCK], part.row(0), failed)
         return texts
+
+    def _parts_of_row(self, part: _Part, number: int) -> list[Piece]:
+        return self.parts(conversation_of(self._value(part, number)), part.rows.column)
 
     def _texts_of_rows(self, part: _Part, numbers: list[int]) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails."""
@@ -192,50 +177,9 @@ class ChatRenderer:
         numbers = {pc.index(part.ids, pa.scalar(number, pa.uint32())).as_py() for number in part.new}
         numbers.update(range(-part.row(0) % CHECKED_ONE_IN, len(part.ids), CHECKED_ONE_IN))
         compiled = sorted(number for number in numbers if part.program(number).program is not None)
-        if failed is not None:
-            compiled = [number for number in compiled if part.row(number) not in failed]
-        texts = pa.chunked_array(arrays, arrays[0].type)
-        compared = 0
-        for number, expected in zip(compiled, self._texts_to_compare(part, compiled, failed), strict=True):
-            if expected is None:
-                continue
-            compared += 1
-            try:
-                _compare(part, number, texts[number].as_py(), expected)
-            except RenderError as error:
-                if failed is None:
-                    raise
-                failed[part.row(number)] = error
-        return compared
-
-    def _texts_to_compare(
-        self, part: _Part, numbers: list[int], failed: dict[int, RenderError] | None
-    ) -> list[str | None]:
-        """Render rows by Jinja2; the text is None if a row exceeds the limits, which only promptpress has."""
-        try:
-            return list(self._texts_of_rows(part, numbers))
-        except RenderError as error:
-            if error.code != "template_limit" and failed is None:
-                raise
-            if len(numbers) == 1:
-                if failed is not None and error.code != "template_limit":
-                    failed[part.row(numbers[0])] = error
-                return [None]
-        return [text for number in numbers for text in self._texts_to_compare(part, [number], failed)]
-
-
-def _compare(part: _Part, number: int, text: str, expected: str) -> None:
-    """Raise if a program's text of a row differs from Jinja2's."""
-    if expected == text:
-        return
-    pairs = enumerate(zip(expected, text, strict=False))
-    start = next((index for index, (a, b) in pairs if a != b), min(len(expected), len(text)))
-    message = (
-        f"the program gives another text than Jinja2 from character {start} on: {text[start : start + 40]!r} in "
-        f"the place of {expected[start : start + 40]!r}. This is a bug of promptpress; please report it with the "
-        "template"
-    )
-    raise render_error("differs_from_reference", message, part.row(number), part.rows.column)
+        compiled = [number for number in compiled if part.row(number) not in (failed or ())]
+        render = partial(self._texts_of_rows, part)
+        return compared_rows(compiled, arrays, render, part.row(0), failed, part.rows.column) if compiled else 0
 
 
 def _not_compiled(part: _Part, number: int) -> RenderError:
@@ -383,11 +327,7 @@ def misspelt(template: Reference, variables: Iterable[str]) -> str:
     unread = [name for name in variables if name not in template.source and not name.endswith("_token")]
     if not unread:
         return ""
-    try:
-        read = undeclared_names(template.environment.parse(template.source))
-    except TemplateError:
-        return ""
-    names = [*_ARGUMENTS, *sorted(read.difference(variables))]
+    names = [*_ARGUMENTS, *sorted(template.undeclared.difference(variables))]
     suggestions = {name: close_names(name, names, 1, _SIMILARITY) for name in unread}
     return "\n".join(
         f"{name}: the template doesn't read it; did you mean {similar[0]!r}?"

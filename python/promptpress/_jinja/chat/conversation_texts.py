@@ -21,6 +21,7 @@ from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_s
 from promptpress._jinja.chat.shape_programs import ShapePrograms
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN
+from promptpress._jinja.sandbox.environments import environment
 
 MAX_MESSAGES = 512
 """The largest number of messages that are read."""
@@ -315,8 +316,8 @@ def _make_room(kept: dict[Any, Any], limit: int) -> None:
 def _time_formats(source: str) -> tuple[str, ...] | None:
     """Return the formats in which a template reads the clock; None if they aren't all constants."""
     try:
-        tree = Reference(source, "transformers").ast()
-    except TemplateError:
+        tree = environment("transformers").parse(source)
+    except Exception:  # the original raises for it
         return None
     formats = []
     uses = sum(name.name == _CLOCK for name in tree.find_all(nodes.Name))

@@ -140,7 +140,7 @@ def _called(expressions: Evaluator, function: Any, positional: list[Any], named:
         return expressions.scope.namespace(values)
     owner = getattr(function, "__self__", None)
     stateful = type(function).__name__ in _STATEFUL or type(owner).__name__ in _STATEFUL
-    if stateful and machine.forks and getattr(function, "__name__", "") != "cycle":
+    if stateful and (machine.forks or machine.is_testing) and getattr(function, "__name__", "") != "cycle":
         raise machine.unsupported("what remembers its calls is called where a value of the row decides whether")
     if type(function) is Macro:
         # The macro's own code binds the arguments; its function evaluates the body here.
@@ -163,7 +163,7 @@ def _method(expressions: Evaluator, name: str, receiver: Any, positional: list[A
     if is_get and is_opaque(positional[0]):
         return _get_by_key(expressions, receiver, *positional)
     if type(receiver) in (list, tuple) and name in ("index", "count") and (opaque or any(map(is_opaque, receiver))):
-        return _METHODS[name](expressions, list(receiver), positional, named)
+        return machine.bound(f"the method `{name}`", _METHODS[name], expressions, list(receiver), *positional, **named)
     is_known_text = type(receiver) in TEXTS
     if not symbolic and not (is_known_text and opaque):
         if name == "join" and is_known_text and len(positional) == 1 and not named:
@@ -175,7 +175,7 @@ def _method(expressions: Evaluator, name: str, receiver: Any, positional: list[A
     compiled = _METHODS.get(name)
     if compiled is None:
         raise machine.unsupported(f"the method `{name}` of a value of the row")
-    return compiled(expressions, receiver, positional, named)
+    return machine.bound(f"the method `{name}`", compiled, expressions, receiver, *positional, **named)
 
 
 def _attributes_of(kind: Kind) -> frozenset[str] | set[str]:
@@ -190,29 +190,26 @@ def _attributes_of(kind: Kind) -> frozenset[str] | set[str]:
 # Methods
 
 
-def _of_text(operation: str, *defaults: Any, names: tuple[str, ...] = (), required: int = 0) -> Any:
-    """Make a method of texts that is an operation with these operands."""
+_OPERANDS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    **dict.fromkeys(["strip", "lstrip", "rstrip"], lambda chars=None, /: (chars,)),
+    **dict.fromkeys(["split", "rsplit"], lambda sep=None, maxsplit=-1: (sep, maxsplit)),
+    **dict.fromkeys(["lower", "upper", "title", "capitalize", "swapcase", "casefold", "splitlines"], lambda: ()),
+    "replace": lambda old, new, count=-1, /: (old, new, count),
+    **dict.fromkeys(["index", "find", "rfind", "count"], lambda part, /: (part,)),
+}
+"""The operands of methods that are operations of the same name."""
 
-    def method(expressions: Evaluator, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
-        machine = expressions.machine
-        operands = list(positional)
-        if len(operands) > len(defaults) or (len(operands) < required and not named):
-            raise machine.unsupported(f"`{operation}` with {len(operands)} arguments")
-        for index, default in enumerate(defaults[len(operands) :], len(operands)):
-            operands.append(named.pop(names[index], default) if index < len(names) else default)
-        if named:
-            raise machine.unsupported(f"`{operation}` with the argument `{next(iter(named))}`")
-        return machine.operate(operation, receiver, *operands)
+
+def _operation(name: str) -> Callable[..., Any]:
+    def method(expressions: Evaluator, receiver: Any, /, *positional: Any, **named: Any) -> Any:
+        return expressions.machine.operate(name, receiver, *_OPERANDS[name](*positional, **named))
 
     return method
 
 
-def _affix(operation: str) -> Any:
-    def method(expressions: Evaluator, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
+def _affix(operation: str) -> Callable[..., Any]:
+    def method(expressions: Evaluator, receiver: Any, affixes: Any, /) -> Any:
         machine = expressions.machine
-        if named or len(positional) != 1:
-            raise machine.unsupported(f"`{operation}` of a part")
-        affixes = positional[0]
         if type(affixes) is list:
             raise machine.unsupported(f"`{operation}` of a list")  # Python raises a TypeError; for a tuple it doesn't
         if type(affixes) is Sym and not affixes.kind.never("list"):
@@ -222,7 +219,7 @@ def _affix(operation: str) -> Any:
     return method
 
 
-def _joined(expressions: Evaluator, separator: Any, items: Any) -> Any:
+def _joined(expressions: Evaluator, separator: Any, items: Any, /) -> Any:
     """Return `separator.join(items)`."""
     machine = expressions.machine
     if type(items) is Sym:
@@ -243,22 +240,12 @@ def _joined(expressions: Evaluator, separator: Any, items: Any) -> Any:
     return machine.concat(parts)
 
 
-def _join(expressions: Evaluator, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
-    if named or len(positional) != 1:
-        raise expressions.machine.unsupported("`join` of several")
-    return _joined(expressions, receiver, positional[0])
-
-
-def _get(expressions: Evaluator, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
+def _get(expressions: Evaluator, receiver: Any, key: Any, default: Any = None, /) -> Any:
     machine = expressions.machine
-    if named or not positional or len(positional) > 2 or type(positional[0]) not in TEXTS or type(receiver) is not Sym:
-        raise machine.unsupported("`get` of a value of the row")
-    if receiver.kind.known_fields is None:
+    if type(key) not in TEXTS or type(receiver) is not Sym or receiver.kind.known_fields is None:
         raise machine.unsupported("`get` of a value of the row whose keys aren't known")
     machine.operate("length", receiver)  # None has no methods
-    if receiver.kind.of_field(positional[0]) is None:
-        return positional[1] if len(positional) > 1 else None
-    return machine.operate("item", receiver, positional[0])
+    return default if receiver.kind.of_field(key) is None else machine.operate("item", receiver, key)
 
 
 def _get_by_key(expressions: Evaluator, receiver: dict[Any, Any], key: Any, default: Any = None) -> Any:
@@ -268,10 +255,10 @@ def _get_by_key(expressions: Evaluator, receiver: dict[Any, Any], key: Any, defa
     return machine.branch(condition, lambda: expressions.item(receiver, key), lambda: default)
 
 
-def _fields(part: str) -> Any:
-    def method(expressions: Evaluator, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
+def _fields(part: str) -> Callable[..., Any]:
+    def method(expressions: Evaluator, receiver: Any, /) -> Any:
         machine = expressions.machine
-        fields = receiver.kind.known_fields if type(receiver) is Sym and not positional and not named else None
+        fields = receiver.kind.known_fields if type(receiver) is Sym else None
         if fields is None:
             raise machine.unsupported(f"`{part}` of a value of the row whose keys aren't known")
         machine.operate("length", receiver)  # None has no methods
@@ -281,26 +268,10 @@ def _fields(part: str) -> Any:
     return method
 
 
-def _search(operation: str) -> Any:
-    def method(expressions: Evaluator, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
-        machine = expressions.machine
-        if named or len(positional) != 1:
-            raise machine.unsupported(f"`{operation}` within bounds")
-        return machine.operate(operation, receiver, positional[0])
-
-    return method
-
-
 _METHODS: dict[str, Callable[..., Any]] = {
-    **{name: _of_text(name, None) for name in ("strip", "lstrip", "rstrip")},
-    **{name: _of_text(name, None, -1, names=("sep", "maxsplit")) for name in ("split", "rsplit")},
-    **{
-        name: _of_text(name) for name in ("lower", "upper", "title", "capitalize", "swapcase", "casefold", "splitlines")
-    },
-    "replace": _of_text("replace", None, None, -1, required=2),
+    **{name: _operation(name) for name in _OPERANDS},
     **{name: _affix(name) for name in ("startswith", "endswith")},
-    "join": _join,
+    "join": _joined,
     "get": _get,
     **{name: _fields(name) for name in ("items", "keys", "values")},
-    **{name: _search(name) for name in ("index", "find", "rfind", "count")},
 }

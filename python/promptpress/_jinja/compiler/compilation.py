@@ -17,6 +17,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.columns import is_text
 from promptpress._arrow.core_tables import install_printable
+from promptpress._arrow.json_columns import all_fields, holds
 from promptpress._jinja.compiler import filters
 from promptpress._jinja.compiler.calls import Evaluator
 from promptpress._jinja.compiler.machine import Bail, Machine, Scope
@@ -90,13 +91,13 @@ def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tup
     builder = Builder(columns)
     kinds = {name: UNKNOWN if schema is None else _kind_of(schema.field(name).type) for name in columns}
     names = {name: builder.column(number, kinds[name]) for number, name in enumerate(columns)}
-    has_cut_name = schema is not None and any(_has_nul(schema.field(name).type) for name in columns)
+    types_read = [] if schema is None else [schema.field(name).type for name in columns]
+    has_cut_name = any("\0" in field.name for data_type in types_read for field in all_fields(data_type))
     refusal = "a field's name with a NUL character, at which Arrow's C interface cuts it" if has_cut_name else None
     compiled = compile_names(reference, builder, names, keys, refusal=refusal)
-    if schema is None or compiled.is_hopeless:
-        return compiled
-    doubtful = [number for number, name in enumerate(columns) if _may_lack_value(schema.field(name).type)]
-    if doubtful:
+    # Python may have no object for nanoseconds, or for a time after the year 9999.
+    doubtful = [number for number, data_type in enumerate(types_read) if holds(data_type, types.is_temporal)]
+    if doubtful and not compiled.is_hopeless:
         compiled.check_columns(doubtful)
     return compiled
 
@@ -161,7 +162,6 @@ def _evaluate(
     engine.promptpress_expressions = expressions
     frame = Frame(EvalContext(engine, None))
     frame.symbols.analyze_node(tree)
-    frame.toplevel = frame.rootlevel = True
     statements = Statements(expressions, may_continue="continue" in reference.source)
     try:
         if after is None:
@@ -232,22 +232,6 @@ def _kind_of(data_type: pa.DataType) -> Kind:
     elif not types.is_null(data_type):
         names.add("other")
     return Kind(frozenset(names))
-
-
-def _may_lack_value(data_type: pa.DataType) -> bool:
-    """Return true if Python may have no object for a value: nanoseconds, or a time after the year 9999."""
-    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
-        return _may_lack_value(data_type.value_type)
-    if isinstance(data_type, pa.BaseExtensionType):
-        return _may_lack_value(data_type.storage_type)
-    children = [data_type.field(number).type for number in range(data_type.num_fields)]
-    return bool(types.is_temporal(data_type)) or any(map(_may_lack_value, children))
-
-
-def _has_nul(data_type: pa.DataType) -> bool:
-    """Return true if a field within a type has a NUL character in its name."""
-    children = [data_type.field(number) for number in range(data_type.num_fields)]
-    return any("\0" in field.name or _has_nul(field.type) for field in children)
 
 
 MAX_PROGRAMS = 256

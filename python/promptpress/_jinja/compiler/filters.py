@@ -32,29 +32,18 @@ def apply_filter(expressions: Expressions, name: str, value: Any, arguments: lis
         value, opaque = machine.text(value), True
     if name == "random":
         raise machine.unsupported("`random` is chance")
-    if name == "tojson" and (opaque or holds_opaque(value)):
-        return _call(_tojson, expressions, name, value, *arguments, **named)
-    if name == "join" and not opaque and _has_opaque_items(value):
-        return _call(_join, expressions, name, value, *arguments, **named)
-    if name in ("min", "max") and not opaque and type(value) in (list, tuple) and any(map(is_opaque, value)):
-        opaque = True
+    if not opaque:
+        opaque = name in _LOOKING_INSIDE and _LOOKING_INSIDE[name](value)
     if not opaque or name not in expressions.environment.filters:
         return _real(expressions, name, value, arguments, named)
-    if type(value) is MarkedSafe and name != "safe":
+    if type(value) is MarkedSafe and name not in ("safe", "tojson"):
         raise machine.unsupported(f"the filter `{name}` on a safe text of the row")
     compiled = _FILTERS.get(name)
     if compiled is not None:
-        return _call(compiled, expressions, name, value, *arguments, **named)
+        return machine.bound(f"the filter `{name}`", compiled, expressions, value, *arguments, **named)
     if name in _OVER_ITEMS and type(value) is Sym and not any(map(is_opaque, (*arguments, *named.values()))):
         return _real(expressions, name, expressions.machine.expanded(value), arguments, named)
     raise machine.unsupported(f"the filter `{name}` on a value of the row")
-
-
-def _call(compiled: Callable[..., Any], expressions: Expressions, name: str, /, *given: Any, **named: Any) -> Any:
-    try:
-        return compiled(expressions, *given, **named)
-    except TypeError as error:
-        raise expressions.machine.unsupported(f"the filter `{name}` with these arguments") from error
 
 
 def _has_opaque_items(value: Any) -> bool:
@@ -226,7 +215,15 @@ def _items(expressions: Expressions, value: Any) -> Any:
     return [(name, machine.operate("item", value, name)) for name, _ in value.kind.known_fields]
 
 
+_LOOKING_INSIDE: dict[str, Callable[[Any], bool]] = {
+    "tojson": holds_opaque,
+    "join": _has_opaque_items,
+    **dict.fromkeys(["min", "max"], lambda value: type(value) in (list, tuple) and any(map(is_opaque, value))),
+}
+"""Filters that are compiled for known values that hold values of the row, and when they are."""
+
 _FILTERS: dict[str, Callable[..., Any]] = {
+    "tojson": _tojson,
     "trim": lambda expressions, value, chars=None: expressions.machine.operate(
         "strip", expressions.machine.text(value), chars
     ),
@@ -299,10 +296,10 @@ def apply_test(  # noqa: PLR0911 - a return for each kind of value
         raise machine.unsupported(f"the test `{name}` with a value of the row")
     if name in _KINDS and not arguments:
         return of_kind(expressions, value, *_KINDS[name])
-    test, count = _TESTS.get(name, (None, 0))
-    if test is None or len(arguments) != count:
+    test = _TESTS.get(name)
+    if test is None:
         raise machine.unsupported(f"the test `{name}` of a value of the row")
-    return test(expressions, value, *arguments)
+    return machine.bound(f"the test `{name}`", test, expressions, value, *arguments)
 
 
 def of_kind(expressions: Expressions, value: Sym, *kinds: str) -> Any:
@@ -334,23 +331,18 @@ def _sameas(expressions: Expressions, value: Sym, other: Any) -> Any:
     raise expressions.machine.unsupported("`sameas` with a value of the row")
 
 
-def _divisible(by: int | None, rest: int) -> Callable[..., Any]:
-    def test(expressions: Expressions, value: Sym, *arguments: Any) -> Any:
-        machine = expressions.machine
-        divisor = by if by is not None else arguments[0]
-        if not value.kind.only("int", "bool", "float", "none"):
-            raise machine.unsupported("a division of a value of the row that may be no number")
-        return machine.operate("eq", machine.operate("mod", value, divisor), rest)
-
-    return test
+def _divisible(expressions: Expressions, value: Sym, num: Any, /, *, rest: int = 0) -> Any:
+    machine = expressions.machine
+    if not value.kind.only("int", "bool", "float", "none"):
+        raise machine.unsupported("a division of a value of the row that may be no number")
+    return machine.operate("eq", machine.operate("mod", value, num), rest)
 
 
-_TESTS: dict[str, tuple[Callable[..., Any], int]] = {
-    "true": (_identity(True), 0),
-    "false": (_identity(False), 0),
-    "sameas": (_sameas, 1),
-    "odd": (_divisible(2, 1), 0),
-    "even": (_divisible(2, 0), 0),
-    "divisibleby": (_divisible(None, 0), 1),
+_TESTS: dict[str, Callable[..., Any]] = {
+    "true": _identity(True),
+    "false": _identity(False),
+    "sameas": _sameas,
+    "odd": lambda expressions, value: _divisible(expressions, value, 2, rest=1),
+    "even": lambda expressions, value: _divisible(expressions, value, 2),
+    "divisibleby": _divisible,
 }
-"""Other tests, each with the number of its arguments."""

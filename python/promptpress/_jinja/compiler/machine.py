@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from jinja2.compiler import Frame
@@ -226,31 +227,29 @@ class Machine(Operands):
         Otherwise a text that a condition adds to would occur in both ways, and after the next condition in four.
         """
         if is_text(then) and is_text(otherwise):
-            for is_end in (False, True):
-                common, then_rest, else_rest = self._common(then, otherwise, floor, is_end=is_end)
-                if common is not None:
-                    rest = self._merged(condition, self.concat(then_rest), self.concat(else_rest), floor)
-                    return self.concat([rest, common] if is_end else [common, rest])
+            common, then_rest, else_rest = self._common(then, otherwise, floor)
+            if common is not None:
+                return self.concat(
+                    [common, self._merged(condition, self.concat(then_rest), self.concat(else_rest), floor)]
+                )
         return self.builder.operation("select", condition, self.node(then), self.node(otherwise))
 
-    def _common(self, then: Any, otherwise: Any, floor: int, *, is_end: bool) -> tuple[Any, list[Any], list[Any]]:
-        """Find the text that existed before both ways added something after it, or before it if `is_end`.
+    def _common(self, then: Any, otherwise: Any, floor: int) -> tuple[Any, list[Any], list[Any]]:
+        """Find the text that existed before both ways added something after it.
 
         The result is the common text, None if there is none; and the additions of each way.
         """
-        base, then_added = self._split(then, floor, is_end=is_end)
-        other, else_added = self._split(otherwise, floor, is_end=is_end)
+        base, then_added = self._split(then, floor)
+        other, else_added = self._split(otherwise, floor)
         if base is None or base != other:
             return None, [], []
         # Equal additions are common too, or else adding to a text for each of a thousand items takes a million steps.
-        equal = _count_equal(then_added, else_added, is_end=is_end)
-        text = self.constant_or_sym(base)
-        if is_end:
-            split = len(then_added) - equal
-            return self.concat([*then_added[split:], text]), then_added[:split], else_added[: len(else_added) - equal]
-        return self.concat([text, *then_added[:equal]]), then_added[equal:], else_added[equal:]
+        pairs = zip(then_added, else_added, strict=False)
+        equal = sum(1 for _ in takewhile(lambda pair: _are_same_part(*pair), pairs))
+        text = self.concat([self.constant_or_sym(base), *then_added[:equal]])
+        return text, then_added[equal:], else_added[equal:]
 
-    def _split(self, text: Any, floor: int, *, is_end: bool) -> tuple[int | None, list[Any]]:
+    def _split(self, text: Any, floor: int) -> tuple[int | None, list[Any]]:
         """Return the node of the text that a way began with, and the additions; None if it began with none."""
         if type(text) is not Sym:
             return None, []
@@ -259,14 +258,9 @@ class Machine(Operands):
             name, *operands = self.builder.nodes[number]
             if name != "concat" or len(operands) < 2:
                 return None, []
-            if is_end:
-                number = operands.pop()
-            else:
-                operands.reverse()
-                number = operands.pop()
-            added += operands
-        added = added if is_end else added[::-1]
-        return number, [self.constant_or_sym(operand) for operand in added]
+            number, *more = operands
+            added += reversed(more)
+        return number, [self.constant_or_sym(operand) for operand in reversed(added)]
 
     # Writing
 
@@ -357,16 +351,8 @@ class Machine(Operands):
         return self.concat(parts)
 
 
-def _count_equal(left: list[Any], right: list[Any], *, is_end: bool) -> int:
-    """Return how many parts of two texts are the same, from the start or from the end."""
-    pairs = zip(reversed(left), reversed(right), strict=False) if is_end else zip(left, right, strict=False)
-    count = 0
-    for a, b in pairs:
-        is_same = a.node == b.node if type(a) is Sym and type(b) is Sym else _are_equal(a, b)
-        if not is_same:
-            break
-        count += 1
-    return count
+def _are_same_part(left: Any, right: Any) -> bool:
+    return left.node == right.node if type(left) is Sym and type(right) is Sym else _are_equal(left, right)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -455,6 +441,7 @@ class Scope:
         """Set `namespace.name = value`."""
         if type(namespace) is not Namespace:
             raise self.machine.unsupported("an attribute of what is no namespace is set")
+        self._refuse_in_test()
         if name.startswith("_"):
             raise self.machine.unsupported("a namespace's name begins with `_`")
         self.machine.state[namespace, name] = value
@@ -464,12 +451,17 @@ class Scope:
         machine = self.machine
         if type(value) is not Namespace:
             return machine.real(environment.getattr, value, name)
+        self._refuse_in_test()
         if name.startswith("_") or name in _NAMESPACE_ATTRIBUTES:
             raise machine.unsupported("an attribute that all namespaces have")
         stored = machine.state.get((value, name), MISSING)
         # Only errors would show which object lacks the attribute, and Jinja2 raises those.
         undefined = environment.undefined
         return machine.lift(lambda item: undefined(obj=value, name=name) if item is MISSING else item, stored)
+
+    def _refuse_in_test(self) -> None:
+        if self.machine.is_testing:
+            raise self.machine.unsupported("a loop's condition uses a namespace, which the loop may change")
 
 
 _NAMESPACE_ATTRIBUTES = frozenset(dir(object))

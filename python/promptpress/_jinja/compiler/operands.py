@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
@@ -27,16 +28,14 @@ from promptpress._jinja.compiler.values import (
     is_opaque,
 )
 from promptpress._jinja.sandbox.bounds import BUDGET, charge, charge_text, weigh
-from promptpress._jinja.traced_environment import text_of
+from promptpress._jinja.traced_environment import Writer, text_of
 from promptpress._jinja.traced_values import (
     Origin,
     TracedText,
     is_safe,
     is_traced,
-    origin_of,
     pieces,
     plain,
-    whole,
     with_origin,
 )
 from promptpress._jinja.traced_values import joined as joined_text
@@ -61,19 +60,31 @@ class Once:
         self._machine = machine
         self._items = items
         self._key = ("once", id(self), self)
+        self._is_of_test = machine.is_testing
 
     def __iter__(self) -> Once:
         return self
 
     def __next__(self) -> Any:
-        state = self._machine.state
-        index = state.get(self._key, 0)
-        if type(index) is not int:
-            raise self._machine.unsupported("it is decided by the row how much of a generator is used")
+        index = self._position()
         if index >= len(self._items):
             raise StopIteration
-        state[self._key] = index + 1
+        self._machine.state[self._key] = index + 1
         return self._items[index]
+
+    def taken(self) -> list[Any]:
+        """Return the values that are left; whoever wants more of them later is refused."""
+        index = self._position()
+        self._machine.state[self._key] = None
+        return self._items[index:]
+
+    def _position(self) -> int:
+        index = self._machine.state.get(self._key, 0)
+        if type(index) is not int:
+            raise self._machine.unsupported("it isn't known how much of a generator has been used")
+        if self._machine.is_testing and not self._is_of_test:
+            raise self._machine.unsupported("a loop's condition uses a generator")
+        return index
 
     __str__ = __repr__ = Opaque.__repr__
 
@@ -100,47 +111,42 @@ def holds_opaque(value: Any, depth: int = 0, seen: dict[int, int] | None = None)
     return any(holds_opaque(part, depth + 1, seen) for part in parts)
 
 
+@dataclass
+class _OpenWriter(Writer):
+    """Writes lists and dicts that contain values of the row; `write` returns the text of such a value."""
+
+    machine: Operands = field(kw_only=True)
+    write: Callable[[Any], Any] = field(kw_only=True)
+
+    def parts(self, value: Any, around: Origin | None = None, depth: int = 1) -> list[Any]:
+        self.machine.spend(_STEPS_OF_PART)
+        if depth > _MAX_DEPTH + 1:
+            raise self.machine.unsupported("the text of a list that is nested very deep")
+        if is_opaque(value):
+            return [self.write(value)]
+        if type(value) is dict and not self.has_tuples and not all(isinstance(key, str) for key in value):
+            raise self.machine.unsupported("JSON of a dict whose keys are no texts")
+        return super().parts(value, around, depth)
+
+    def text(self, value: Any) -> Any:
+        """Return a value's text."""
+        parts = self.parts(value)
+        return self.machine.concat([with_origin(*part) if type(part) is tuple else part for part in parts])
+
+
 def plain_text(machine: Operands, value: Any) -> Any:
     """Return `str` of a list, tuple or dict that contains values of the row."""
-    parts: list[Any] = []
-
-    def several(opening: str, closing: str, items: Any, depth: int) -> None:
-        origin = origin_of(items)
-        parts.append(with_origin(opening, origin))
-        for number, item in enumerate(items):
-            if number:
-                parts.append(with_origin(", ", origin))
-            write(item, depth + 1)
-        parts.append(with_origin(closing, origin))
-
-    def write(item: Any, depth: int) -> None:
-        machine.spend(_STEPS_OF_PART)
-        if depth > _MAX_DEPTH:
-            raise machine.unsupported("a list that is nested very deep")
-        if type(item) is Sym:
-            parts.append(machine.operate("repr", item))
-        elif type(item) is Closed:
-            parts.append(machine.operate("text_of_json", item.json))
-        elif type(item) is dict:
-            origin = origin_of(item)
-            parts.append(with_origin("{", origin))
-            for number, (key, inner) in enumerate(item.items()):
-                parts.extend([with_origin(", " if number else "", origin), scalar(key), with_origin(": ", origin)])
-                write(inner, depth + 1)
-            parts.append(with_origin("}", origin))
-        elif type(item) is list:
-            several("[", "]", item, depth)
-        elif type(item) is tuple:
-            several("(", ",)" if len(item) == 1 else ")", item, depth)
-        else:
-            parts.append(scalar(item))
 
     def scalar(item: Any) -> str:
         machine.weigh(item)
-        return whole(machine.real(repr, plain(item)), item)
+        return str(machine.real(repr, item))
 
-    write(value, 0)
-    return machine.concat(parts)
+    def write(item: Any) -> Any:
+        if type(item) is Closed:
+            return machine.operate("text_of_json", item.json)
+        return machine.operate("repr", item)
+
+    return _OpenWriter(scalar, ", ", ": ", has_tuples=True, machine=machine, write=write).text(value)
 
 
 def json_text(
@@ -153,60 +159,25 @@ def json_text(
     sort_keys: bool,
 ) -> Any:
     """Return `json.dumps` of a value that contains values of the row; the indent is the text for each level."""
-    item_separator, key_separator = separators or ((", ", ": ") if indent is None else (",", ": "))
-    listed_separators = None if separators is None else list(separators)
-    parts: list[Any] = []
 
     def scalar(item: Any) -> str:
         machine.weigh(item)
-        return whole(str(machine.real(json.dumps, plain(item), ensure_ascii=ensure_ascii)), item)
+        return str(machine.real(json.dumps, item, ensure_ascii=ensure_ascii))
 
-    def line(depth: int) -> str:
-        if indent is None:
-            return ""
-        machine.real(charge_text, len(indent) * depth)
-        return "\n" + indent * depth
-
-    def several(
-        opening: str, closing: str, members: list[tuple[str | None, Any]], origin: Origin | None, depth: int
-    ) -> None:
-        if not members:
-            parts.append(with_origin(opening + closing, origin))
-            return
-        parts.append(with_origin(opening, origin))
-        for number, (key, member) in enumerate(members):
-            parts.append(with_origin((item_separator if number else "") + line(depth + 1), origin))
-            if key is not None:
-                parts.extend([scalar(key), with_origin(key_separator, origin)])
-            write(member, depth + 1)
-        parts.append(with_origin(line(depth) + closing, origin))
-
-    def write(item: Any, depth: int) -> None:
-        machine.spend(_STEPS_OF_PART)
-        if depth > _MAX_DEPTH:
-            raise machine.unsupported("JSON that is nested very deep")
+    def write(item: Any) -> Any:
         if type(item) is Sym:
             if indent is not None and not item.kind.only("str", "none", "bool", "int", "float"):
                 raise machine.unsupported("indented JSON of a value of the row that may be a list or a dict")
-            parts.append(machine.operate("tojson", item, None, sort_keys, ensure_ascii, listed_separators))
-        elif type(item) is dict:
-            keys, origin = list(item), origin_of(item)
-            if not all(isinstance(key, str) for key in keys):
-                raise machine.unsupported("JSON of a dict whose keys are no texts")
-            several("{", "}", [(key, item[key]) for key in (sorted(keys) if sort_keys else keys)], origin, depth)
-        elif type(item) in (list, tuple):
-            several("[", "]", [(None, member) for member in item], origin_of(item), depth)
-        elif type(item) is Closed and indent is None and separators is None and not (ensure_ascii or sort_keys):
-            parts.append(item.json)
-        elif type(item) is Choice:
+            listed = None if separators is None else list(separators)
+            return machine.operate("tojson", item, None, sort_keys, ensure_ascii, listed)
+        if type(item) is Closed and indent is None and separators is None and not (ensure_ascii or sort_keys):
+            return item.json
+        if type(item) is Choice:
             raise machine.unsupported("JSON of a value that a condition decides")
-        elif is_opaque(item):
-            raise machine.unsupported("JSON of a value of the row that isn't looked into")
-        else:
-            parts.append(scalar(item))
+        raise machine.unsupported("JSON of a value of the row that isn't looked into")
 
-    write(value, 0)
-    return machine.concat(parts)
+    item, key = separators or ((", ", ": ") if indent is None else (",", ": "))
+    return _OpenWriter(scalar, item, key, indent, sort_keys, machine=machine, write=write).text(value)
 
 
 MAX_STEPS = 100_000
@@ -235,6 +206,8 @@ class Operands:
         """Facts on the way here: the truth of conditions, by their nodes; and which nodes have been checked."""
         self.block: list[Statement] = []
         self.steps = 0
+        self.is_testing = False
+        """True while a loop's condition is evaluated for all items at once."""
         self.lineno = 0
         self.node_type = "Template"
         self.visited: dict[tuple[int, str], None] = {}
@@ -284,6 +257,13 @@ class Operands:
         if issubclass(type(result), str) and _ADDRESS.search(result):
             raise self.unsupported("a text with an address in memory, such as a method's")
         return self.finite(result)
+
+    def bound(self, what: str, function: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+        """Call one of the compiler's own functions; arguments that it doesn't take aren't compiled."""
+        try:
+            return function(*given, **named)
+        except TypeError as error:
+            raise self.unsupported(f"{what} with these arguments") from error
 
     def finite(self, value: Any) -> Any:
         """Return a constant of the template, unless it is NaN or infinite.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,15 +12,13 @@ from jinja2.utils import missing
 
 from promptpress._jinja.compiler.calls import Evaluator
 from promptpress._jinja.compiler.machine import Activation, Machine, Scope
+from promptpress._jinja.compiler.operands import Once
 from promptpress._jinja.compiler.values import (
     MISSING,
     TEXT,
     LoopControl,
     MarkedSafe,
-    Opaque,
     Sym,
-    UnsupportedError,
-    is_opaque,
     is_text,
 )
 from promptpress._jinja.traced_values import is_safe
@@ -184,87 +182,95 @@ class Statements:
 
     def _loop(self, node: nodes.For, value: Any, frame: Frame) -> None:
         """Run a loop over a value, in the frame around it."""
-        inner, test_frame, else_frame = frame.inner(), frame.inner(), frame.inner()
-        inner.loop_frame = True
-        names = find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",))
-        is_extended = "loop" in names or any(block.scoped for block in node.find_all(nodes.Block))
+        inner = frame.inner()
+        is_extended = "loop" in find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",))
         loop_ref = inner.symbols.declare_parameter("loop") if is_extended else None
         inner.symbols.analyze_node(node, for_branch="body")
-        if node.else_:
-            else_frame.symbols.analyze_node(node, for_branch="else")
         if type(value) is Sym and value.kind.only("str"):
-            self._characters(node, frame)
+            self._characters(node, inner, is_extended=is_extended)
             return
-        if is_opaque(value):
-            value = self.machine.expanded(value)
-        items: Iterable[Any] = value
-        tested: list[bool | int] = [True]
-        if node.test is not None:
-            test_frame.symbols.analyze_node(node, for_branch="test")
-            self.machine.real(iter, value)
-            # Without `loop` and `else`, skipping an item has the same effect as running an empty body for it.
-            row_test = None if is_extended or node.else_ else tested
-            items = InOrder(self.machine, self._tested_items(node, value, inner, test_frame, row_test))
-        loop = self.machine.real(LoopContext, self.machine, items, self.environment.undefined) if is_extended else None
-        if loop is not None:
-            steps: Iterator[Any] = iter(loop)
-        else:
-            steps = iter(items) if node.test is not None else self.machine.real(iter, items)
-        if not self._run(node, inner, steps, loop_ref, tested) and node.else_:
-            self.scope.enter(else_frame)
-            self.body(node.else_, else_frame)
-            self.scope.leave(else_frame)
+        items = self._tested(node, self._items(value), inner, frame)
+        # Without `loop` and `else`, skipping an item has the same effect as running an empty body for it.
+        if (is_extended or node.else_) and not all(type(truth) is bool for _, truth in items):
+            raise self.machine.unsupported("a loop's condition is decided by a value of the row")
+        if items or not node.else_:
+            self._run(node, inner, items, loop_ref)
+            return
+        else_frame = frame.inner()
+        else_frame.symbols.analyze_node(node, for_branch="else")
+        self.scope.enter(else_frame)
+        self.body(node.else_, else_frame)
+        self.scope.leave(else_frame)
 
-    def _run(
-        self, node: nodes.For, inner: Frame, steps: Iterator[Any], loop_ref: str | None, tested: list[bool | int]
-    ) -> bool:
-        """Run the body for each item; return true if there was any."""
-        ran = False
+    def _items(self, value: Any) -> list[Any]:
+        """Return what a loop goes over; nothing else may use a generator that a loop has gone over."""
+        if type(value) is Once:
+            return value.taken()
+        if type(value) is LoopContext:
+            raise self.machine.unsupported("a loop over `loop`")
+        items: list[Any] = self.machine.real(list, self.machine.expanded(value))
+        return items
+
+    def _tested(self, node: nodes.For, items: list[Any], inner: Frame, frame: Frame) -> list[tuple[Any, bool | int]]:
+        """Return the items for which a loop's condition may be true, each with its truth.
+
+        Jinja2 tests an item when it is needed, so nothing that the body can change may decide.
+        """
+        if node.test is None:
+            return [(item, True) for item in items]
+        test_frame = frame.inner()
+        test_frame.symbols.analyze_node(node, for_branch="test")
+        out: list[tuple[Any, bool | int]] = []
+        # It has its own variables.
+        before = self.scope.activation, self.machine.is_testing
+        self.scope.activation, self.machine.is_testing = Activation(self.scope.activation), True
+        try:
+            self.scope.enter(test_frame)
+            for item in items:
+                self.store(node.target, item, inner)
+                out.append((item, self.machine.condition(self.expressions.evaluate(node.test, test_frame))))
+        finally:
+            self.scope.activation, self.machine.is_testing = before
+        return [(item, truth) for item, truth in out if truth is not False]
+
+    def _run(self, node: nodes.For, inner: Frame, items: list[tuple[Any, bool | int]], loop_ref: str | None) -> None:
+        """Run the body for each item."""
         forks = self.machine.forks
-        while True:
-            step = self.machine.real(next, steps, _END)
-            if step is _END:
-                break
+        loop = LoopContext(self.machine, [item for item, _ in items], self.environment.undefined)
+        for item, truth in items:
             self.machine.step(node)
-            ran = True
-            item = step
+            if next(loop, None) is None:
+                break  # the body has gone over `loop` itself
             if loop_ref is not None:
-                item, loop = step
                 self.scope.set(loop_ref, loop)
             self.store(node.target, item, inner)
             self.scope.enter(inner)
             try:
-                self.machine.branch(tested[0], lambda: self._item(node, inner, tested[0]), lambda: None)
+                self.machine.branch(truth, lambda: self._item(node, inner, truth), lambda: None)  # noqa: B023 - called at once
             except LoopControl as control:
                 if self.machine.forks != forks:
                     raise
                 if str(control) == "break":
                     break
         self.scope.leave(inner)
-        return ran
 
-    def _item(self, node: nodes.For, inner: Frame, tested: bool | int) -> None:
+    def _item(self, node: nodes.For, inner: Frame, truth: bool | int) -> None:
         """Run the body of a loop for one item."""
         try:
             self.body(node.body, inner)
         except LoopControl as control:
-            if type(tested) is bool or str(control) != "continue":
+            if type(truth) is bool or str(control) != "continue":
                 raise
 
-    def _characters(self, node: nodes.For, frame: Frame) -> None:
+    def _characters(self, node: nodes.For, inner: Frame, *, is_extended: bool) -> None:
         """Run a loop over the characters of a text of the row: if no character has an effect, the loop has none.
 
         Templates that loop over the parts of a content also meet texts, whose characters are no parts.
         """
         machine = self.machine
         refusal = machine.unsupported("a loop over the characters of a value of the row")
-        if node.else_ or node.test is not None or not isinstance(node.target, nodes.Name):
+        if is_extended or node.else_ or node.test is not None or not isinstance(node.target, nodes.Name):
             raise refusal
-        inner = frame.inner()
-        inner.loop_frame = True
-        if "loop" in find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",)):
-            raise refusal
-        inner.symbols.analyze_node(node, for_branch="body")
         marks, statements = (machine.state.mark(), machine.facts.mark()), len(machine.block)
         self.store(node.target, Sym(-1, TEXT), inner)
         self.scope.enter(inner)
@@ -272,49 +278,13 @@ class Statements:
         try:
             written = machine.captured(lambda: self.body(node.body, inner))
         except LoopControl as control:
-            raise machine.unsupported("a loop over the characters of a value of the row") from control
+            raise refusal from control
         self.scope.leave(inner)
         changed = machine.state.undo(marks[0])
         machine.facts.undo(marks[1])
         same = all(value is machine.state.get(key, MISSING) for key, value in changed.items() if key != target)
         if written != "" or not same or len(machine.block) != statements:
-            raise machine.unsupported("a loop over the characters of a value of the row")
-
-    def _tested_items(
-        self, node: nodes.For, items: Iterable[Any], inner: Frame, test_frame: Frame, tested: list[bool | int] | None
-    ) -> Iterator[Any]:
-        """Yield the items for which a loop's condition is true; each is tested when it is needed.
-
-        `tested` receives the condition if a value of the row decides it; if it is None, no value of the row may decide
-        it.
-        """
-        forks = self.machine.forks
-        # It has its own variables, because `loop.last` may call it while the body is still at the item before.
-        activation = Activation(self.scope.activation)
-        for number, item in enumerate(items):
-            if self.machine.forks != forks:
-                raise self.machine.unsupported("a loop's condition is tested where a value of the row decides whether")
-            truth = self._tested(node, item, activation, (inner, test_frame), is_first=number == 0)
-            if type(truth) is not bool and tested is None:
-                raise self.machine.unsupported("a loop's condition is decided by a value of the row")
-            if tested is not None:
-                tested[0] = truth
-            if truth is not False:
-                yield item
-
-    def _tested(
-        self, node: nodes.For, item: Any, activation: Activation, frames: tuple[Frame, Frame], *, is_first: bool
-    ) -> bool | int:
-        inner, test_frame = frames
-        calling, self.scope.activation = self.scope.activation, activation
-        try:
-            if is_first:
-                self.scope.enter(test_frame)
-            self.store(node.target, item, inner)
-            assert node.test is not None
-            return self.machine.condition(self.expressions.evaluate(node.test, test_frame))
-        finally:
-            self.scope.activation = calling
+            raise refusal
 
     def _break(self, *_: Any) -> None:
         raise LoopControl("break")
@@ -394,68 +364,15 @@ def _continues(node: nodes.Node) -> bool:
     return False
 
 
-_END = object()
-
-
-class InOrder:
-    """A generator whose values are made when they are needed, and so for one way of a fork only."""
-
-    def __init__(self, machine: Machine, values: Iterator[Any]) -> None:
-        self._machine = machine
-        self._values = values
-        self._key = ("in order", id(self), self)
-        self._count = 0
-
-    def __iter__(self) -> InOrder:
-        return self
-
-    def __next__(self) -> Any:
-        state = self._machine.state
-        if state.get(self._key, 0) != self._count:
-            raise self._machine.unsupported("a loop with a condition goes on where a value of the row decides how far")
-        self._count += 1
-        state[self._key] = self._count
-        return next(self._values)
-
-    __str__ = __repr__ = Opaque.__repr__
-
-
 class LoopContext(runtime.LoopContext):
-    """Jinja's `loop`, which refuses to advance or to look ahead if a value of the row decides about it.
+    """Jinja's `loop`, which refuses to advance where a value of the row decides: no way of a fork could undo it."""
 
-    Its state is an object's, so no way of a fork can undo a change. Looking ahead in a list has no visible effect; from
-    a generator it takes a value, which is recorded in the state of the way and also in the loop. If the way bails, the
-    state would be undone, and the loop would not.
-    """
-
-    def __init__(self, machine: Machine, iterable: Iterable[Any], undefined: Any) -> None:
-        super().__init__(iterable, undefined)
+    def __init__(self, machine: Machine, items: list[Any], undefined: Any) -> None:
+        super().__init__(items, undefined)
         self._machine = machine
         self._forks = machine.forks
 
-    def _refused(self) -> UnsupportedError | None:
-        """Return the error if a value of the row decides whether this happens."""
-        if self._machine.forks == self._forks:
-            return None
-        return self._machine.unsupported("how far a loop goes is decided by a value of the row")
-
-    @property
-    def length(self) -> int:
-        """The number of items."""
-        if self._length is None and not isinstance(self._iterable, Sized) and (refusal := self._refused()):
-            raise refusal
-        return super().length
-
-    def _peek_next(self) -> Any:
-        if self._after is not missing or isinstance(self._iterable, Sized):
-            return super()._peek_next()
-        ahead = super()._peek_next()
-        if ahead is not missing and (refusal := self._refused()):
-            self._after = missing  # as the way takes back what the generator gave
-            raise refusal
-        return ahead
-
     def __next__(self) -> tuple[Any, runtime.LoopContext]:
-        if refusal := self._refused():
-            raise refusal
+        if self._machine.forks != self._forks:
+            raise self._machine.unsupported("how far a loop goes is decided by a value of the row")
         return super().__next__()

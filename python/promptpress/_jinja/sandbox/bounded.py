@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, optimizeconst
+from jinja2.idtracking import VAR_LOAD_RESOLVE
 from jinja2.lexer import TokenStream
-from jinja2.meta import TrackingCodeGenerator
 from jinja2.optimizer import Optimizer
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -76,6 +76,12 @@ class _BoundedCode(CodeGenerator):
         super().__init__(environment, *args, **kwargs)
         if self.optimizer is not None:
             self.optimizer = _BoundedOptimizer(environment)
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        environment: Any = self.environment
+        names = {name for action, name in frame.symbols.loads.values() if action == VAR_LOAD_RESOLVE}
+        environment.undeclared |= names - environment.globals.keys()
 
     @optimizeconst
     def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:  # noqa: N802
@@ -143,20 +149,6 @@ class _BoundedCode(CodeGenerator):
             self.write(")")
 
 
-class _TrackingCode(_BoundedCode, TrackingCodeGenerator):
-    """Jinja2's search for names, which evaluates constants in the same way as the code."""
-
-
-def undeclared_names(tree: nodes.Template) -> frozenset[str]:
-    """Return the names that a template reads without assigning them, as `jinja2.meta.find_undeclared_variables` does.
-
-    The tree, which a `BoundedEnvironment` has parsed, is changed.
-    """
-    code = _TrackingCode(tree.environment)
-    code.visit(tree)
-    return frozenset(code.undeclared_identifiers)
-
-
 def _is_scalar(node: nodes.Expr) -> bool:
     """Return true if a value is written in the template, so that comparing with it can't take long."""
     if isinstance(node, (nodes.List, nodes.Tuple)):
@@ -221,6 +213,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs, finalize=self.printable)
+        self.undeclared: set[str] = set()
+        """The names that generated code reads without assigning them, but for globals."""
 
     def guard(self) -> None:
         """Wrap the filters and tests; call this once, when all of them are set."""

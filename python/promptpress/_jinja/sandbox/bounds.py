@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
+from string import Formatter
 from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
@@ -178,7 +180,6 @@ MAX_RANGE = 1_000_000
 _FEW = 8
 """Arguments that a template may contain one by one; more come from a list."""
 
-_BRACES = re.compile(r"(\{\{|\{|\})")
 _NUMBER = re.compile(r"\d+")
 _CONVERSION = re.compile(r"%[#0\- +]*(\d*)\*?(?:\.(\d*)\*?)?[hlL]?.?", re.DOTALL)
 _WIDTH = frozenset({"center", "ljust", "rjust", "zfill"})
@@ -317,11 +318,13 @@ def format_size(template: str, given: Arguments) -> int:
 
     Each number in a field of the template may be a width. If fields are nested, each argument may be one too.
     """
-    fields = template.count("{")
-    inside, is_nested = _fields(template)
+    fields: list[str] = []
+    with suppress(ValueError):  # str.format raises it too, but after it has made the fields before
+        fields += (f"{name} {spec}" for _, name, spec, _ in Formatter().parse(template) if name is not None)
+    inside = " ".join(fields)
     size = len(template) + sum(map(_int, _NUMBER.findall(inside)))
-    size += fields * max((weigh(value) for value in given), default=0)
-    if is_nested:
+    size += template.count("{") * max((weigh(value) for value in given), default=0)
+    if "{" in inside:
         size += sum(map(abs, _numbers(given)))
         size += sum(_int(number) for text in given if isinstance(text, str) for number in _NUMBER.findall(text))
     return size
@@ -342,27 +345,6 @@ def printf_size(template: Any, given: Any) -> int:
     if "*" in text:
         size += sum(map(abs, _numbers(given if isinstance(given, tuple) else (given,))))
     return size
-
-
-def _fields(template: str) -> tuple[str, bool]:
-    """Return the text in braces, and true if braces are nested; return the whole text if brackets may hide braces."""
-    if "{" not in template:
-        return "", False
-    if "[" in template:
-        return template, template.count("{") > 1
-    inside: list[str] = []
-    depth, deepest = 0, 0
-    for part in _BRACES.split(template):
-        if part == "{{":
-            depth += 2 if depth else 0  # outside of a field it is an escaped brace
-        elif part == "{":
-            depth += 1
-        elif part == "}":
-            depth = max(0, depth - 1)
-        elif depth:
-            inside.append(part)
-        deepest = max(deepest, depth)
-    return " ".join(inside), deepest > 1
 
 
 def _numbers(values: Any) -> list[int]:
