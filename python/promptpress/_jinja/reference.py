@@ -252,7 +252,7 @@ class Reference:
     """A template in an engine's environment: sandboxed, and limited in time and memory.
 
     Jinja2 generates the template's code when it renders the first row, unless generating the code might fail. The
-    arguments are those of `environment`.
+    arguments are those of `environment`, and values that stand among what it has of its own.
     """
 
     __slots__ = ("_compiled", "_traced", "_tree", "environment", "names_read", "source")
@@ -265,9 +265,11 @@ class Reference:
         options: Mapping[str, Any] | None = None,
         *,
         is_marked: bool = False,
+        constants: Mapping[str, Any] | None = None,
     ) -> None:
         self.source = source
         self.environment: BoundedEnvironment = environment(environment_name, now, options, is_marked=is_marked)
+        self.environment.globals.update(constants or {})
         self._compiled: Template | None = None
         self._traced: Template | None = None
         BUDGET.start(steps=COMPILE_STEPS)

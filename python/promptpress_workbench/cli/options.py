@@ -52,8 +52,8 @@ OPERANDS: dict[str, Keywords] = {
 }
 
 _TEMPLATE: dict[str, Keywords] = {
-    "template": _value("TEXT", "the prompt, with columns in braces: 'Q: {question}'"),
-    "system": _value("TEXT", "a system message before the prompt; prompts are then messages"),
+    "template": _value("TEXT|@FILE", "the prompt, with columns in braces: 'Q: {question}'", values.text),
+    "system": _value("TEXT|@FILE", "a system message before the prompt; prompts are then messages", values.text),
     "output_column": _value("COL", "the answer column. Examples show it; the question doesn't"),
     "shots": _value("N", "put the first N rows of --examples before each prompt", values.positive),
     "shots_seed": _value("N", "draw each prompt's examples with this seed instead", values.natural),
@@ -111,6 +111,7 @@ _JINJA: dict[str, Keywords] = {
     "jinja_option": _named_values(
         "an option of Jinja2's environment, as JSON or text: trim_blocks=true, undefined=strict"
     ),
+    "constant": _named_values("a variable of --jinja that is the same in all rows, as JSON or text: language=French"),
     "fallback": _choice(
         ("jinja2", "refuse"),
         "rows that no program renders exactly: jinja2 (default) renders them, refuse makes them errors",
