@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 import pyarrow as pa
@@ -54,6 +54,7 @@ __all__ = [
     "Template",
     "Tokens",
     "Truncation",
+    "Unknown",
 ]
 
 
@@ -138,8 +139,8 @@ class PolarsLazyFrame(Protocol):
 
 
 if TYPE_CHECKING:
-    Rows: TypeAlias = Sequence[Mapping[str, Any]]
-    """Rows of Python's own values."""
+    Rows: TypeAlias = Iterable[Mapping[str, Any]]
+    """Rows of Python's own values, also of a generator."""
 
     Columns: TypeAlias = Mapping[str, Sequence[Any]]
     """Columns of Python's own values, or arrays."""
@@ -147,7 +148,7 @@ if TYPE_CHECKING:
     Path: TypeAlias = str | os.PathLike[str]
     """The path of a file, a pattern, a folder or an address."""
 else:  # what `isinstance` takes
-    Rows, Columns, Path = list | tuple, dict | Mapping, str | os.PathLike
+    Rows, Columns, Path = list | tuple | Iterator, dict | Mapping, str | os.PathLike
 
 TableLike: TypeAlias = (
     ArrowStreamExportable
@@ -162,7 +163,7 @@ TableLike: TypeAlias = (
 )
 """Samples or examples, as any object that holds a whole table. A string is the path of a file."""
 
-StreamLike: TypeAlias = TableLike | Iterable[pa.RecordBatch] | Iterable[Mapping[str, Any]]
+StreamLike: TypeAlias = TableLike | Iterable[pa.RecordBatch]
 """Samples that are read batch by batch; a table is a stream too."""
 
 
@@ -247,8 +248,10 @@ Truncation: TypeAlias = Literal["refuse", "left", "right", "middle"]
 """A choice of what becomes of a request with too many tokens, either an error or a cut, and where that is."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]
-Unknown: TypeAlias = Literal["refuse", "keep"]
 """Whether values are looked into for placeholders."""
+
+Unknown: TypeAlias = Literal["refuse", "keep"]
+"""A choice of what becomes of a template that is surely mistaken, such as one that names a misspelt column."""
 
 StringLayout: TypeAlias = Literal["string", "large_string", "string_view"]
 """The Arrow type of written strings."""

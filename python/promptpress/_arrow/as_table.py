@@ -33,8 +33,8 @@ def as_table(samples: Any, reading: ValueReading = EXACT) -> pa.Table:  # noqa: 
     Args:
         samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset, also one that streams;
             anything with the Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation; a Polars
-            LazyFrame; rows as a list of dicts, or columns as a dict of lists; or the path of a file, as the command
-            reads it.
+            LazyFrame; rows as dicts, of a list or a generator, or columns as a dict of lists; or the path of a file, as
+            the command reads it.
         reading: Decides which columns of Python's values are JSON.
 
     Raises:
@@ -73,7 +73,25 @@ def as_table(samples: Any, reading: ValueReading = EXACT) -> pa.Table:  # noqa: 
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
         with _frame_errors(samples):
             return pa.table(samples)
+    if isinstance(samples, Iterator):
+        return _iterated_table(samples, reading)
     raise not_a_table(samples)
+
+
+def _iterated_table(items: Iterator[Any], reading: ValueReading) -> pa.Table:
+    """Make a table of all rows or batches of an iterator."""
+    first = next(items, None)
+    if isinstance(first, pa.RecordBatch):
+        return pa.Table.from_batches(_chain(first, items), first.schema)
+    if not isinstance(first, Mapping):
+        raise not_a_table([] if first is None else items, first)
+    return rows_table([_checked_row(number, row) for number, row in enumerate(chain([first], items))], reading=reading)
+
+
+def _checked_row(number: int, row: Any) -> Mapping[Any, Any]:
+    if not isinstance(row, Mapping):
+        raise TypeError(f"row {number}: expected a dict, as the rows before it are, found {type(row).__name__}")
+    return row
 
 
 def _is_column(samples: Any) -> bool:
@@ -304,10 +322,7 @@ def rows_reader(rows: Iterable[Any], reading: ValueReading = EXACT) -> pa.Record
 
 def _next_table(rows: Iterator[Any], start: int, reading: ValueReading, json_names: frozenset[str]) -> pa.Table:
     """Make a table of the next rows, the first of which has the number `start`."""
-    some = list(islice(rows, _STREAM_ROWS))
-    for number, row in enumerate(some, start):
-        if not isinstance(row, Mapping):
-            raise TypeError(f"row {number}: expected a dict, as the rows before it are, found {type(row).__name__}")
+    some = [_checked_row(number, row) for number, row in enumerate(islice(rows, _STREAM_ROWS), start)]
     return rows_table(some, start, reading, json_names)
 
 

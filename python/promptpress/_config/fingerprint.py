@@ -154,6 +154,7 @@ def of_jinja_template(arguments: Mapping[str, Any]) -> str:
         "source": arguments["source"],
         "environment": arguments["environment"],
         "now": None if now is None else now.isoformat(),
+        **({} if arguments["constants"] == "{}" else {"constants": arguments["constants"]}),
         **arguments["options"],
     }
     return _hex("jinja template", parts)

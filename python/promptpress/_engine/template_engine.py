@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,8 @@ from jinja2 import nodes
 from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.columns import LAYOUTS, one_array
 from promptpress._arrow.core_tables import column_names
+from promptpress._arrow.python_rows import excerpt, json_texts
+from promptpress._config.settings import plain
 from promptpress._core import RenderError, closest_name
 from promptpress._engine.notes import MisspeltColumn, listed_texts
 from promptpress._engine.options import RenderOptions
@@ -39,7 +42,7 @@ _SUFFIXES = (".jinja", ".jinja2", ".j2", ".json")
 _OUTPUT_COLUMNS = ("prompt", "label", "turn", "hash", "spans", "error")
 """Columns that `names` may rename: those of a `Renderer`, so that both take the same names."""
 
-_HASHED = ("source", "environment", "fallback", "strings", "now")
+_HASHED = ("source", "environment", "fallback", "strings", "now", "constants")
 _DEFAULTS = {"environment": "jinja2", "fallback": "jinja2", "strings": "string"}
 _MAX_SHOWN_REASONS = 5
 
@@ -57,6 +60,20 @@ def checked_output(names: Mapping[str, str] | None, strings: object) -> dict[str
     if strings not in LAYOUTS:
         raise template_error("unknown_name", "strings", f"{strings!r} is not one of {', '.join(map(repr, LAYOUTS))}")
     return {"names": None if names is None else dict(names), "strings": strings}
+
+
+def checked_constants(constants: Mapping[str, Any] | None) -> str:
+    """Return constants as a JSON text, which tells `1` and `True` apart; refuse what isn't a value of JSON."""
+    if not isinstance(constants or {}, Mapping):
+        raise template_error("wrong_type", "constants", f"expected a dict, found a {type(constants).__name__}")
+    given = plain(dict(constants or {}), "constants")
+    for name, value in given.items():
+        if not isinstance(name, str) or not name.isidentifier() or name == "self":
+            raise template_error("wrong_type", "constants", f"{name!r} is no name of a variable")
+        if json_texts([value]) is None:
+            message = f"expected a value that JSON has, found a {type(value).__name__}: {excerpt(value)}"
+            raise template_error("wrong_type", f"constants.{name}", message)
+    return json.dumps(dict(sorted(given.items())))
 
 
 def warn_of_file_name(source: str, remedy: str) -> None:
@@ -213,14 +230,16 @@ class JinjaEngine(TemplateEngine):
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments["strings"], arguments["names"])
-        self.reference = Reference(*(arguments[name] for name in ("source", "environment", "now", "options")))
+        self.constants: dict[str, Any] = json.loads(arguments["constants"])
+        of_environment = (arguments[name] for name in ("source", "environment", "now", "options"))
+        self.reference = Reference(*of_environment, constants=self.constants)
         self._variables = _variables(self.reference)
         # A clock that isn't read makes no difference between two templates.
         self.arguments = arguments if "strftime_now" in self._variables else {**arguments, "now": None}
         self.runner = Runner(
             self.reference,
             # A column of this name is what Jinja2 can't be given, whether the template reads it or not.
-            self._variables | {"self"},
+            (self._variables - self.constants.keys()) | {"self"},
             arguments["strings"],
             refuse=arguments["fallback"] == "refuse",
         )
@@ -312,6 +331,8 @@ class JinjaEngine(TemplateEngine):
         given = {name: value for name, value in self.arguments.items() if value != _DEFAULTS.get(name)}
         source = given.pop("source", "")
         given |= given.pop("options")
+        given["constants"] = self.constants or None
+        given = {name: value for name, value in given.items() if value is not None}
         return ", ".join([repr(source), *(f"{name}={value!r}" for name, value in given.items())])
 
 

@@ -176,14 +176,14 @@ def not_a_table(samples: Any, first: Any = None) -> TypeError:
     article = "an" if description[0].lower() in "aeiou" else "a"
     message = (
         "expected a table (anything with the Arrow PyCapsule interface, a Hugging Face dataset, a Polars LazyFrame,"
-        f" a list of dicts, a dict of lists, or a path), found {article} {description}"
+        f" dicts of a list or a generator, a dict of lists, or a path), found {article} {description}"
     )
     error = TypeError(f"{message}; {remedy}" if remedy else message)
     vars(error)["remedy"] = remedy  # for `of_examples`
     return error
 
 
-def _description_and_remedy(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911, PLR0912 - for each kind
+def _description_and_remedy(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911 - for each kind
     name, package = type(samples).__name__, type(samples).__module__.partition(".")[0]
     if isinstance(samples, os.PathLike):
         return name, "a path is text, not bytes: os.fsdecode(samples)"
@@ -208,8 +208,6 @@ def _description_and_remedy(samples: Any, first: Any) -> tuple[str, str]:  # noq
         return name, "read it: samples.read(); stream takes samples.iter_batches()"
     if name == "Renderer" and package == "promptpress":
         return name, "it makes one: renderer.render(samples)"
-    if hasattr(samples, "__next__"):
-        return name, "put its rows into a list: list(samples); stream takes generators of dicts or record batches"
     if package in _ENGINES:
         return f"{package} {name}", "hand the renderer to its map over batches (docs/scale.md)"
     return name, ""

@@ -41,7 +41,7 @@ def _refuse_deep_expressions(tree: nodes.Template) -> None:
 class Reference:
     """A template in an engine's environment: sandboxed, and limited in time and memory.
 
-    The arguments are those of `environment`.
+    The arguments are those of `environment`, and values that stand among what it has of its own.
     """
 
     __slots__ = ("_code", "_traced", "_tree", "environment", "source", "undeclared")
@@ -54,9 +54,11 @@ class Reference:
         options: Mapping[str, Any] | None = None,
         *,
         is_marked: bool = False,
+        constants: Mapping[str, Any] | None = None,
     ) -> None:
         self.source = source
         self.environment: BoundedEnvironment = environment(environment_name, now, options, is_marked=is_marked)
+        self.environment.globals.update(constants or {})
         self._traced: Template | None = None
         BUDGET.start(steps=COMPILE_STEPS)
         try:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.ordered_rendering import render_table
-from promptpress._engine.template_engine import JinjaEngine, checked_output, warn_of_file_name
+from promptpress._engine.template_engine import JinjaEngine, checked_constants, checked_output, warn_of_file_name
 from promptpress._errors.errors import PromptWarning, callers_level, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, compiled_table, misspelt
 from promptpress._jinja.chat.conversations import COLUMN, plain
@@ -59,6 +59,8 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         names: Another name for the output column `prompt`: `{"prompt": ...}`.
         strings: Arrow layout of the texts: `"string"`, `"large_string"` or `"string_view"`.
         now: The clock that `strftime_now` reads. None: the time when the template is made.
+        constants: Variables that are the same in all rows, with values that JSON has. A column of such a name isn't
+            read.
         options: Options of `jinja2.Environment` that replace the environment's own: `trim_blocks`, `lstrip_blocks`,
             `keep_trailing_newline`, `newline_sequence`; `undefined` (`"default"`, `"strict"`, `"chainable"` or
             `"debug"`); the delimiters, such as `variable_start_string`; `extensions` (`"do"`, `"loopcontrols"`), added
@@ -75,6 +77,9 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
     >>> template = JinjaTemplate("Q: << question >>", variable_start_string="<<", variable_end_string=">>")
     >>> template.render(pa.table({"question": ["1+1=?"]}))["prompt"].to_pylist()
     ['Q: 1+1=?']
+    >>> template = JinjaTemplate("{{ task }}: {{ question }}", constants={"task": "Add"})
+    >>> template.render(pa.table({"question": ["1+1=?"]}))["prompt"].to_pylist()
+    ['Add: 1+1=?']
 
     """
 
@@ -90,6 +95,8 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         names: Mapping[str, str] | None = None,
         strings: StringLayout = "string",
         now: datetime | None = None,
+        *,
+        constants: Mapping[str, Any] | None = None,
         **options: Unpack[JinjaOptions],
     ) -> None:
         _check("source", source, str)
@@ -103,6 +110,7 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
             "fallback": fallback,
             **checked_output(names, strings),
             "now": datetime.now() if now is None else now,
+            "constants": checked_constants(constants),
             "options": changed_options(environment, options),
         }
         warn_of_file_name(source, "open the file and give its text")

@@ -6,6 +6,7 @@ So are chats, whose conversations are laid out in Arrow and rendered by a compil
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -117,13 +118,16 @@ def _rendered(
     """
     columns: dict[str, Any] = {}
     template = ""
-    for piece in pieces:
+    for number, piece in enumerate(pieces):
         if isinstance(piece, str):
             template += piece
             continue
         name = f"{_MARK}{len(columns)}"
         columns[name] = piece
-        template += f"{{{name}}}"
+        # Pairs of braces around a placeholder count half.
+        after = "".join(itertools.takewhile(lambda piece: isinstance(piece, str), pieces[number + 1 :]))
+        pairs = 1 + min(len(template) - len(template.rstrip("{")), len(after) - len(after.lstrip("}")))
+        template += "{" * pairs + name + "}" * pairs
     if template.count(_MARK) != len(columns) + 2 * (examples is not None):
         return None
     prompt_template = {"type": "PromptTemplate", "template": template, "ice_token": None}

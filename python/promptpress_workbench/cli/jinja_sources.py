@@ -38,6 +38,7 @@ _BENCHMARK_SUFFIXES = (".json", ".yaml", ".yml", ".toml")
 _TEMPLATE_OPTIONS = ("environment", "fallback", "now")
 """Options of both kinds of templates; `strings` is one of configurations, too."""
 
+_JINJA_OPTIONS = ("jinja_option", "constant")
 _CHAT_OPTIONS = ("column", "add_generation_prompt")
 OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in ("strings", "tokenizer", "unknown"))
 """Options that decide how a configuration is rendered, and that no template has."""
@@ -51,7 +52,7 @@ def has_jinja_source(settings: Settings, allowed: Container[str] = ()) -> bool:
         goes_without = "column" if config is None else None  # it names the prompts of a rendered file, too
         names = [name for name in (*_TEMPLATE_OPTIONS, *of_chats) if name != goes_without]
         _refuse(settings, names, "goes with --jinja or --chat-template")
-        _refuse(settings, ("jinja_option",), "goes with --jinja")
+        _refuse(settings, _JINJA_OPTIONS, "goes with --jinja")
         return False
     if settings.jinja is not None:
         if config is not None:
@@ -61,7 +62,7 @@ def has_jinja_source(settings: Settings, allowed: Container[str] = ()) -> bool:
         _refuse(settings, ("column",), "goes with conversations, and --jinja makes texts")
         _refuse(settings, of_configurations, "says how a configuration is rendered, and there is a Jinja template")
         return True
-    _refuse(settings, ("jinja_option",), "goes with --jinja")
+    _refuse(settings, _JINJA_OPTIONS, "goes with --jinja")
     if config:
         _refuse(settings, ("column",), f"goes with conversations, and {config} says what messages are")
         return False
@@ -110,6 +111,7 @@ def _jinja_template(settings: Settings, text: str) -> JinjaTemplate:
             hint = did_you_mean(name, JinjaOptions.__annotations__)
             raise UsageError(f"--jinja-option {name}: there is no such option of an environment{hint}")
     options = given | settings.given(names)
+    options["constants"] = _named_values("--constant", settings.constant, ())
     delimiters = [given[name] for name in _DELIMITERS if isinstance(given.get(name), str) and given[name]]
     source = _source(text, delimiters)
     path = text if source is not text else ""
@@ -117,6 +119,8 @@ def _jinja_template(settings: Settings, text: str) -> JinjaTemplate:
     try:
         template: JinjaTemplate = _make(make, "--jinja", path, source, options)
     except promptpress.TemplateError as error:
+        if error.path.startswith("constants"):
+            raise UsageError(f"--constant {error.path.partition('.')[2]}: {error.message}") from error
         if error.path not in given:
             raise
         raise UsageError(f"--jinja-option {error}") from error
@@ -194,6 +198,8 @@ def _public(name: str, option: str) -> Any:
 
 def _source(given: str, delimiters: Sequence[str]) -> str:
     """Return the text of a file, or the given text itself if it contains Jinja, by its own delimiters or these."""
+    if given.startswith("@"):
+        return read_text(given[1:], _MAX_FILE_BYTES)
     is_text = _TAG_START.search(given) is not None or any(start in given for start in delimiters)
     if not is_text or (given.endswith(_SUFFIXES) and Path(given).exists()):
         if not is_text and not given.endswith(_SUFFIXES) and not Path(given).exists():

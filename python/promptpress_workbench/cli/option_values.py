@@ -11,12 +11,27 @@ from decimal import Decimal
 from encodings.aliases import aliases
 from typing import Any
 
-from promptpress.engine.errors import close_names
+from promptpress.engine.errors import FileError, close_names
+from promptpress_harness.bounded_file import read_text
 
 _MAX_NUMBER = 2**63 - 1  # the largest number that counts rows and bytes everywhere: in Arrow, the core and the system
 _MAX_DIGITS = 64
 _MAX_ROWS = 10_000_000  # the most rows that one range may name
+_MAX_FILE_BYTES = 1 << 24
 _SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<letter>[kKmMgGtT]?)(?P<ending>(?:i?[bB])?)")
+
+
+def text(given: str) -> str:
+    """Return a text, or that of a file for `@FILE`, without its last line break; `@@` begins a text with `@`."""
+    if not given.startswith("@"):
+        return given
+    if given.startswith("@@"):
+        return given[1:]
+    try:
+        read = read_text(given[1:], _MAX_FILE_BYTES)
+    except FileError as error:
+        raise ArgumentTypeError(f"{error}; a text that begins with @ is written with @@") from None
+    return read.removesuffix("\n").removesuffix("\r")
 
 
 def names(text: str) -> list[str]:

@@ -80,8 +80,8 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "batch_size": _value("N", "rows in a batch (65536)", values.positive, default=65536),
     },
     "template": {
-        "template": _value("TEXT", "the prompt, with columns in braces: 'Q: {question}'"),
-        "system": _value("TEXT", "a system message; prompts are then messages"),
+        "template": _value("TEXT|@FILE", "the prompt, with columns in braces: 'Q: {question}'", values.text),
+        "system": _value("TEXT|@FILE", "a system message; prompts are then messages", values.text),
         "answer": _value("COL", "answer column. Examples show it; the question doesn't"),
         "shots": _value("N", "put the first N rows of --examples before the prompt", values.natural),
         "shots_seed": _value("N", "draw each prompt's examples at random, with this seed", values.natural),
@@ -94,6 +94,9 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "jinja": _value("FILE|TEXT", "a Jinja template or its file: 'Q: {{ question }}'"),
         "jinja_option": _named_values(
             "an option of Jinja2's environment, as JSON or text: trim_blocks=true, undefined=strict"
+        ),
+        "constant": _named_values(
+            "a variable of --jinja, the same in all rows, as JSON or text: language=French"
         ),
         "environment": _choice(
             ("jinja2", "transformers", "lm_eval"),

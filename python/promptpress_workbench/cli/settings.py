@@ -66,6 +66,7 @@ class Settings:
     chat_argument: list[tuple[str, str]] | None = None
     environment: str | None = None
     jinja_option: list[tuple[str, str]] | None = None
+    constant: list[tuple[str, str]] | None = None
     fallback: str | None = None
     now: datetime | None = None
     fewshot_as_multiturn: bool | None = None
