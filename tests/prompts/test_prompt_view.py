@@ -241,8 +241,9 @@ def test_errors_name_the_row_of_all() -> None:
     retriever = {"type": "IndexColumn", "column": "shots"}
     template = {"template": "</E>{q}", "ice_token": "</E>"}
     source = source_of(samples, prompt_template=template, ice_template="{q}", retriever=retriever, examples=SAMPLES)
-    with pytest.raises(pp.RenderError, match=r"row 1\b"):
-        source.prompts(1)
+    (prompt,) = source.prompts(1)
+    assert (prompt.sample, prompt.request) == (1, None)
+    assert dict(prompt.values) == {"q": "b", "shots": [9]}
     with pytest.raises(pp.RenderError, match="no such row"):
         source.prompts(2)
 

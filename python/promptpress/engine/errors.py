@@ -12,6 +12,7 @@ from promptpress._errors.errors import (
     did_you_mean,
     of_row,
     render_error,
+    row_error_text,
     template_error,
 )
 from promptpress._errors.file_errors import Choice, FileError, OutputError, ReaderGoneError, UsageError, located, reason
@@ -35,5 +36,6 @@ __all__ = [
     "of_row",
     "reason",
     "render_error",
+    "row_error_text",
     "template_error",
 ]

@@ -13,6 +13,7 @@ from html import escape
 from typing import Any
 
 from promptpress_workbench.prompts.escapes import UNICODE, Glyphs, cell, cells, one_line, runs
+from promptpress_workbench.prompts.failed_rows import REMEDY, value_text
 from promptpress_workbench.prompts.kinds import (
     ShownKind,
     caption,
@@ -188,16 +189,27 @@ class Layout:
     """Show white space."""
     show_masked: bool = False
     """Show where an answer is hidden, which isn't part of the prompt."""
+    remedy: str = REMEDY
+    """The remedy for a row that can't be rendered."""
 
     def prompt(self, prompt: Prompt, *, marks: Sequence[TextMark] = (), tokens: int | None = None) -> Iterator[Line]:
         """Yield the lines of a prompt: a heading, then its text, or the role and the text of each message."""
         above = heading(prompt, tokens=tokens, separator=f" {self.glyphs.middle} ")
         yield from self.caption(f"{self.glyphs.line * 2} {above}", "head")
         if prompt.request is None:
+            yield from self._failed(prompt)
             return
         for text in with_speakers(prompt).texts():
             yield from self.head(text)
             yield from self.text(text.pieces, marks_of_text(marks, text))
+
+    def _failed(self, prompt: Prompt) -> Iterator[Line]:
+        """Yield the values of a row that can't be rendered, and what to do about it."""
+        for name, value in prompt.values:
+            yield from self.caption(f"({name})", "role")
+            yield from self.text([Piece(value_text(value))])
+        if prompt.values:
+            yield from self.caption(f"to do: {self.remedy}", "text")
 
     def head(self, text: PromptText) -> Iterator[Line]:
         """Yield the role of a text's message and the kind of its part; only the first part has the role."""
@@ -335,9 +347,23 @@ def prompt_html(
 ) -> str:
     """Return a prompt as a `div`, for a page that has `STYLESHEET`, below `head` or the prompt's `heading`."""
     out = [f'<div class="pp-prompt"><div class="pp-head">{safe(heading(prompt) if head is None else head)}</div>']
-    for text in with_speakers(prompt).texts():
-        out.append(block_html(text, marks_of_text(marks, text), whitespace=whitespace))
+    if prompt.request is None:
+        out += _failed_html(prompt)
+    else:
+        out += [
+            block_html(text, marks_of_text(marks, text), whitespace=whitespace)
+            for text in with_speakers(prompt).texts()
+        ]
     return "".join([*out, "</div>"])
+
+
+def _failed_html(prompt: Prompt) -> Iterator[str]:
+    """Yield the values of a row that can't be rendered, and what to do about it."""
+    for name, value in prompt.values:
+        block = text_html(pieces_html([Piece(value_text(value))]))
+        yield f'<div class="pp-message">{span_html("role", f"({name})")}{block}</div>'
+    if prompt.values:
+        yield f'<div class="pp-field">{safe(f"to do: {REMEDY}")}</div>'
 
 
 def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool = False) -> str:

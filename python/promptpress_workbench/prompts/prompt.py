@@ -115,7 +115,7 @@ class PromptText:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request as the model gets it: the pieces of a text, or messages. It may be None for a reason, the error."""
+    """One request as the model gets it: the pieces of a text, or messages; None if it can't be rendered."""
 
     sample: int
     request: Request | None
@@ -124,6 +124,9 @@ class Prompt:
     label: Any = None
     turn: int | None = None
     error: str | None = None
+    """The reason why there is no request."""
+    values: tuple[tuple[str, Any], ...] = ()
+    """The row's values in the columns that are rendered, if there is no request."""
 
     @property
     def text(self) -> str:

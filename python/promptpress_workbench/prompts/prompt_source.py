@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from promptpress.engine.tables import EXACT, ValueReading, is_text, without_view
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
+from promptpress_workbench.prompts.failed_rows import FailedRows
 from promptpress_workbench.prompts.layout import TextMark
 from promptpress_workbench.prompts.prompt import Prompt
 
@@ -44,6 +45,8 @@ class RequestBatch:
     numbering: Literal["own", "said", "counted"] = "said"
     """The origin of the samples' numbers: the rows of a renderer (`"own"`), a file that states them or whose rows leave
     no doubt (`"said"`), or a count of turns, which may be wrong (`"counted"`)."""
+    errors: pa.Array | None = None
+    """The error of each request, whose prompt is null then; null for all others. None: there are none."""
 
     def __len__(self) -> int:
         return len(self.prompts)
@@ -55,20 +58,27 @@ class RequestBatch:
 
     def take(self, rows: pa.Array) -> RequestBatch:
         """Return some of the requests, by their positions in the batch."""
-        samples, labels, turns = (
-            None if column is None else column.take(rows) for column in (self.samples, self.labels, self.turns)
+        samples, labels, turns, errors = (
+            None if column is None else column.take(rows)
+            for column in (self.samples, self.labels, self.turns, self.errors)
         )
         prompts = take(pa.chunked_array([self.prompts]), rows)
-        return replace(self, samples=samples, prompts=prompts, labels=labels, turns=turns)
+        return replace(self, samples=samples, prompts=prompts, labels=labels, turns=turns, errors=errors)
 
     def slice(self, start: int, rows: int) -> RequestBatch:
         if start == 0 and rows == len(self):
             return self
-        samples, prompts, labels, turns = (
+        samples, prompts, labels, turns, errors = (
             None if column is None else column.slice(start, rows)
-            for column in (self.samples, self.prompts, self.labels, self.turns)
+            for column in (self.samples, self.prompts, self.labels, self.turns, self.errors)
         )
-        return replace(self, samples=samples, prompts=prompts, labels=labels, turns=turns)
+        return replace(self, samples=samples, prompts=prompts, labels=labels, turns=turns, errors=errors)
+
+    @property
+    def failed(self) -> pa.Array:
+        """The positions in the batch of the requests that can't be rendered, ascending."""
+        none = pa.array([], pa.uint64())
+        return none if self.errors is None else pc.indices_nonzero(self.errors.is_valid())
 
 
 class PromptSource(Protocol):
@@ -89,11 +99,12 @@ class PromptSource(Protocol):
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
         """Return the requests of a sample: all, or those of one label, as `Renderer.explain` takes it, or of one turn.
 
-        If there is no such row, label or turn, or it can't be rendered, a RenderError is raised.
+        Those of a row that can't be rendered have an error and the row's values. If there is no such row, label or
+        turn, a RenderError is raised.
         """
 
     def requests(self) -> Iterator[RequestBatch]:
-        """Yield all requests in order, in memory that a batch limits."""
+        """Yield all requests in order, in memory that a batch limits; those that can't be rendered have an error."""
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         """Make a prompt without origins from a value of `requests`, as `promptpress.to_pylist` returns it."""
@@ -183,7 +194,10 @@ def message_texts(prompts: pa.Array) -> list[tuple[pa.Array, pa.Array | None]] |
 
 @dataclass(frozen=True)
 class RequestFilter:
-    """Keeps the requests of one label, given as text, and of one turn; None keeps all."""
+    """Keeps the requests of one label, given as text, and of one turn; None keeps all.
+
+    A row of several turns that can't be rendered has no turn, and is kept.
+    """
 
     label: str | None = None
     turn: int | None = None
@@ -195,26 +209,43 @@ class RequestFilter:
             mask = pc.equal(batch.labels.cast(pa.string()), self.label)
         if self.turn is not None and batch.turns is not None:
             of_turn = pc.equal(batch.turns, self.turn)
+            if batch.errors is not None:
+                of_turn = pc.coalesce(of_turn, batch.errors.is_valid())
             mask = of_turn if mask is None else pc.and_(mask, of_turn)
         return batch if mask is None else batch.take(pc.indices_nonzero(pc.fill_null(mask, False)))
 
 
 @dataclass
 class Matches:
-    """The number of requests that were searched, the number of those that match, and the first of these."""
+    """The numbers of requests that were searched, that match and that can't be rendered; and the first that match."""
 
-    requests: int
-    matching: int
-    first: list[RequestId]
+    requests: int = 0
+    matching: int = 0
+    first: list[RequestId] = field(default_factory=list)
+    failed: FailedRows = field(default_factory=FailedRows)
+    """The rows that can't be rendered."""
 
 
 def matching(source: PromptSource, pattern: re.Pattern[str], limit: int, kept: RequestFilter) -> Matches:
     """Search the texts of all kept requests, each message without its role, and keep the first `limit` matches."""
-    out = Matches(0, 0, [])
+    return _chosen(source, limit, kept, lambda batch: _matching_rows(source, batch, pattern))
+
+
+def failing(source: PromptSource, limit: int, kept: RequestFilter) -> Matches:
+    """Find the kept requests that can't be rendered, and keep the first `limit` of them."""
+    return _chosen(source, limit, kept, lambda batch: batch.failed.to_pylist())
+
+
+def _chosen(
+    source: PromptSource, limit: int, kept: RequestFilter, choose: Callable[[RequestBatch], list[int]]
+) -> Matches:
+    """Choose requests of each batch by their positions, and keep the first `limit`."""
+    out = Matches()
     for batch in map(kept.apply, source.requests()):
-        rows = _matching_rows(source, batch, pattern)
+        rows = choose(batch)
         out.requests += len(batch)
         out.matching += len(rows)
+        out.failed.add(batch.samples, batch.errors)
         remembered = rows[: limit - len(out.first)]
         if remembered:
             out.first += batch.take(pa.array(remembered, pa.int64())).ids()
@@ -224,8 +255,8 @@ def matching(source: PromptSource, pattern: re.Pattern[str], limit: int, kept: R
 def _matching_rows(source: PromptSource, batch: RequestBatch, pattern: re.Pattern[str]) -> list[int]:
     columns = None if _may_be_json(source, batch) else message_texts(batch.prompts)
     if columns is None:
-        prompts = (source.request(value, 0) for value in to_pylist(batch.prompts))
-        return [row for row, prompt in enumerate(prompts) if match_marks(prompt, pattern)]
+        prompts = (None if value is None else source.request(value, 0) for value in to_pylist(batch.prompts))
+        return [row for row, prompt in enumerate(prompts) if prompt is not None and match_marks(prompt, pattern)]
     plain = not _SPECIAL.search(pattern.pattern) and pattern.flags == re.UNICODE
     rows: set[int] = set()
     for texts, parents in columns:
@@ -244,7 +275,7 @@ def _may_be_json(source: PromptSource, batch: RequestBatch) -> bool:
     """Return true if texts are messages in JSON, so that a prompt's text isn't the text of its column."""
     if not len(batch) or not is_text(batch.prompts.type):
         return False
-    first = batch.prompts[0].as_py()
+    first = batch.prompts[pc.index(batch.prompts.is_valid(), True).as_py()].as_py()
     return first is not None and source.request(first, 0).messages is not None
 
 
@@ -256,17 +287,20 @@ def match_marks(prompt: Prompt, pattern: re.Pattern[str]) -> list[TextMark]:
     return out
 
 
-def extremes(source: PromptSource, count: int, kept: RequestFilter, *, longest: bool) -> list[RequestId]:
+def extremes(source: PromptSource, count: int, kept: RequestFilter, *, longest: bool) -> Matches:
     """Find the longest or the shortest requests by the bytes of their texts; among equal ones the first come first."""
     best: list[tuple[int, int, RequestId]] = []
-    first = 0
+    out = Matches()
     sign = -1 if longest else 1
     for batch in map(kept.apply, source.requests()):
         sizes, _ = _core.request_sizes(batch.prompts, _may_be_json(source, batch))
-        sizes = pc.multiply(pc.fill_null(sizes.cast(pa.int64()), 0), sign)
-        rows = pc.sort_indices(sizes).slice(0, count)  # stable
-        positions = [first + row for row in rows.to_pylist()]
+        sizes = pc.multiply(sizes.cast(pa.int64()), sign)
+        rows = pc.sort_indices(sizes).slice(0, min(count, len(sizes) - sizes.null_count))  # stable, nulls at the end
+        positions = [out.requests + row for row in rows.to_pylist()]
         best += zip(sizes.take(rows).to_pylist(), positions, batch.take(rows).ids(), strict=True)
         best = sorted(best, key=lambda entry: entry[:2])[:count]
-        first += len(batch)
-    return [request for _, _, request in best]
+        out.requests += len(batch)
+        out.failed.add(batch.samples, batch.errors)
+    out.first = [request for _, _, request in best]
+    out.matching = len(out.first)
+    return out

@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 from promptpress import to_pylist
 from promptpress.engine.errors import render_error
-from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, without_json, without_views
+from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, is_text, without_json, without_views
 from promptpress.engine.tables import lazy_compute as pc
 
+from promptpress_workbench.prompts.failed_rows import NO_REASON
 from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
 from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows, take
 
@@ -125,8 +126,8 @@ class RenderedSource:
             raise render_error("row_out_of_range", message, row=row)
         out = []
         for number in self.requests_of(row):
-            (batch,) = self.rows.row(number).to_batches()
-            out += [_with_error(prompt, batch) for prompt in self._prompts(self._batch(batch, number))]
+            (rows,) = self.rows.row(number).to_batches()
+            out += self._prompts(self._batch(rows, number))
         labels = [prompt.label for prompt in out]
         if label is not None:
             out = [prompt for prompt in out if str(prompt.label) == str(label)]
@@ -140,8 +141,9 @@ class RenderedSource:
         return out
 
     def _prompts(self, batch: RequestBatch) -> Iterator[Prompt]:
-        for value, request in zip(to_pylist(batch.prompts), batch.ids(), strict=True):
-            yield self.request(value, *request)
+        errors = [None] * len(batch) if batch.errors is None else batch.errors.to_pylist()
+        for value, request, error in zip(to_pylist(batch.prompts), batch.ids(), errors, strict=True):
+            yield replace(self.request(value, *request), error=error)
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         return prompt_of(as_request(value, is_json=None), sample, label=label, turn=turn)
@@ -162,7 +164,7 @@ class RenderedSource:
         batches = [self._batch(batch, 0) for batch in self.rows.batches()]
         columns = {
             name: pa.chunked_array([getattr(batch, name) for batch in batches])
-            for name in ("prompts", "labels", "turns")
+            for name in ("prompts", "labels", "turns", "errors")
             if getattr(batches[0], name) is not None
         }
         order = pc.array_sort_indices(samples)  # stable
@@ -179,20 +181,24 @@ class RenderedSource:
         else:
             times = max(self._label_count, 1)
             samples = pa.array([number // times for number in range(first, first + batch.num_rows)], pa.int64())
+        prompts = without_json(column(self.prompt_column), batch.schema.field(self.prompt_column), first)
         return RequestBatch(
             samples,
-            without_json(column(self.prompt_column), batch.schema.field(self.prompt_column), first),
+            prompts,
             column(_LABEL) if self._label_count else None,
             column(_TURN).cast(pa.int64()) if self._has_turns else None,
             "counted" if self._has_turns and not self._has_samples else "said",
+            rendered_errors(prompts, batch),
         )
 
 
-def _with_error(prompt: Prompt, batch: pa.RecordBatch) -> Prompt:
-    """Add the message of `errors="column"` to a prompt that has no request."""
+def rendered_errors(prompts: pa.Array, batch: pa.RecordBatch) -> pa.Array:
+    """Return the error of each null among rendered prompts, as the column of `errors="column"` has it if there is one."""
+    reasons: pa.Array = pa.scalar(NO_REASON, pa.string())
     index = batch.schema.get_field_index(_ERROR)
-    message = batch.column(index)[0].as_py() if prompt.request is None and index >= 0 else None
-    return replace(prompt, error=message) if isinstance(message, str) else prompt
+    if index >= 0 and is_text(batch.schema.field(index).type):
+        reasons = pc.fill_null(without_views(batch.column(index)).cast(pa.string()), NO_REASON)
+    return pc.if_else(prompts.is_null(), reasons, pa.scalar(None, pa.string()))
 
 
 def _period(labels: pa.ChunkedArray) -> int:
@@ -211,6 +217,7 @@ def _samples_of(turns: pa.Array) -> pa.Array:
     """Count samples by turns: if each sample's turns are 0, 1, 2, ...; else every row is the last turn of a sample."""
     if not len(turns):
         return turns
+    turns = pc.fill_null(turns, 0)  # a sample that can't be rendered has one row, and no turn
     begins = pc.less_equal(turns[1:], turns[:-1])
     is_next = pc.if_else(begins, pc.equal(turns[1:], 0), pc.equal(pc.subtract(turns[1:], turns[:-1]), 1))
     if turns[0].as_py() != 0 or pc.all(is_next).as_py() is False:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from promptpress.engine import (
 from promptpress.engine import core as _core
 from promptpress.engine.configs import label_or_text
 from promptpress.engine.core import StreamState
-from promptpress.engine.errors import of_row, render_error
+from promptpress.engine.errors import ABOUT_THE_TABLE, of_row, render_error, row_error_text
 from promptpress.engine.tables import for_core
 from promptpress.engine.tables import lazy_compute as pc
 
@@ -90,11 +91,29 @@ class RendererSource:
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
         table = self._row(row) if self.engine.fit is None else self.rows.row(row)
         try:
+            failed = self._failed_prompts(table, row, label)
+            if failed:
+                return failed
             if self.engine.fit is not None:
                 return self._fitted_prompts(table, row, label, turn)
             return list(self._prompts(self._row_engine, table, row, label=label, turn=turn).values())
         except RenderError as error:
             raise of_row(error, row) from None
+
+    def _failed_prompts(self, table: pa.Table, row: int, label: Any) -> list[Prompt]:
+        """Return the errors of a sample that can't be rendered, one for each of its requests; nothing if it can."""
+        of_fit = self.engine.fit is not None
+        engine, first = (self.engine, row) if of_fit else (self._row_engine, 0)
+        (batch,) = self._requests(engine, table.to_batches(), first)
+        if not len(batch.failed):
+            return []
+        prompts = failed_prompts(batch, row, engine.columns_read(self.rows.schema.names), self.rows.row(row))
+        if label is None:
+            return prompts
+        if self.labels is None:
+            raise render_error("unknown_label", "there are no labels: only ppl has some")
+        index = _label_index(self.labels, [prompt.label for prompt in prompts], label)
+        return [replace(prompts[index], values=prompts[0].values)]
 
     def divergent_columns(self, row: int) -> list[str]:
         """Return the columns of a sample whose values fill in or complete a placeholder, as `Renderer.divergence`."""
@@ -185,19 +204,43 @@ class RendererSource:
     ) -> Iterator[RequestBatch]:
         """Yield the requests of samples; an engine of later samples takes their examples from a column."""
         has_replies = engine.fit is None and engine.core.wants_replies
-        run = None if has_replies else engine.begin(RenderOptions(), self.labels, first)
+        run = None if has_replies else engine.begin(RenderOptions(errors="column"), self.labels, first)
         for batch in batches:
             table = pa.Table.from_batches([batch])
             if run is None:
-                core_table, python_text = for_core(table, first)
-                replies = pa.array([[]] * len(table), pa.large_list(pa.large_string()))
-                for turn in engine.core.turn(core_table, 0, replies, python_text):
-                    samples = pc.add(sample_numbers(turn, 1).cast(pa.int64()), first)
-                    yield RequestBatch(samples, engine.prompts(turn, 1), turn.labels, turn.turns, "own")
+                yield from self._first_turns(engine, table, first)
             else:
                 for part in run.parts(table, first):
-                    yield RequestBatch(sample_numbers(part, run.times), part.prompts, part.labels, part.turns, "own")
+                    of_part = (part.prompts, part.labels, part.turns, "own", part.errors)
+                    yield RequestBatch(sample_numbers(part, run.times), *of_part)
             first += batch.num_rows
+
+    def _first_turns(self, engine: ConfiguredEngine, table: pa.Table, first: int) -> Iterator[RequestBatch]:
+        """Yield the first turns of conversations whose later turns hold replies.
+
+        If one can't be rendered, the table is halved until it stands alone.
+        """
+        core_table, python_text = for_core(table, first)
+        replies = pa.array([[]] * len(table), pa.large_list(pa.large_string()))
+        try:
+            batches = []
+            for turn in engine.core.turn(core_table, 0, replies, python_text):
+                samples = pc.add(sample_numbers(turn, 1).cast(pa.int64()), first)
+                batches.append(RequestBatch(samples, engine.prompts(turn, 1), turn.labels, turn.turns, "own"))
+        except RenderError as error:
+            if error.row is None or error.code in ABOUT_THE_TABLE:
+                raise
+            half = len(table) // 2
+            if half:
+                yield from self._first_turns(engine, table.slice(0, half), first)
+                yield from self._first_turns(engine, table.slice(half), first + half)
+                return
+            fields = {field.name: field.type for field in engine.request_fields(table.schema)}
+            *_, prompt = fields.values()
+            turns = pa.nulls(1, pa.int64()) if len(fields) > 1 else None
+            errors = pa.array([row_error_text(error)], pa.string())
+            batches = [RequestBatch(pa.array([first], pa.int64()), pa.nulls(1, prompt), None, turns, "own", errors)]
+        yield from batches
 
     def _row(self, row: int) -> pa.Table:
         return self._with_examples(self.rows.row(row), row)
@@ -214,6 +257,27 @@ class RendererSource:
             # Each draw continues from the sample before: drawing for twice as many saves most of the repetition.
             self._chosen = self.engine.retrieve(max(stop, min(2 * (stop - 1), self.num_samples)))
         return self._chosen
+
+
+def failed_prompts(batch: RequestBatch, row: int, names: Sequence[str], sample: pa.Table) -> list[Prompt]:
+    """Return the errors of a sample's requests; the first has the values that the sample has in some columns."""
+    errors = [] if batch.errors is None else batch.errors.to_pylist()
+    out = [
+        Prompt(row, None, label=request.label, turn=request.turn, error=error)
+        for request, error in zip(batch.ids(), errors, strict=True)
+    ]
+    out[0] = replace(out[0], values=tuple((name, _value(sample, name)) for name in names))
+    return out
+
+
+def _value(sample: pa.Table, name: str) -> Any:
+    """Return the value of a column of one sample; of one that Python can't hold, what Arrow prints."""
+    column = sample.column(sample.schema.get_field_index(name))
+    try:
+        (value,) = to_pylist(column)
+    except Exception:  # pyarrow raises anything, for a date after the year 9999, say
+        return str(column)
+    return value
 
 
 def _label_index(labels: Sequence[Any], texts: Sequence[Any], label: Any) -> int:
@@ -301,10 +365,13 @@ class TemplateSource:
             message = "turn: there are no turns: only multi-turn templates have some"
             raise render_error("turn_out_of_range", message, row=row)
         try:
-            rendered = self._engine.render(sample, RenderOptions(spans="detailed"))
+            rendered = self._engine.render(sample, RenderOptions(spans="detailed", errors="column"))
         except RenderError as error:
             raise of_row(error, row) from error.__cause__
-        prompt, spans = (column[0].as_py() for column in rendered.columns)
+        prompt, spans, error = (column[0].as_py() for column in rendered.columns)
+        if error is not None:
+            batch = RequestBatch(pa.array([row]), pa.nulls(1, pa.string()), errors=pa.array([error]))
+            return failed_prompts(batch, row, self._engine.columns_read(sample.column_names), sample)
         return [prompt_of(prompt, row, (_explained(span) for span in spans or ()))]
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
@@ -313,9 +380,9 @@ class TemplateSource:
     def requests(self) -> Iterator[RequestBatch]:
         reader = pa.RecordBatchReader.from_batches(self.rows.schema, self.rows.batches())
         first = 0
-        for batch in self._engine.stream(reader, RenderOptions()):
+        for batch in self._engine.stream(reader, RenderOptions(errors="column")):
             samples = _core.repeated_rows(first, batch.num_rows, 1)
-            yield RequestBatch(samples, batch.column(0), numbering="own")
+            yield RequestBatch(samples, batch.column(0), numbering="own", errors=batch.column(1))
             first += batch.num_rows
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from promptpress import RenderError
@@ -21,12 +20,13 @@ from promptpress.engine import (
     sample_numbers,
 )
 from promptpress.engine import core as _core
-from promptpress.engine.errors import RowErrors
-from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, for_core, is_json, json_texts, take_rows
+from promptpress.engine.tables import PROMPT_COLUMN, batch_rows, column_of_prompts, for_core, is_json, json_texts
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import Encoder, LoadedTokenizer, load_tokenizer, text_parts
 from promptpress.typing import StreamLike, TableLike
 
+from promptpress_workbench.prompts.failed_rows import FailedRows
+from promptpress_workbench.prompts.rendered_source import rendered_errors
 from promptpress_workbench.statistics.statistics import LengthSummary, Statistics
 
 _PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
@@ -57,9 +57,11 @@ def stats(
     *,
     tokenizer: Any = None,
     column: str | None = None,
-    errors: Literal["raise", "skip"] = "raise",
 ) -> Statistics:
     """Return the lengths of requests, the origins of their bytes, and the requests that are equal.
+
+    Samples that can't be rendered are counted, with their errors, and are in no other figure; so are nulls among
+    rendered requests.
 
     Samples are rendered batch by batch and dropped. Memory grows by 16 bytes for each request (40 at the end), which
     are needed to find duplicates, and for conversations by the sample and turn of each request.
@@ -72,18 +74,16 @@ def stats(
             `promptpress[tokenizer]`. Special tokens that a tokenizer would add aren't counted. None: the tokenizer of
             `Renderer(tokenizer=)`, if it has one.
         column: The column of requests in a rendered table; None: `prompt`.
-        errors: `"skip"` leaves out samples that can't be rendered, and counts them in `unrendered`. Origins aren't
-            collected then.
 
     Returns:
         The statistics.
 
     Raises:
-        RenderError: As `Renderer.render`.
+        RenderError: If something is wrong with the whole table, as in `Renderer.render`.
         TypeError: If samples are missing or hold no Arrow data.
         KeyError: If the rendered table has no such column.
         ImportError: If the package `tokenizers` is needed, and isn't installed.
-        ValueError: If the tokenizer can't be read (`FileNotFoundError` if there is none), or `errors` is another word.
+        ValueError: If the tokenizer can't be read (`FileNotFoundError` if there is none).
 
     >>> import pyarrow as pa
     >>> from promptpress import Renderer
@@ -94,38 +94,21 @@ def stats(
     [{'source': 'field', 'column': 'q', 'bytes': 10}, {'source': 'prompt_template', 'column': None, 'bytes': 6}]
 
     """
-    return collected(renderer_or_rendered, samples, tokenizer=tokenizer, column=column, errors=errors)[0]
-
-
-def collected(
-    renderer_or_rendered: TableRenderer[Any] | TableLike | StreamLike,
-    samples: TableLike | StreamLike | None,
-    *,
-    tokenizer: Any,
-    column: str | None = None,
-    errors: str = "raise",
-) -> tuple[Statistics, RowErrors]:
-    """Return what `stats` returns, and the samples that it leaves out."""
-    if errors not in ("raise", "skip"):
-        raise ValueError(f"errors: {errors!r} is not one of 'raise', 'skip'")
     if tokenizer is None and isinstance(renderer_or_rendered, TableRenderer):
         tokenizer = engine_of(renderer_or_rendered).tokenizer
     counter = None if tokenizer is None else load_tokenizer(tokenizer)
-    left_out = RowErrors()
     if not isinstance(renderer_or_rendered, TableRenderer):
         if samples is not None:
             raise TypeError(f"samples go with a Renderer, found a {type(renderer_or_rendered).__name__}")
-        return _of_rendered(as_reader(renderer_or_rendered), column, counter), left_out
+        return _of_rendered(as_reader(renderer_or_rendered), column, counter)
     if samples is None:
         raise TypeError("stats(renderer, samples): the samples are missing")
     if column is not None:
         raise TypeError("column= is of rendered tables; a renderer says itself what its requests are")
     engine = engine_of(renderer_or_rendered)
-    if errors == "skip":
-        return _of_engine(engine, samples, counter, left_out), left_out
     if isinstance(engine, ConfiguredEngine) and engine.fit is None and engine.chat is None:
-        return _of_configuration(engine, samples, counter), left_out
-    return _of_engine(engine, samples, counter), left_out
+        return _of_configuration(engine, samples, counter)
+    return _of_engine(engine, samples, counter)
 
 
 class _Collector:
@@ -137,8 +120,11 @@ class _Collector:
         self._bytes, self._characters, self._tokens = (_core.Lengths(_MAX_FIRST) for _ in range(3))
         self._duplicates = _core.Duplicates()
         self._count = 0
+        self.failed = FailedRows()
 
-    def add(self, requests: pa.Array) -> None:
+    def add(self, requests: pa.Array, samples: pa.Array, errors: pa.Array | None) -> None:
+        """Add requests by their samples; those with an error are null, and are counted by their errors."""
+        self.failed.add(samples, errors)
         sizes, characters = _core.request_sizes(requests, self._is_json)
         self._bytes.add(self._count, sizes)
         self._characters.add(self._count, characters)
@@ -148,8 +134,13 @@ class _Collector:
         self._count += len(requests)
 
     def statistics(
-        self, samples: int | None, origins: Counter[tuple[Any, ...]] | None, locator: _Locator
+        self,
+        samples: int | None,
+        origins: Counter[tuple[Any, ...]] | None,
+        locator: _Locator,
+        shots: pa.Table | None = None,
     ) -> Statistics:
+        """Return the statistics of so many samples, of which some can't be rendered."""
         sizes, characters, tokens = (
             lengths.summary(list(_PERCENTAGES), _BINS) for lengths in (self._bytes, self._characters, self._tokens)
         )
@@ -159,7 +150,7 @@ class _Collector:
             columns[name,] += size
         return Statistics(
             requests=sizes["requests"],
-            samples=samples,
+            samples=None if samples is None else samples - self.failed.rows,
             bytes=_summary(sizes),
             characters=_summary(characters),
             tokens=None if self._counter is None else _summary(tokens),
@@ -170,6 +161,9 @@ class _Collector:
             duplicates=pa.Table.from_pylist([{"requests": n, "first": first} for n, first in largest], _DUPLICATES),
             longest=locator.table(sizes["longest"]),
             shortest=locator.table(sizes["shortest"]),
+            unrendered=self.failed.rows,
+            errors=self.failed.table(),
+            shots=shots,
         )
 
 
@@ -186,13 +180,6 @@ class _Locator:
         """Keep the samples and turns of conversations, and the labels of the first sample."""
         if part.samples is not None:
             self._rows.append((part.samples, None, part.turns))
-        self._add_labels(part)
-
-    def add_rows(self, part: _core.RenderedRows | Part, samples: pa.Array, kept: pa.Array) -> None:
-        """Keep the samples, labels and turns of some requests of a part."""
-        count = len(self._labels)
-        labels = [number % count for number in kept.to_pylist()] if count else None
-        self._rows.append((samples.take(kept), labels, None if part.turns is None else part.turns.take(kept)))
         self._add_labels(part)
 
     def _add_labels(self, part: _core.RenderedRows | Part) -> None:
@@ -250,28 +237,62 @@ def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: LoadedTok
     collector = _Collector(counter, is_json=engine.configuration.writes_json)
     locator = _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
-    position, origin_position = _core.StreamState(), _core.StreamState()
+    position = _core.StreamState()
+    run = engine.begin(RenderOptions(errors="column"), labels)
     first = 0
     for batch in sliced(reader):
-        core_table, python_text = for_core(pa.Table.from_batches([batch]), first)
-        first += batch.num_rows
-        for part in core.render(core_table, labels, position, False, python_text):
-            collector.add(part.prompts)
+        failed = []
+        for part in run.parts(pa.Table.from_batches([batch]), first):
+            samples_of = sample_numbers(part, run.times)
+            collector.add(part.prompts, samples_of, part.errors)
             locator.add(part)
-        for row in _core.origin_totals(core, core_table, labels, origin_position, python_text).to_pylist():
-            origins[row["source"], row["column"], row["example"] is not None, row["role"]] += row["bytes"]
+            if part.errors is not None and part.errors.null_count < len(part.errors):
+                failed.append(samples_of.filter(part.errors.is_valid()))
+        for start, rows in rendered_rows(batch, failed, first, by_position=core.by_position):
+            core_table, python_text = for_core(pa.Table.from_batches([rows]), start)
+            if start > position.rows:
+                core.skip(position, start - position.rows)
+            for row in _core.origin_totals(core, core_table, labels, position, python_text).to_pylist():
+                origins[row["source"], row["column"], row["example"] is not None, row["role"]] += row["bytes"]
+        first += batch.num_rows
     return collector.statistics(first, origins, locator)
 
 
-def _of_engine(
-    engine: TableEngine, samples: Any, counter: LoadedTokenizer | None, left_out: RowErrors | None = None
-) -> Statistics:
-    """Return the statistics of requests of any engine, and origins if there is a budget; `left_out` gets bad rows."""
+def rendered_rows(
+    batch: pa.RecordBatch, failed: Sequence[pa.Array], first: int, *, by_position: bool
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of a batch that can be rendered, after the number of their first row.
+
+    Args:
+        batch: Rows, of which the first has the number `first`.
+        failed: The numbers of the others, ascending.
+        first: The number of the first row.
+        by_position: Cut the batch at the others, for examples that are chosen by a row's number. If false, the rows
+            that are left stand together, and only the number of the batch's first row is true.
+
+    """
+    if not failed:
+        yield first, batch
+        return
+    bad = pc.subtract(pc.unique(pa.concat_arrays(failed).cast(pa.int64())), first)
+    if not by_position:
+        rows = _core.repeated_rows(0, batch.num_rows, 1)
+        rows = rows.filter(pc.invert(pc.is_in(rows, value_set=bad)))
+        if len(rows):
+            yield first, batch_rows(batch, rows)
+        return
+    start = 0
+    for row in [*bad.to_pylist(), batch.num_rows]:
+        if row > start:
+            yield first + start, batch.slice(start, row - start)
+        start = row + 1
+
+
+def _of_engine(engine: TableEngine, samples: Any, counter: LoadedTokenizer | None) -> Statistics:
+    """Return the statistics of requests of any engine, and origins if there is a budget."""
     fitted = engine if isinstance(engine, ConfiguredEngine) and engine.fit is not None else None
-    has_origins = fitted is not None and fitted.chat is None and left_out is None
-    options = RenderOptions(
-        spans="detailed" if has_origins else False, errors="raise" if left_out is None else "column"
-    )
+    has_origins = fitted is not None and fitted.chat is None
+    options = RenderOptions(spans="detailed" if has_origins else False, errors="column")
     reader, labels = open_samples(engine, samples, options, warns=True)
     collector, locator = _Collector(counter, is_json=engine.writes_json), _Locator(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
@@ -280,28 +301,17 @@ def _of_engine(
     first = 0
     for batch in sliced(reader):
         for part in run.parts(pa.Table.from_batches([batch]), first):
-            requests, kept, errors = [part.prompts], None, part.errors
-            if left_out is None:
-                locator.add(part)
-            else:
-                numbers, kept = sample_numbers(part, run.times), _core.repeated_rows(0, len(part.prompts), 1)
-                if errors is not None and errors.null_count < len(errors):
-                    left_out.add(numbers.filter(errors.is_valid()).to_pylist(), errors.drop_null().to_pylist())
-                    kept = pc.indices_nonzero(errors.is_null()).cast(pa.int64())
-                    requests = take_rows(part.prompts, kept)
-                locator.add_rows(part, numbers, kept)
-            for array in requests:
-                collector.add(array)
+            collector.add(part.prompts, sample_numbers(part, run.times), part.errors)
+            locator.add(part)
             if fitted is not None:
-                columns = part.more if kept is None else [column.take(kept) for column in part.more]
-                shots.update(zip(*(column.to_pylist() for column in columns), strict=True))
-            for span in part.spans.values.to_pylist() if has_origins else ():
+                columns = [column.drop_null().to_pylist() for column in part.more]
+                shots.update(zip(*columns, strict=True))
+            for span in part.spans.flatten().to_pylist() if has_origins else ():
                 size = span["end"] - span["start"]
                 origins[span["source"], span["column"], span["example"] is not None, span["role"]] += size
         first += batch.num_rows
-    unrendered = 0 if left_out is None else left_out.rows
-    statistics = collector.statistics(first - unrendered, origins if has_origins else None, locator)
-    return replace(statistics, unrendered=unrendered, shots=None if fitted is None else _shots_table(shots))
+    of_fit = None if fitted is None else _shots_table(shots)
+    return collector.statistics(first, origins if has_origins else None, locator, of_fit)
 
 
 def _shots_table(shots: Counter[tuple[int, bool]]) -> pa.Table:
@@ -324,8 +334,12 @@ def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: Load
         raise KeyError(f"the table has {number} column {name!r}; it has {has}{hint}") from None
     field = reader.schema.field(index)
     collector = _Collector(counter, is_json=is_json(field))
+    first = 0
     for batch in sliced(reader):
-        collector.add(json_texts(batch.column(index)) if is_json(field) else batch.column(index))
+        requests = json_texts(batch.column(index)) if is_json(field) else batch.column(index)
+        rows = _core.repeated_rows(first, batch.num_rows, 1)
+        collector.add(requests, rows, rendered_errors(requests, batch))
+        first += batch.num_rows
     return collector.statistics(None, None, _Locator(is_known=False))
 
 

@@ -22,6 +22,8 @@ _MIN_WIDTH = 80
 _MIN_BAR = 10
 _MAX_BAR = 60
 _MAX_ORIGINS = 20
+_MAX_ERRORS = 5
+_MAX_ROWS = 3
 # The page has the colours of the notebook, dark or light.
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
 _CELL = "padding:0 .8em 0 0;text-align:{};white-space:pre-wrap;overflow-wrap:anywhere"
@@ -85,7 +87,7 @@ class Statistics:
         characters: the lengths in characters, as `len` counts them.
         tokens: the lengths in tokens; None without a tokenizer.
         by_origin: `source`, `column`, `example` (true within an example), `role`, `bytes` and `share`, by size: the
-            spans of `Renderer.explain`, summed over all requests. None for a rendered table, and with `errors="skip"`.
+            spans of `Renderer.explain`, summed over all requests. None for a rendered table.
         by_column: `column` (null for bytes of no column), `bytes` and `share`, by size. None for a rendered table.
         repeated: the number of requests that repeat an earlier one.
         duplicates: the largest groups of equal requests: `requests` (their number) and `first`, a list of the first
@@ -93,7 +95,10 @@ class Statistics:
         duplicate_groups: the number of such groups.
         longest: the longest requests by bytes: `request`, `sample`, `label`, `turn` and `bytes`.
         shortest: the shortest requests, with the same columns.
-        unrendered: the number of samples that couldn't be rendered and are left out, with `errors="skip"`.
+        unrendered: the number of samples that can't be rendered, and that are in no other figure; of a rendered table,
+            the number of nulls.
+        errors: their kinds of errors, the commonest first: `error` (that of the first row), `rows` (their number) and
+            `first_rows` (the first ten).
         shots: for each number of examples (`n_shots`), how many `requests` have so many, and how many of them are
             `truncated`: too long still. None without a renderer with `max_seq_len=`.
 
@@ -120,7 +125,8 @@ class Statistics:
     duplicates: pa.Table
     longest: pa.Table
     shortest: pa.Table
-    unrendered: int = 0
+    unrendered: int
+    errors: pa.Table
     shots: pa.Table | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,13 +236,15 @@ def _html_row(table: _Table, row: list[str], tag: str, share: float | None) -> s
 
 def _heading(statistics: Mapping[str, Any]) -> str:
     of_samples = "" if statistics["samples"] is None else f" of {counted(statistics['samples'], 'sample')}"
-    return counted(statistics["requests"], "request") + of_samples
+    unrendered = statistics["unrendered"]
+    bad = f"; {counted(unrendered, 'row')} can't be rendered" if unrendered else ""
+    return counted(statistics["requests"], "request") + of_samples + bad
 
 
 def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
     """Return the tables that have rows, and that of duplicates, whose title says if there are none."""
     units = {unit: statistics[unit] for unit in ("bytes", "characters", "tokens") if statistics[unit] is not None}
-    tables = [_lengths(units, is_empty=not statistics["requests"])]
+    tables = [_errors(statistics["errors"]), _lengths(units, is_empty=not statistics["requests"])]
     tables += [_histogram(unit, lengths["histogram"]) for unit, lengths in units.items() if unit != "characters"]
     if statistics["by_origin"] is not None:
         tables += [_origins(statistics["by_origin"]), _columns(statistics["by_column"])]
@@ -245,6 +253,15 @@ def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
     duplicates = _duplicates(statistics)
     tables += [duplicates, *(_requests(title, statistics[title]) for title in ("longest", "shortest"))]
     return [table for table in tables if table.rows or table is duplicates]
+
+
+def _errors(errors: Sequence[Mapping[str, Any]]) -> _Table:
+    """Make the table of the kinds of errors of rows that can't be rendered."""
+    rows = []
+    for kind in errors[:_MAX_ERRORS]:
+        more = ", ..." if kind["rows"] > _MAX_ROWS else ""
+        rows.append([f"{kind['rows']:,}", ", ".join(map(str, kind["first_rows"][:_MAX_ROWS])) + more, kind["error"]])
+    return _Table("rows that can't be rendered", ["rows", "first", "error"], rows, texts=3)
 
 
 def _lengths(units: Mapping[str, Mapping[str, Any]], *, is_empty: bool) -> _Table:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
-from promptpress import ConfigError, Renderer, RenderError
+from promptpress import ConfigError, Renderer
 from promptpress.engine import RenderOptions
 from promptpress.engine import core as _core
-from promptpress.engine.errors import of_row, reason, render_error
+from promptpress.engine.errors import reason, render_error
 from promptpress.engine.tables import PROMPT_COLUMN
 from promptpress.engine.templates import TemplateRenderer
 from promptpress.typing import Mode, Output, Substitution
@@ -234,13 +234,11 @@ class StoredTemplate(TemplateSource):
     rows: StoredRows
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        try:
-            texts = self._engine.render(self.rows.store.rows(start, stop), RenderOptions()).column(0)
-        except RenderError as error:
-            raise of_row(error, start + (error.row or 0)) from None
-        for chunk in texts.chunks:
-            yield RequestBatch(_core.repeated_rows(start, len(chunk), 1), chunk, numbering="own")
-            start += len(chunk)
+        rendered = self._engine.render(self.rows.store.rows(start, stop), RenderOptions(errors="column"))
+        for batch in rendered.to_batches():
+            samples = _core.repeated_rows(start, batch.num_rows, 1)
+            yield RequestBatch(samples, batch.column(0), numbering="own", errors=batch.column(1))
+            start += batch.num_rows
 
 
 class StoredRendered(RenderedSource):
