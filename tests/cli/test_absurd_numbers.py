@@ -18,7 +18,6 @@ pytestmark = UNWARNED
 KINDS = {
     option_values.natural: "{}",
     option_values.positive: "{}",
-    option_values.naturals: "0,{}",
     option_values.row_numbers: "0-{}",
     option_values.size: "{}",
     option_values.limits: "prompt_bytes={}",

@@ -175,11 +175,6 @@ def size(text: str) -> int:
     return _bounded(number or _MAX_NUMBER + 1, text)
 
 
-def naturals(text: str) -> list[int]:
-    """Parse whole numbers from 0 on, separated by commas."""
-    return [natural(number.strip()) for number in text.split(",")]
-
-
 def row_numbers(text: str) -> list[int]:
     """Parse row numbers and ranges of them, separated by commas."""
     rows: list[int] = []

@@ -227,7 +227,7 @@ OPTIONS: dict[str, Keywords] = {
     "no_open": _flag("print the address, and open no browser"),
     "port": _value("N", "default: any free port", values.natural, default=0),
     "html": _value("FILE", "write some rows into one self-contained file"),
-    "rows": _value("0,17,...", "the rows to write; default: the first ten", values.naturals),
+    "rows": _value("3,17,100-105", "the rows to write; default: the first ten", values.row_numbers),
     # audit
     "allow": _list("CODE,CODE", "findings to leave out"),
     "only": _list("CODE,CODE", "findings to look for (all)"),
