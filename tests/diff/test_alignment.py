@@ -110,7 +110,7 @@ def test_no_word_is_cut() -> None:
         ("\u4f60\u597d\u5417", "\u4f60\u597d\u5440", [("\u5417", "\u5440")]),
     ):
         ((_, kind),) = kinds_of_change(*(Prompt(0, side, (Piece(side),)) for side in (text, other)))
-        assert kind[-1] == tuple(words)  # type: ignore[index]
+        assert kind[3] == tuple(words)  # type: ignore[index]
 
 
 def test_lines_that_differ_stand_between_lines_that_do_not() -> None:

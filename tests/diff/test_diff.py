@@ -328,6 +328,7 @@ def test_the_command_speaks_json(capsys: pytest.CaptureFixture[str]) -> None:
     out = run_diff(capsys, "text.json", "single_pass.json", "--data", "data.parquet", "--json", "--max", "1", code=1)
     diff = pp.diff(renderer("text"), renderer("single pass"), SAMPLES, limit=1)
     counts = {"compared": len(SAMPLES), "different": 2, "only_a": 0, "only_b": 0}
+    counts |= {"errors_a": 0, "errors_b": 0, "errors_differ": 0, "errors_equal": 0}
     assert json.loads(out) == {**counts, "first": diff.rows.to_pylist()}
 
 
@@ -453,9 +454,10 @@ def test_a_missing_request_is_reported_as_missing(
     pq.write_table(pa.table({"prompt": pa.array([prompt, None], kind)}), sides[0])
     pq.write_table(pa.table({"prompt": pa.array([None, None], kind)}), sides[1])
     diff = pp.diff(*(pq.read_table(side) for side in sides))
-    assert diff.rows["change"].to_pylist() == ["null"]
+    assert diff.rows["change"].to_pylist() == ["error_b"]
     assert main(["diff", *sides]) == 1
     out = capsys.readouterr().out
-    assert "no prompt on one side" in out
-    assert "+ (no prompt)" in out
+    assert "B can't be rendered" in out
+    assert "no prompt: a null" in out
+    assert "1 only in B, 1 on both sides" in out
     assert "equal)" not in out

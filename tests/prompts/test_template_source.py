@@ -6,6 +6,7 @@ from datetime import date
 
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
 from promptpress import ChatTemplate, JinjaTemplate, Renderer, RenderError, diff
 from promptpress_workbench.prompts.kinds import described, legend
 from promptpress_workbench.prompts.prompt_source import TableRows
@@ -52,6 +53,7 @@ def test_dates_have_no_origins():
     assert legend(prompt.all_pieces()) == []
 
 
+@UNWARNED
 def test_errors_name_the_row():
     source = source_of(JinjaTemplate("{{ 6 // a }}"), TableRows(pa.table({"a": [1, 2, 0]})))
     (prompt,) = source.prompts(2)

@@ -16,14 +16,15 @@ import pytest
 from parts.small_tokenizers import small_tokenizer
 from promptpress import Renderer
 from promptpress_workbench.cli import main
+from promptpress_workbench.cli.option_values import row_numbers
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.prompts.prompt import Piece, Prompt, prompt_of
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource
 from promptpress_workbench.viewer.guard import Guard
 from promptpress_workbench.viewer.prompt_html import columns_html, compared_html, cut
-from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources, StoredPrompts, StoredRows
 from promptpress_workbench.viewer.search import DifferenceSearch, RowSearch, Wanted
+from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources, StoredPrompts, StoredRows
 from promptpress_workbench.viewer.view import View, listed_findings, shares_of
 
 ODD = pa.table(
@@ -185,14 +186,13 @@ def test_a_search_that_is_stopped_keeps_what_it_found() -> None:
     store.close()
 
 
-def test_an_error_of_rendering_ends_a_search() -> None:
-    table = pa.table({"q": ["fine"], "i": [[5]]})
+def test_an_error_of_rendering_is_counted_by_a_search() -> None:
+    table = pa.table({"q": ["fine", "fine"], "i": [[5], [0]]})
     shots = {"type": "IndexColumn", "column": "i"}
     renderer = Renderer({"template": "</E>{q}", "ice_token": "</E>"}, "{q}", shots, table, {"output_column": "q"})
     search = RowSearch(RendererSource(renderer, TableRows(table)), Wanted("f"))
     assert search.wait(20)
-    assert search.error is not None
-    assert "5" in search.error
+    assert (search.error, search.failed, list(search.rows)) == (None, 1, [1])
 
 
 def test_comparing_finds_rows_that_differ_or_are_on_one_side_only() -> None:
@@ -260,7 +260,9 @@ def test_lines_show_only_what_differs() -> None:
     assert [line["text"] for line in view.window(0, 2)[0]] == ["…0", "…1"]
     assert view.window(0, 2)[1] == "Answer this question as well as you can: question "
     assert view.window(0, 1)[0][0]["size"] == len("Answer this question as well as you can: question 0")
-    view.finder = RowSearch(view.source, Wanted("can: question 99"))
+    view.wanted = Wanted("can: question 99")
+    view.start_search(row_numbers)
+    assert view.finder is not None
     assert view.finder.wait(20)
     assert view.count() == 11
     assert [line["row"] for line in view.window(0, 3)[0]] == [99, 990, 991]
@@ -275,7 +277,9 @@ def test_a_line_shows_what_was_found_whatever_stands_before_it() -> None:
     catalogue = Catalogue([], [], lambda *_: Renderer("{q}"))
     catalogue.prompts[""] = None  # type: ignore[assignment]
     view = View(store, Sources(store, catalogue), Choice(""))
-    view.finder = RowSearch(view.source, view.wanted)
+    view.wanted = Wanted("NEEDLE")
+    view.start_search(row_numbers)
+    assert view.finder is not None
     assert view.finder.wait(20)
     assert view.window(0, 1)[0][0]["text"] == "…needle"  # from the beginning of a word
     store.close()
@@ -291,7 +295,7 @@ def test_a_row_that_cannot_be_rendered_leaves_the_others_in_the_list() -> None:
     view = View(store, Sources(store, catalogue), Choice(""))
     lines = view.window(0, 100)[0]
     assert [line["row"] for line in lines] == list(range(20))
-    assert lines[7]["text"].startswith('row 7, column "when": 4611686018427387904 seconds')
+    assert lines[7]["text"].startswith('unconvertible_value: column "when": 4611686018427387904 seconds')
     assert [line["row"] for line in lines if line["size"] is None] == [7]
     assert lines[8]["text"] == "question 8 at 1970-01-01 00:00:08"
     store.close()
@@ -426,7 +430,11 @@ def test_rows_in_one_file_are_the_first_ten(folder: Path) -> None:
         (["a.json", "--model", "a.json", "--html", "out.html"], 3, "holds no model"),
         (["a.json", "--model-abbr", "three", "--model", "models.json", "--html", "o.html"], 2, "'one', 'two'"),
         (["a.json", "--html", "nowhere/out.html"], 5, "nowhere"),
-        (["a.json", "--html", "out.html", "--rows", "x"], 2, "no whole number"),
+        (
+            ["a.json", "--html", "out.html", "--rows", "x"],
+            2,
+            "is no row: rows are numbers from 0",
+        ),
         (["data.parquet", "--html", "out.html"], 2, "data.parquet: holds prompts, so --data has nothing to add"),
         (
             ["a.json", "--prompt-column", "q", "--html", "out.html"],

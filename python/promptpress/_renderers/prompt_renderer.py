@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import pyarrow as pa
 
@@ -298,7 +298,6 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
         only: Sequence[str] | None = None,
-        errors: Literal["raise", "skip"] = "raise",
     ) -> pa.Table:
         """Check all rows and their texts for mistakes, without a model, as `Renderer.audit` does.
 
@@ -313,13 +312,12 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
             limits: As in `Renderer.audit`.
             allow: As in `Renderer.audit`.
             only: As in `Renderer.audit`.
-            errors: As in `Renderer.audit`.
 
         Returns:
             The table of `Renderer.audit`.
 
         Raises:
-            RenderError: As `render`, and if there is no such column of answers.
+            RenderError: If something is wrong with the whole table, or if there is no such column of answers.
             TemplateError: If what a mask would train isn't known of any row.
             ValueError: If there is no such code, limit or mask.
 
@@ -333,7 +331,7 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
         """
         from promptpress_workbench.audit.collect import audit  # noqa: PLC0415 - most programs only render
 
-        options: dict[str, Any] = {"only": only, "mask": mask, "errors": errors, "output_column": output_column}
+        options: dict[str, Any] = {"only": only, "mask": mask, "output_column": output_column}
         return audit(self, samples, tokenizer, limits, allow, **options)
 
     @property

@@ -6,7 +6,7 @@ import operator
 import sys
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -463,7 +463,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
         only: Sequence[str] | None = None,
-        errors: Literal["raise", "skip"] = "raise",
     ) -> pa.Table:
         """Go over all samples and their prompts, and find what is wrong or odd: no model is needed.
 
@@ -480,7 +479,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             allow: Codes of findings that are known, and left out.
             only: Codes of the findings to look for; None for all. Checks that find none of them don't run, and nothing
                 is rendered unless a check reads the prompts. Codes that `allow` has too are left out.
-            errors: `"skip"` makes a finding of rows that can't be rendered, and leaves them out of all other checks.
+
+        A row that can't be rendered is in the finding `unrenderable_row`, and in no other.
 
         Returns:
             A row a finding, the most serious first: `code`, `severity` (`"error"`, `"warning"` or `"info"`), `rows`
@@ -491,7 +491,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         Raises:
             TemplateError: For conversations whose requests depend on the model's replies, and for a mask if nobody
                 has a role.
-            RenderError: As `render`.
+            RenderError: If something is wrong with the whole table, as in `render`.
             ValueError: For a code, a limit or a mask that there isn't.
 
         >>> import pyarrow as pa
@@ -505,7 +505,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         """
         from promptpress_workbench.audit.collect import audit  # noqa: PLC0415 - whoever only renders needn't have it
 
-        return audit(self, samples, tokenizer, limits, allow, only=only, mask=mask, errors=errors)
+        return audit(self, samples, tokenizer, limits, allow, only=only, mask=mask)
 
     def findings(self, samples: TableLike) -> pa.Table:
         """Find what a harness renders without a word, and a user would want to know.

@@ -11,8 +11,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 from promptpress import RenderError, to_pylist
-from promptpress.engine import Run, sample_numbers
 from promptpress.engine import core as _core
+from promptpress.engine import sample_numbers
 from promptpress.engine.core import RenderedRows
 from promptpress.engine.tables import is_json, is_text, json_texts, without_views
 from promptpress.engine.tables import lazy_compute as pc
@@ -424,22 +424,18 @@ class ConfiguredBatch(Batch):
 
 
 class TemplateBatch(Batch):
-    """Some rows with the texts of a template; `run` gives their detailed spans where a check reads columns."""
+    """Some rows with the texts of a template, and their detailed spans if a check reads columns."""
 
-    def __init__(self, subject: TemplateSubject, samples: pa.RecordBatch, first: int, run: Run) -> None:
+    def __init__(
+        self, subject: TemplateSubject, samples: pa.RecordBatch, first: int, prompts: pa.Array, spans: pa.Array | None
+    ) -> None:
         super().__init__(subject, samples, first)
         self.subject: TemplateSubject = subject
-        self._run = run
-
-    @shared_property
-    def _part(self) -> Any:
-        (part,) = self._run.parts(pa.Table.from_batches([self.samples]), self.first, single=True)
-        return part
+        self._prompts, self._spans = prompts, spans
 
     @shared_property
     def requests(self) -> Sequence[Requests]:
-        prompts = self._part.prompts
-        return [Requests(prompts, _core.repeated_rows(self.first, len(prompts), 1))]
+        return [Requests(self._prompts, _core.repeated_rows(self.first, len(self._prompts), 1))]
 
     def _read_texts(self, name: str) -> list[Texts]:
         column = self.column(name)
@@ -450,7 +446,7 @@ class TemplateBatch(Batch):
 
     @property
     def spans(self) -> list[pa.Array]:
-        return [self._part.spans]
+        return [self._spans]
 
     @shared_property
     def unknown_rows(self) -> pa.Array:

@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple
 
 from promptpress.engine.errors import did_you_mean
 
+from promptpress_workbench.prompts.failed_rows import REMEDY
+
 Severity = Literal["error", "warning", "info"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -130,8 +132,8 @@ CODES: dict[str, Code] = {
     ),
     # requests
     "unrenderable_row": _error(
-        'the row can\'t be rendered; with errors="skip" it is left out of all other checks',
-        "mend the row, or leave it out",
+        "the row can't be rendered, and is left out of all other checks; each kind of error is a finding",
+        REMEDY,
     ),
     "empty_prompt": _error("the prompt has no text, or white space alone", "leave the rows out, or fill them"),
     "equal_prompts": _warning(

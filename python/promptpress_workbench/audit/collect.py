@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import pyarrow as pa
+from promptpress import RenderError
 from promptpress.engine import (
     ConfiguredEngine,
     RenderOptions,
-    TableEngine,
     TableRenderer,
     engine_of,
     sample_numbers,
 )
 from promptpress.engine import core as _core
-from promptpress.engine.errors import did_you_mean, render_error
+from promptpress.engine.errors import ABOUT_THE_TABLE, did_you_mean, render_error
 from promptpress.engine.tables import for_core
+from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import load_tokenizer
 from promptpress.typing import Mask
 
@@ -26,7 +27,8 @@ from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, TemplateBa
 from promptpress_workbench.audit.check import Check, ConfiguredCheck
 from promptpress_workbench.audit.codes import ALL_CODES, LIMITS, known_codes, with_superseding
 from promptpress_workbench.audit.configuration import LastRole, Notes, Roles, UnknownOrigins, UnusedColumns
-from promptpress_workbench.audit.findings import Finding, Rows, finding_of, findings_html, table_of
+from promptpress_workbench.audit.findings import Finding, findings_html, table_of
+from promptpress_workbench.audit.good_rows import UNRENDERABLE, GoodRows
 from promptpress_workbench.audit.leaks import Answers, OwnExamples
 from promptpress_workbench.audit.requests import EmptyPrompts, EqualLabels, EqualPrompts, Lengths
 from promptpress_workbench.audit.special_tokens import DoubleBos, MediaTags, SpecialTokens, TemplateTokens
@@ -34,6 +36,7 @@ from promptpress_workbench.audit.subject import ConfiguredSubject, TemplateSubje
 from promptpress_workbench.audit.tokens import Budgets, GrowingChats, TokenBorders, TrainedTokens
 from promptpress_workbench.audit.values import Nulls, OddCharacters, Placeholders
 from promptpress_workbench.prompts.preview import show_table
+from promptpress_workbench.prompts.prompt_source import take
 from promptpress_workbench.statistics.collect import open_samples, sliced
 from promptpress_workbench.threads import Threads
 
@@ -58,7 +61,6 @@ def audit(
     *,
     only: Any = None,
     mask: Mask | None = None,
-    errors: str = "raise",
     output_column: str | None = None,
     row_number: Callable[[int], int] = int,
 ) -> pa.Table:
@@ -71,13 +73,11 @@ def audit(
     limits = _validate_limits(limits, has_tokenizer=counter is not None)
     _check_mask(mask, has_tokenizer=counter is not None)
     token_counter = None if codes.isdisjoint([*TrainedTokens.codes, *TokenBorders.codes]) else counter
-    if errors not in ("raise", "skip"):
-        raise ValueError(f"errors: {errors!r} is not one of 'raise', 'skip'")
-    left_out = _LeftOut() if errors == "skip" else None
     subject: Any
     batches: Iterator[Batch]
     reader, labels = open_samples(engine, samples, RenderOptions())
-    facts: dict[str, Any] = {"limits": limits, "counter": counter, "row_number": row_number, "mask": mask}
+    good_rows = GoodRows(row_number)
+    facts: dict[str, Any] = {"limits": limits, "counter": counter, "row_number": good_rows.number, "mask": mask}
     facts |= {"codes": codes, "engine": engine}
     if isinstance(engine, ConfiguredEngine):
         subject = ConfiguredSubject(reader.schema, labels, **facts)
@@ -91,25 +91,24 @@ def audit(
         kinds = [kind for kind in kinds if issubclass(kind, Check)]
     subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, labels, mask)
     checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
-    good = _good_batches(engine, labels, reader, left_out)
+    reads = UNRENDERABLE in codes or any(check.reads_requests for check in checks)
     if isinstance(subject, ConfiguredSubject):
-        batches = _configured_batches(subject, good)
+        good_rows.has_gaps = subject.has_examples  # which are chosen by, or compared with, the numbers of rows
+        reads = reads or subject.tokens is not None or subject.core.index_column is not None
+        batches = _configured_batches(subject, reader, good_rows, reads=reads)
     else:
-        options = RenderOptions(spans="detailed" if any(check.reads_columns for check in checks) else False)
-        run = engine.begin(options, None)
-        batches = (TemplateBatch(subject, samples, first, run) for first, samples in good)
-    if any(check.reads_requests for check in checks):
-        batches = _with_requests(batches)
+        batches = _template_batches(subject, reader, good_rows, checks) if checks or reads else iter(())
     # Checks share no state, and most of their time is spent outside of Python.
     with Threads(min(_core.threads(), _MAX_THREADS)) as threads:
         for batch in _rendered_ahead(batches, threads):
             for done in [threads.submit(check.add, batch) for check in checks]:
                 done.result()
-    findings = [] if left_out is None else list(left_out.findings())
+    findings = list(good_rows.findings())
     findings += [finding for check in checks for finding in check.findings()]
     findings = _listed([finding for finding in findings if finding.rows != 0], listed)
     for finding in findings:
-        finding.first_rows = None if finding.first_rows is None else list(map(row_number, finding.first_rows))
+        if finding.first_rows is not None and finding.code != UNRENDERABLE:
+            finding.first_rows = list(map(good_rows.number, finding.first_rows))
     table = table_of(findings)
     show_table(table, findings_html)
     return table
@@ -125,69 +124,65 @@ def _listed(findings: list[Finding], listed: frozenset[str]) -> list[Finding]:
     return [finding for finding in findings if finding.code in listed]
 
 
-class _LeftOut:
-    """The rows that can't be rendered, and so are left out of all other checks."""
-
-    def __init__(self) -> None:
-        self._rows = Rows()
-        self._message = ""
-
-    def add(self, row: int, message: str) -> None:
-        if not self._rows:
-            self._message = message.partition(": ")[2]
-        self._rows.add([row])
-
-    def findings(self) -> Iterator[Finding]:
-        message = f"the row can't be rendered, and is left out of all other checks: {self._message}"
-        yield finding_of("unrenderable_row", message, self._rows)
-
-
-def _bad_rows(run: Any, batch: pa.RecordBatch, first: int) -> Iterator[tuple[int, str]]:
-    """Yield the rows of the next batch that can't be rendered, by their numbers in it, with their errors."""
-    last = None
-    for part in run.parts(pa.Table.from_batches([batch]), first):
-        if part.errors is None or part.errors.null_count == len(part.errors):
-            continue
-        rows = sample_numbers(part, run.times).filter(part.errors.is_valid()).to_pylist()
-        for row, message in zip(rows, part.errors.drop_null().to_pylist(), strict=True):
-            if row != last:
-                yield row - first, message
-            last = row
-
-
-def _good_batches(
-    engine: TableEngine, labels: list[Any] | None, reader: Iterable[pa.RecordBatch], left_out: _LeftOut | None
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches with the numbers of their first rows, cut where rows that can't be rendered are left out."""
-    first = 0
-    run = None if left_out is None else copy.copy(engine).begin(RenderOptions(errors="column"), labels)
+def _template_batches(
+    subject: TemplateSubject, reader: Iterable[pa.RecordBatch], good_rows: GoodRows, checks: Sequence[Any]
+) -> Iterator[Batch]:
+    """Yield the rows that a template renders, with their texts."""
+    has_spans = any(check.reads_columns for check in checks)
+    run = subject.engine.begin(RenderOptions(spans="detailed" if has_spans else False, errors="column"), None)
     for batch in sliced(reader):
-        start = 0
-        if left_out is not None:
-            for bad, message in _bad_rows(run, batch, first):
-                left_out.add(first + bad, message)
-                if bad > start:
-                    yield first + start, batch.slice(start, bad - start)
-                start = bad + 1
-        if start < batch.num_rows:
-            yield first + start, batch.slice(start)
-        first += batch.num_rows
+        parts: list[Any] = list(run.parts(pa.Table.from_batches([batch]), good_rows.seen))
+        errors = pa.concat_arrays([part.errors for part in parts]) if parts else pa.array([], pa.string())
+        numbers = _core.repeated_rows(good_rows.seen, batch.num_rows, 1)
+        for first, rows in good_rows.of_batch(batch, numbers, errors):
+            prompts = _taken([part.prompts for part in parts], errors)
+            spans = _taken([part.spans for part in parts], errors) if has_spans else None
+            yield TemplateBatch(subject, rows, first, prompts, spans)
 
 
-def _configured_batches(subject: ConfiguredSubject, batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[Batch]:
+def _taken(arrays: Sequence[pa.Array], errors: pa.Array) -> pa.Array:
+    """Return what was rendered of the rows without an error."""
+    if not errors.null_count < len(errors):
+        return pa.concat_arrays(arrays) if len(arrays) > 1 else arrays[0]
+    return take(pa.chunked_array(arrays), pc.indices_nonzero(errors.is_null()).cast(pa.int64()))
+
+
+def _configured_batches(
+    subject: ConfiguredSubject, reader: Iterable[pa.RecordBatch], good_rows: GoodRows, *, reads: bool
+) -> Iterator[Batch]:
+    """Yield the samples that can be rendered; if `reads` is true, their requests are rendered already.
+
+    Only where a sample can't be rendered, all samples of its batch are rendered once more to find the bad ones.
+    """
     position, rendered = _core.StreamState(), _core.StreamState(counts=subject.is_harness)
-    for first, samples in batches:
+    run: Any = None
+
+    def rows_of(first: int, samples: pa.RecordBatch) -> ConfiguredBatch:
         core_table, python_text = for_core(pa.Table.from_batches([samples]), first)
         subject.core.skip(position, first - position.rows)
         tables = {"core_table": core_table, "python_text": python_text}
-        yield ConfiguredBatch(subject, samples, first, **tables, position=position.copy(), rendered=rendered)
+        batch = ConfiguredBatch(subject, samples, first, **tables, position=position.copy(), rendered=rendered)
+        if reads:
+            for requests in batch.requests:
+                requests.prompts  # noqa: B018 - reading renders them
+        return batch
 
-
-def _with_requests(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Yield batches with their requests, which are rendered in the thread that asks for the next batch."""
-    for batch in batches:
-        batch.requests  # noqa: B018 - reading renders them
-        yield batch
+    for samples in sliced(reader):
+        try:
+            batch = rows_of(good_rows.next, samples)
+        except RenderError as error:
+            if error.row is None or error.code in ABOUT_THE_TABLE:
+                raise
+            rendered = _core.StreamState(counts=subject.is_harness)  # the other may be anywhere in the batch
+            run = run or copy.copy(subject.engine).begin(RenderOptions(errors="column"), subject.labels)
+            parts: list[Any] = list(run.parts(pa.Table.from_batches([samples]), good_rows.seen))
+            numbers = pa.concat_arrays([sample_numbers(part, run.times).cast(pa.int64()) for part in parts])
+            errors = pa.concat_arrays([part.errors for part in parts])
+            for first, rows in good_rows.of_batch(samples, numbers, errors):
+                yield rows_of(first, rows)
+        else:
+            good_rows.add(samples.num_rows)
+            yield batch
 
 
 def _rendered_ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batch]:

@@ -102,7 +102,7 @@ _ALTERNATIVES = {
 }
 """Hints for options that other commands have, keyed by command and option."""
 
-_WITHOUT_ERRORS = ("diff", "show", "view")
+_WITHOUT_ERRORS = ("audit", "diff", "show", "stats", "view")
 
 
 def _refuse_misplaced(arguments: Namespace) -> None:
@@ -132,9 +132,7 @@ def alternative(command: str, option: str) -> str | None:
     if (command, name) in _ALTERNATIVES:
         return _ALTERNATIVES[command, name]
     if name == "errors" and command in _WITHOUT_ERRORS:
-        return (
-            "render, export, stats and audit have it; render --errors column --out FILE says why rows can't be rendered"
-        )
+        return f"render, tokenize and export have it; {command} counts rows that can't be rendered, and goes on"
     if command == "export" and name in _PARAMETERS:
         return f"parameters of all requests go into --body '{{\"{name}\": ...}}'"
     if command == "join" and name in ("template", "system", "shots", "shots_seed", "output_column"):

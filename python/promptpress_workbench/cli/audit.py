@@ -25,7 +25,7 @@ from promptpress_workbench.cli.configurations import open_samples, renderer_and_
 from promptpress_workbench.cli.errors import ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.options import option_name
-from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
+from promptpress_workbench.cli.prompt_stream import reading_errors
 from promptpress_workbench.cli.run_counts import RendererOrTemplate, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import ColorChoice, Progress, Terminal, say
@@ -33,9 +33,6 @@ from promptpress_workbench.files.write.output_file import output_file, standard_
 
 _NOT_SHOWN = ("command", "sample", "seed", "threads", "color", "quiet", "traceback")
 """Arguments that `promptpress show` has too, and that make no difference to the prompt of a row."""
-
-_REMEDY = "--errors skip makes a finding of such rows, and leaves them out of all other checks"
-"""The remedy for a row that can't be rendered."""
 
 
 def audit(settings: Settings, arguments: Namespace) -> ExitCode:
@@ -57,10 +54,10 @@ def audit(settings: Settings, arguments: Namespace) -> ExitCode:
     renderer, allowed_by_file = _configured(settings) if template is None else (template, [])
     allow += allowed_by_file
     samples = open_samples(settings, settings.data or [], renderer)
-    with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies(_REMEDY):
+    with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
         reader, column = samples.reader(progress.advance), None if template is None else settings.output_column
         number = int if samples.chosen is None else samples.chosen.number
-        options = {"only": only, "mask": arguments.mask, "errors": settings.errors or "raise", "output_column": column}
+        options = {"only": only, "mask": arguments.mask, "output_column": column}
         findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
     samples.close()
     findings = _in_options(findings)

@@ -124,7 +124,6 @@ def render(settings: Settings, arguments: Namespace) -> ExitCode:
 
 
 _OVERRIDES = "prompts (these options override the configuration)"
-_OF_SKIPPED_ROWS = ("raise", "skip")
 _DATA = _group("", "data", "examples")
 _REQUIRED_DATA = _group("", _changed("data", required=True), "examples")
 _TEMPLATE = _group("instead of CONFIG", *TEMPLATE_OPTIONS)
@@ -263,7 +262,7 @@ that are invisible or would control the terminal are shown as Python escapes (\\
         _DATA,
         _group(
             "which prompts (default: the first row)",
-            OneOf(("row", "grep", "longest", "shortest", _changed("sample", help="N random rows"))),
+            OneOf(("row", "grep", "longest", "shortest", "failed", _changed("sample", help="N random rows"))),
             *("seed", "where", "max", "label", "turn"),
         ),
         _group("display", "whitespace", "origins", "tokenizer", "color"),
@@ -381,12 +380,6 @@ prompts that render wrote. Values of the data are printed with all unprintable c
             "json",
             *_format("the format of the data or the prompts; default: by suffix"),
             *("batch_size", "threads"),
-            _changed(
-                "errors",
-                choices=_OF_SKIPPED_ROWS,
-                help="a row that can't be rendered ends the run (raise, default), or is left out (skip); origins"
-                " are left out then",
-            ),
         ),
         _group("messages", _PROGRESS, "traceback"),
     ),
@@ -414,12 +407,6 @@ audit: {allow: [CODE, ...]}.
             *(Changed(name, keywords) for name, keywords in LIMIT_OPTIONS.items()),
             "tokenizer",
             _changed("mask", help="with --tokenizer: what is trained, as for tokenize; its mask is checked"),
-            _changed(
-                "errors",
-                choices=_OF_SKIPPED_ROWS,
-                help="a row that can't be rendered ends the run (raise, default), or is a finding and in no other"
-                " check (skip)",
-            ),
             *OVERRIDES,
         ),
         _budget(),
@@ -494,7 +481,7 @@ or conversations. --output's default is openai, and text for token ids.
             *("batch_size", "threads", "no_clobber"),
             _changed(
                 "errors",
-                choices=_OF_SKIPPED_ROWS,
+                choices=("raise", "skip"),
                 help="a row that can't be rendered ends the run (raise, default), or is left out (skip)",
             ),
         ),

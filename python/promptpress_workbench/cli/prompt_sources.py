@@ -95,8 +95,6 @@ def refuse_rendering(settings: Settings) -> None:
     option = "--data" if settings.data else option
     if option is not None:
         raise UsageError(f"{settings.config}: holds prompts, so {option} has nothing to add")
-    if settings.errors is not None:
-        raise UsageError(f"--errors: is about rows that can't be rendered, and {settings.config} holds prompts")
 
 
 def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:

@@ -14,7 +14,7 @@ from promptpress.engine.errors import UsageError, counted
 from promptpress.engine.tokens import Encoder
 
 from promptpress_workbench.cli.configurations import token_counter
-from promptpress_workbench.cli.errors import NO_ROWS, ExitCode
+from promptpress_workbench.cli.errors import NO_ROWS, ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import has_jinja_source
 from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
 from promptpress_workbench.cli.prompt_sources import chosen_rows, is_rendered, prompt_source, second_side
@@ -25,14 +25,16 @@ from promptpress_workbench.diff.comparison import MAX_GROUPED, MAX_KINDS, Compar
 from promptpress_workbench.diff.diff import DiffLayout, summary
 from promptpress_workbench.files.read.samples import sampled_rows
 from promptpress_workbench.files.write.output_file import standard_output
+from promptpress_workbench.prompts.failed_rows import REMEDY, failed_count
 from promptpress_workbench.prompts.file_rows import ChosenSource
-from promptpress_workbench.prompts.layout import Layout
+from promptpress_workbench.prompts.layout import Layout, Line
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import (
     PromptSource,
     RequestFilter,
     SampleRows,
     extremes,
+    failing,
     match_marks,
     matching,
 )
@@ -40,6 +42,8 @@ from promptpress_workbench.prompts.renderer_source import RendererSource
 
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
 """Options that say otherwise what roles are called."""
+
+_COUNTS = ("compared", "different", "only_a", "only_b", "errors_a", "errors_b", "errors_differ", "errors_equal")
 
 _MAX_CHECKED_ROWS = 100  # the number of rows that are checked for values that were treated as templates
 
@@ -54,7 +58,8 @@ def show(settings: Settings, arguments: Namespace) -> None:
         raise DataError(NO_ROWS)
     with standard_output() as stream:
         terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
-        layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, show_masked=terminal.is_colored)
+        remedy = in_options(REMEDY)
+        layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, terminal.is_colored, remedy)
         printed: list[Prompt] = []
         for prompt in _prompts(source, settings, arguments, terminal, layout):
             tokens = None
@@ -64,25 +69,34 @@ def show(settings: Settings, arguments: Namespace) -> None:
             marks = () if arguments.grep is None else match_marks(prompt, arguments.grep)
             if printed:
                 terminal.write([[]])
+            if prompt.error is not None:
+                prompt = replace(prompt, error=in_options(prompt.error))  # noqa: PLW2901 - for users of the command
             printed.append(prompt)
             terminal.write(layout.prompt(prompt, marks=marks, tokens=tokens))
-            if arguments.origins and source.has_origins:
-                terminal.write(layout.caption("origins, in bytes:", "head"))
-                terminal.write(layout.origins(prompt))
-            elif arguments.origins:
-                of_file = "a file of prompts doesn't say them; its configuration does"
-                of_chat = "a chat template after a configuration doesn't say them"
-                message = of_chat if isinstance(source, (RendererSource, ChosenSource)) else of_file
-                terminal.write(layout.caption(f"origins: {message}", "head"))
+            if arguments.origins and prompt.request is not None:
+                terminal.write(_origins(source, layout, prompt))
         if terminal.is_colored:
             legend = list(layout.legend(printed))
             terminal.write([[], *legend] if legend else [])
     if not settings.quiet and isinstance(source, (RendererSource, ChosenSource)):
         # A value that was treated as a template looks in the prompt as if the data contained that text.
-        for row in list(dict.fromkeys(prompt.sample for prompt in printed))[:_MAX_CHECKED_ROWS]:
+        rows = dict.fromkeys(prompt.sample for prompt in printed if prompt.request is not None)
+        for row in list(rows)[:_MAX_CHECKED_ROWS]:
             if columns := source.divergent_columns(row):
                 filled = f"braces in the text of {', '.join(map(repr, columns))} were filled in, as harnesses do"
                 say(f"note: row {row}: {filled}; --substitution single_pass leaves them alone")
+
+
+def _origins(source: PromptSource, layout: Layout, prompt: Prompt) -> Iterator[Line]:
+    """Yield the lines of a prompt's origins, or the reason why they aren't known."""
+    if source.has_origins:
+        yield from layout.caption("origins, in bytes:", "head")
+        yield from layout.origins(prompt)
+        return
+    of_file = "a file of prompts doesn't say them; its configuration does"
+    of_chat = "a chat template after a configuration doesn't say them"
+    message = of_chat if isinstance(source, (RendererSource, ChosenSource)) else of_file
+    yield from layout.caption(f"origins: {message}", "head")
 
 
 def _prompts(
@@ -91,15 +105,18 @@ def _prompts(
     """Yield the prompts that the options choose."""
     label, turn, choice = arguments.label, arguments.turn, settings.row_choice
     request_filter = RequestFilter(label, turn)
-    if arguments.grep is not None:
-        matches = matching(source, arguments.grep, arguments.max, request_filter)
-        heading = f"{matches.matching:,} of {counted(matches.requests, 'request')} match"
+    if arguments.grep is not None or arguments.failed:
+        if arguments.failed:
+            matches = failing(source, arguments.max, request_filter)
+            heading = failed_count(matches.matching, matches.requests)
+        else:
+            matches = matching(source, arguments.grep, arguments.max, request_filter)
+            heading = f"{matches.matching:,} of {counted(matches.requests, 'request')} match"
         more = f"; the first {len(matches.first)}:" if matches.matching > len(matches.first) else ""
         terminal.write(layout.caption(heading + more, "head"))
-        requests = matches.first
     elif arguments.longest is not None or arguments.shortest is not None:
         count = arguments.longest or arguments.shortest
-        requests = extremes(source, count, request_filter, longest=arguments.longest is not None)
+        matches = extremes(source, count, request_filter, longest=arguments.longest is not None)
     else:
         rows: Sequence[int] = arguments.row or []
         if not rows:
@@ -110,8 +127,14 @@ def _prompts(
         for row in rows:
             yield from source.prompts(row, label, turn)
         return
-    for request in requests:
+    for request in matches.first:
         yield from source.prompts(*request)
+    if arguments.failed:
+        for kind in matches.failed.kinds():
+            more = f", first in row {kind.first_rows[0]:,}"
+            say(f"{counted(kind.rows, 'row')}{more}: {in_options(kind.error)}")
+    elif matches.failed and not settings.quiet:
+        say(f"note: {counted(matches.failed.rows, 'row')} can't be rendered; --failed shows them")
 
 
 def diff(settings: Settings, arguments: Namespace) -> ExitCode:
@@ -139,7 +162,7 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
     comparison = compare(a, b, limit=arguments.max * arguments.json, prompts=0, grouped=not arguments.json)
     with standard_output() as stream:
         if arguments.json:
-            counts = {name: getattr(comparison, name) for name in ("compared", "different", "only_a", "only_b")}
+            counts = {name: getattr(comparison, name) for name in _COUNTS}
             print(json.dumps({**counts, "first": difference_rows(comparison.first).to_pylist()}), file=stream)
         else:
             _show(comparison, arguments, Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty()))
@@ -148,7 +171,7 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
 
 
 def _show(comparison: Comparison, arguments: Namespace, terminal: Terminal) -> None:
-    layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace)
+    layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, remedy=in_options(REMEDY))
     diff_layout = DiffLayout(layout, brackets=not terminal.is_colored)
     terminal.write(layout.caption(summary(comparison), "head"))
     groups = sorted(comparison.groups.values(), key=lambda group: -group.count)

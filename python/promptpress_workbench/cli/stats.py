@@ -13,14 +13,13 @@ import pyarrow as pa
 from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, token_counter
 from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
-from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
-from promptpress_workbench.cli.run_counts import Done, RendererOrTemplate, RunCounts, report_no_rows
+from promptpress_workbench.cli.prompt_stream import reading_errors
+from promptpress_workbench.cli.run_counts import RendererOrTemplate, RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Progress, can_encode
 from promptpress_workbench.files.read.samples import ChosenRows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
-from promptpress_workbench.statistics.collect import collected
 from promptpress_workbench.statistics.statistics import BLOCKS, text_report
 
 
@@ -39,22 +38,23 @@ def stats(settings: Settings, arguments: Namespace) -> None:
     column = prompt_column_of(settings, samples.schema) if renderer is None else None
     if renderer is not None:
         report_notes(renderer, samples.schema, settings)
-    with Progress(settings, samples.num_rows) as progress, reading_errors(samples), row_remedies():
+    with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
         reader = samples.reader(progress.advance)
         sources = (reader, None) if renderer is None else (renderer, reader)
-        errors = settings.errors or "raise"
-        statistics, left_out = collected(*sources, tokenizer=counter, column=column, errors=errors)
+        statistics = promptpress.stats(*sources, tokenizer=counter, column=column)
     if not (settings.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
         RunCounts(renderer).report()
     samples.close()
-    if not settings.quiet:
-        first = left_out.first if samples.chosen is None else left_out.renumbered(samples.chosen.number).first
-        Done(samples=progress.rows, errors=left_out.rows, first_errors=first, leaves_out=True).report_faults()
     report_no_rows(settings, progress.rows)
     if samples.chosen is not None:
         tables = {name: getattr(statistics, name) for name in ("longest", "shortest")}
         numbered = {name: _with_row_numbers(table, samples.chosen) for name, table in tables.items()}
-        statistics = replace(statistics, **numbered)
+        kinds = [
+            {**kind, "first_rows": list(map(samples.chosen.number, kind["first_rows"]))}
+            for kind in statistics.errors.to_pylist()
+        ]
+        errors = pa.Table.from_pylist(kinds, statistics.errors.schema)
+        statistics = replace(statistics, errors=errors, **numbered)
     with standard_output() as stream:
         if arguments.json:
             print(json.dumps(statistics.to_dict()), file=stream)

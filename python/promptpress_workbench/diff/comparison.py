@@ -16,7 +16,7 @@ from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
-from promptpress_workbench.diff.differences import Location, first_difference, kinds_of_change
+from promptpress_workbench.diff.differences import Location, are_equal_errors, first_difference, kinds_of_change
 from promptpress_workbench.prompts.kinds import with_speakers
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import (
@@ -58,12 +58,21 @@ class Group:
 
 @dataclass
 class Comparison:
-    """The numbers of requests that both sides have, that differ, and that one side lacks; and the first differences."""
+    """The numbers of requests that both sides have, that differ, and that one side lacks; and the first differences.
+
+    Requests that can't be rendered on one side, or for other reasons on both, differ.
+    """
 
     compared: int = 0
     different: int = 0
     only_a: int = 0
     only_b: int = 0
+    errors_a: int = 0
+    """The requests that only the first side can't render."""
+    errors_b: int = 0
+    errors_differ: int = 0
+    """The requests that neither side can render, for different reasons."""
+    errors_equal: int = 0
     first: list[Difference] = field(default_factory=list)
     groups: dict[object, Group] = field(default_factory=dict)
     """Equal changes, each kind by a value that stands for it."""
@@ -98,6 +107,13 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int, group
         out.compared += len(item.a)
         rows = unequal(a, b, item)
         out.different += len(rows)
+        if item.has_errors:
+            mine, yours = item.failed
+            neither, both = pc.sum(pc.and_(mine, yours)).as_py(), len(rows.filter(pc.and_(mine, yours).take(rows)))
+            out.errors_a += pc.sum(pc.and_not(mine, yours)).as_py()
+            out.errors_b += pc.sum(pc.and_not(yours, mine)).as_py()
+            out.errors_differ += both
+            out.errors_equal += neither - both
         for row in rows[: limit - len(out.first)].to_pylist():
             out.first.append(_difference(a, b, item, row, keep=len(out.first) < prompts))
         if grouped:
@@ -110,13 +126,12 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int, group
 
 def _count(out: Comparison, a: PromptSource, b: PromptSource, pairs: Pairs, row: int) -> None:
     """Count each change of a pair of requests; the first of its kind is kept with its prompts."""
-    (mine,), (yours,) = (to_pylist(side.prompts.slice(row, 1)) for side in (pairs.a, pairs.b))
-    kinds = list(kinds_of_change(a.request(mine, 0), b.request(yours, 0)))
+    kinds = list(kinds_of_change(*_prompts(a, b, pairs, row, plain=True)[1]))
     if len(out.groups) < MAX_KINDS and not all(kind in out.groups for _, kind in kinds):
-        name, prompts = _prompts(a, b, pairs, row)
+        request, prompts = _prompts(a, b, pairs, row)
         sides = list(map(with_speakers, prompts))
         for location, kind in kinds_of_change(*prompts):
-            out.groups.setdefault(kind, Group(Difference(*name, location, *sides)))
+            out.groups.setdefault(kind, Group(Difference(*request, location, *sides)))
     for _, kind in kinds:
         if kind in out.groups:
             out.groups[kind].count += 1
@@ -124,7 +139,23 @@ def _count(out: Comparison, a: PromptSource, b: PromptSource, pairs: Pairs, row:
 
 
 def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
-    """Return the numbers of the pairs whose requests differ, ascending."""
+    """Return the numbers of the pairs whose requests differ, ascending: one has an error, or another error, too."""
+    rows = _unequal_prompts(a, b, pairs)
+    if not pairs.has_errors:
+        return rows
+    mine, yours = pairs.failed
+    both = pc.indices_nonzero(pc.and_(mine, yours))
+    errors = [[] if side.errors is None else side.errors.take(both).to_pylist() for side in (pairs.a, pairs.b)]
+    others = both.filter(pa.array([not are_equal_errors(*pair) for pair in zip(*errors, strict=False)], pa.bool_()))
+    prompts = rows.filter(pc.invert(pc.or_(mine, yours)).take(rows))
+    found = pa.concat_arrays(
+        [column.cast(pa.uint64()) for column in (prompts, others, pc.indices_nonzero(pc.xor(mine, yours)))]
+    )
+    return found.take(pc.sort_indices(found))
+
+
+def _unequal_prompts(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
+    """Return the numbers of the pairs whose prompts differ, whatever their errors are."""
     mine, yours = pairs.a.prompts, pairs.b.prompts
     if is_comparable(mine.type, yours.type):
         try:
@@ -148,26 +179,35 @@ def _may_be_messages(prompts: pa.Array) -> pa.Array:
 
 
 def _difference(a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, keep: bool) -> Difference:
-    name, prompts = _prompts(a, b, pairs, row)
+    request, prompts = _prompts(a, b, pairs, row)
     location = first_difference(*prompts) or Location("form")
-    return Difference(*name, location, *(map(with_speakers, prompts) if keep else ()))
+    return Difference(*request, location, *(map(with_speakers, prompts) if keep else ()))
 
 
-def _prompts(a: PromptSource, b: PromptSource, pairs: Pairs, row: int) -> tuple[RequestId, tuple[Prompt, Prompt]]:
-    """Make both prompts of a pair, with their origins if they are known."""
-    name = next(pairs.a.slice(row, 1).ids())
-    (mine,), (yours,) = (to_pylist(side.prompts.slice(row, 1)) for side in (pairs.a, pairs.b))
-    return name, (_prompt(a, mine, *name), _prompt(b, yours, *name))
+def _prompts(
+    a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, plain: bool = False
+) -> tuple[RequestId, tuple[Prompt, Prompt]]:
+    """Make both prompts of a pair, with their origins if they are known, or `plain`."""
+    # A row of several turns that can't be rendered has no turn.
+    label, turn = (
+        next((of_row for column in columns if column is not None and (of_row := column[row].as_py()) is not None), None)
+        for columns in ((pairs.a.labels, pairs.b.labels), (pairs.a.turns, pairs.b.turns))
+    )
+    request = RequestId(pairs.a.samples[row].as_py(), label, turn)
+    (mine,), (yours,) = (to_pylist(side.prompts.slice(row, 1)) for side in pairs)
+    errors = [None if side.errors is None else side.errors[row].as_py() for side in pairs]
+    prompts = _prompt(a, mine, request, errors[0], plain), _prompt(b, yours, request, errors[1], plain)
+    return request, prompts
 
 
-def _prompt(source: PromptSource, value: Any, sample: int, label: Any, turn: int | None) -> Prompt:
-    """Make a prompt of a request, with its origins if the source knows them."""
-    plain = source.request(value, sample, label, turn)
-    if source.has_origins:
+def _prompt(source: PromptSource, value: Any, request: RequestId, error: str | None, is_plain: bool) -> Prompt:
+    """Make a prompt of a request, with its origins or the row's values if the source knows them and they are wanted."""
+    plain = replace(source.request(value, *request), error=error)
+    if source.has_origins and not is_plain:
         try:
-            for prompt in source.prompts(sample, label, turn):
+            for prompt in source.prompts(*request):
                 if prompt.request == plain.request:
-                    return prompt
+                    return replace(prompt, error=error)
         except (RenderError, pa.ArrowException):
             return plain
     return plain
@@ -198,6 +238,19 @@ class Pairs(NamedTuple):
     a: RequestBatch
     b: RequestBatch
 
+    @property
+    def has_errors(self) -> bool:
+        """True if a request of a side can't be rendered."""
+        return any(side.errors is not None and side.errors.null_count < len(side) for side in self)
+
+    @property
+    def failed(self) -> tuple[pa.Array, pa.Array]:
+        """The masks of the requests of each side that can't be rendered."""
+        mine, yours = (
+            pa.repeat(pa.scalar(False), len(side)) if side.errors is None else side.errors.is_valid() for side in self
+        )
+        return mine, yours
+
 
 class Unpaired(NamedTuple):
     """A request of one side, which the other lacks or that isn't paired yet."""
@@ -212,6 +265,12 @@ class Unpaired(NamedTuple):
     @property
     def key(self) -> tuple[Any, ...]:
         return (None if self.label is None else str(self.label), self.turn)
+
+    @property
+    def is_without_turn(self) -> bool:
+        """True if the request is the error of a row with turns."""
+        batch = self.batch
+        return batch.turns is not None and self.turn is None and batch.errors is not None
 
 
 def paired(a: Iterator[RequestBatch], b: Iterator[RequestBatch]) -> Iterator[Pairs | Unpaired]:
@@ -306,6 +365,14 @@ def _of_sample(requests: Iterable[Unpaired]) -> Iterator[Pairs | Unpaired]:
             mine.append(request)
         else:
             waiting.setdefault(request.key, []).append(request)
+    yours = [request for others in waiting.values() for request in others]
+    for sides in ((mine, yours), (yours, mine)):
+        if len(sides[0]) == 1 and len(sides[1]) and sides[0][0].is_without_turn and not sides[1][0].is_without_turn:
+            # The one error of a row stands for all of its turns.
+            yield from (
+                Pairs(one.batch.slice(one.row, 1), other.batch.slice(other.row, 1)) for one in mine for other in yours
+            )
+            return
     for request in mine:
         others = waiting.get(request.key)
         if others:

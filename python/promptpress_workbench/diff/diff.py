@@ -26,6 +26,7 @@ from promptpress_workbench.prompts.layout import (
     fragments,
     pieces_html,
     plain,
+    prompt_html,
     safe,
     span_html,
     text_html,
@@ -50,7 +51,9 @@ _CHANGES = {
     "fields": "other fields",
     "parts": "another number of parts",
     "form": "a text on one side, messages on the other",
-    "null": "no prompt on one side",
+    "error_a": "A can't be rendered",
+    "error_b": "B can't be rendered",
+    "errors": "neither can be rendered, for different reasons",
     "only_a": "only in A",
     "only_b": "only in B",
 }
@@ -71,7 +74,14 @@ def summary(comparison: Comparison) -> str:
     out = f"{counted(comparison.compared, 'request')} compared, {differs}"
     for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
         out += f"; {count:,} only in {side}" if count else ""
-    return out
+    errors = {
+        "only in A": comparison.errors_a,
+        "only in B": comparison.errors_b,
+        "for different reasons": comparison.errors_differ,
+        "on both sides": comparison.errors_equal,
+    }
+    listed = ", ".join(f"{count:,} {where}" for where, count in errors.items() if count)
+    return out + (f"; can't be rendered: {listed}" if listed else "")
 
 
 def location_text(location: Location, a: Prompt | None) -> str:
@@ -120,7 +130,7 @@ class DiffLayout:
         yield from self.layout.caption(location_text(difference.location, difference.a), "role")
         if difference.a is None or difference.b is None:
             return
-        if difference.location.change in ("form", "null"):
+        if difference.location.change in ("form", "error_a", "error_b", "errors"):
             yield from self._whole_prompts(difference.a, difference.b)
             return
         if self.is_wide:
@@ -137,10 +147,7 @@ class DiffLayout:
     def _whole_prompts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
         """Yield two prompts that have nothing in common: one is a text, the other is messages or null."""
         layout = replace(self.layout, width=self._width)
-        nothing = [[Fragment("(no prompt)", "head")]]
-        mine, yours = (
-            nothing if prompt.request is None else list(layout.prompt(prompt))[1:_MAX_LINES] for prompt in (a, b)
-        )
+        mine, yours = (list(layout.prompt(prompt))[int(prompt.request is not None) : _MAX_LINES] for prompt in (a, b))
         yield from self._sides(mine, yours)
 
     def _texts(self, pairs: Iterable[tuple[PromptText | None, PromptText | None]]) -> Iterator[Line]:
@@ -229,6 +236,8 @@ def _html(difference: Difference) -> str:
     if difference.a is not None and difference.b is not None:
         pairs = text_pairs(difference.a, difference.b)
         rows = "".join(_rows(*pair) for pair in pairs if not _are_equal(*pair))
+        if difference.location.change in ("error_a", "error_b", "errors"):
+            rows = _row(map(prompt_html, (difference.a, difference.b)))
     table = f"<table>{rows}</table>" if rows else ""
     return f'<div class="pp-diff"><div class="pp-head">{head}</div>{table}</div>'
 
@@ -296,7 +305,7 @@ class Diff:
 
     @property
     def different(self) -> int:
-        """The number of requests that both sides have and that differ."""
+        """The number of requests that both sides have and that differ, in their prompts or their errors."""
         return self._comparison.different
 
     @property
@@ -310,11 +319,32 @@ class Diff:
         return self._comparison.only_b
 
     @property
+    def errors_a(self) -> int:
+        """The number of requests that only the first side can't render."""
+        return self._comparison.errors_a
+
+    @property
+    def errors_b(self) -> int:
+        """The number of requests that only the second side can't render."""
+        return self._comparison.errors_b
+
+    @property
+    def errors_differ(self) -> int:
+        """The number of requests that neither side can render, for different reasons."""
+        return self._comparison.errors_differ
+
+    @property
+    def errors_equal(self) -> int:
+        """The number of requests that neither side can render, for the same reason: they are no differences."""
+        return self._comparison.errors_equal
+
+    @property
     def rows(self) -> pa.Table:
         """The first requests that differ, at most `limit`, in the order of the samples.
 
         Its columns are `sample` (the row), `label` and `turn` if there are any, and `change` (`"text"`, `"role"`,
-        `"fields"`, `"parts"`, `"messages"`, `"form"`, `"null"`, `"only_a"`, `"only_b"`). `message` and `part` are the
+        `"fields"`, `"parts"`, `"messages"`, `"form"`, `"error_a"`, `"error_b"`, `"errors"`, `"only_a"`, `"only_b"`).
+        `message` and `part` are the
         numbers of the first message and part that differ. `start` is the number of equal bytes before the difference
         of two texts. `a_source`, `a_column`, `b_source` and `b_column` name the origin of each side's text there, as
         `Renderer.explain` does; they are null at the end of a text, and if origins aren't known.
@@ -358,7 +388,8 @@ def diff(
 ) -> Diff:
     """Compare two ways of rendering the same samples, request by request.
 
-    Requests of the same sample, label and turn are compared with each other.
+    Requests of the same sample, label and turn are compared with each other. A sample that can't be rendered is
+    compared by its error.
 
     Args:
         a: A renderer, or a rendered table: with a column `prompt`, and `label` or `turn` if there are any.
@@ -371,7 +402,7 @@ def diff(
 
     Raises:
         TypeError: If a renderer has no samples, or one side is neither a renderer nor a table.
-        RenderError: As `Renderer.render`, and if a table has no column of prompts.
+        RenderError: If something is wrong with the whole samples, or if a table has no column of prompts.
 
     >>> import pyarrow as pa
     >>> from promptpress import Renderer

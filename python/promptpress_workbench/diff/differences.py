@@ -10,12 +10,16 @@ from difflib import SequenceMatcher
 from itertools import accumulate, zip_longest
 from typing import Literal, TypeAlias
 
+from promptpress_workbench.prompts.failed_rows import NO_REASON
 from promptpress_workbench.prompts.layout import Mark
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, PromptText
 
-Change: TypeAlias = Literal["text", "role", "fields", "parts", "messages", "form", "null", "only_a", "only_b"]
+Change: TypeAlias = Literal[
+    "text", "role", "fields", "parts", "messages", "form", "error_a", "error_b", "errors", "only_a", "only_b"
+]
 """The kind of a difference: a text; a role; the other fields of a message; the number of parts; a message that one side
-lacks; a text on one side and messages on the other; a null on one side; or a request that one side lacks."""
+lacks; a text on one side and messages on the other; an error on one side, or other errors; or a request that one side
+lacks."""
 
 Numbers = tuple[int | None, int | None]
 """The numbers of a message on both sides; None on the side that lacks it."""
@@ -139,6 +143,11 @@ def text_pairs(a: Prompt, b: Prompt) -> Iterator[tuple[PromptText | None, Prompt
         yield from zip_longest(*(() if index is None else side[index].texts(index) for index, side in sides))
 
 
+def are_equal_errors(error: str | None, other: str | None) -> bool:
+    """Return true if two errors are the same; a null without a reason is the same as any error."""
+    return error == other or NO_REASON in (error or NO_REASON, other or NO_REASON)
+
+
 def first_difference(a: Prompt, b: Prompt) -> Location | None:
     """Return the location of the first difference of two prompts; None if they are equal."""
     return next((location for location, _, _ in _differences(a, b)), None)
@@ -153,13 +162,16 @@ def kinds_of_change(a: Prompt, b: Prompt) -> Iterator[tuple[Location, object]]:
         words = tuple(
             (old[block[0] : block[1]], new[block[2] : block[3]]) for old, new in texts for block in _blocks(old, new)
         )
-        yield location, (location.change, location.only_in, heads, words)
+        yield location, (location.change, location.only_in, heads, words, a.error, b.error)
 
 
 def _differences(a: Prompt, b: Prompt) -> Iterator[tuple[Location, list[PromptText], list[PromptText]]]:
     """Yield each message that differs, or the text: where it begins to, and the texts of both sides."""
-    if (a.request is None) != (b.request is None):
-        yield Location("null"), [], []
+    if a.request is None and b.request is None:
+        if not are_equal_errors(a.error, b.error):
+            yield Location("errors"), [], []
+    elif a.request is None or b.request is None:
+        yield Location("error_a" if a.request is None else "error_b"), [], []
     elif a.messages is None or b.messages is None:
         if (a.messages is None) != (b.messages is None):
             yield Location("form"), [], []

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+from promptpress import to_pylist
 from promptpress.engine.errors import counted
 from promptpress.engine.tables import lazy_compute as pc
 
 REMEDY = 'mend the row; errors="skip" of a rendering leaves such rows out, and errors="column" names them'
 """The remedy for a row that can't be rendered."""
 
-NO_REASON = "no_prompt: the prompt is null, and no column 'error' says why"
+NO_REASON = "a null, and no column 'error' says why"
 """The error of a null among rendered prompts for which the file has no reason."""
 
 SCHEMA = pa.schema([("error", pa.string()), ("rows", pa.int64()), ("first_rows", pa.list_(pa.int64()))])
@@ -88,6 +89,19 @@ class FailedRows:
 def failed_count(failed: int, total: int, noun: str = "request") -> str:
     """Return how many requests or rows can't be rendered, in words."""
     return f"{failed:,} of {counted(total, noun)} can't be rendered"
+
+
+def row_values(row: pa.Table, names: Iterable[str]) -> tuple[tuple[str, Any], ...]:
+    """Return the values of some columns of one row; of a value that Python can't hold, what Arrow prints."""
+    out = []
+    for name in names:
+        column = row.column(row.schema.get_field_index(name))
+        try:
+            (value,) = to_pylist(column)
+        except Exception:  # pyarrow raises anything, for a date after the year 9999, say
+            value = str(column)
+        out.append((name, value))
+    return tuple(out)
 
 
 def value_text(value: Any) -> str:

@@ -193,7 +193,7 @@ class RenderedSource:
 
 
 def rendered_errors(prompts: pa.Array, batch: pa.RecordBatch) -> pa.Array:
-    """Return the error of each null among rendered prompts, as the column of `errors="column"` has it if there is one."""
+    """Return the error of each null among rendered prompts: that of the column `error` if there is one."""
     reasons: pa.Array = pa.scalar(NO_REASON, pa.string())
     index = batch.schema.get_field_index(_ERROR)
     if index >= 0 and is_text(batch.schema.field(index).type):

@@ -25,6 +25,7 @@ from promptpress.engine.errors import ABOUT_THE_TABLE, of_row, render_error, row
 from promptpress.engine.tables import for_core
 from promptpress.engine.tables import lazy_compute as pc
 
+from promptpress_workbench.prompts.failed_rows import row_values
 from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
 from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows
 
@@ -266,18 +267,8 @@ def failed_prompts(batch: RequestBatch, row: int, names: Sequence[str], sample: 
         Prompt(row, None, label=request.label, turn=request.turn, error=error)
         for request, error in zip(batch.ids(), errors, strict=True)
     ]
-    out[0] = replace(out[0], values=tuple((name, _value(sample, name)) for name in names))
+    out[0] = replace(out[0], values=row_values(sample, names))
     return out
-
-
-def _value(sample: pa.Table, name: str) -> Any:
-    """Return the value of a column of one sample; of one that Python can't hold, what Arrow prints."""
-    column = sample.column(sample.schema.get_field_index(name))
-    try:
-        (value,) = to_pylist(column)
-    except Exception:  # pyarrow raises anything, for a date after the year 9999, say
-        return str(column)
-    return value
 
 
 def _label_index(labels: Sequence[Any], texts: Sequence[Any], label: Any) -> int:

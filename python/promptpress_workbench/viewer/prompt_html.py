@@ -154,7 +154,7 @@ def _row(a: str, b: str) -> str:
 
 def columns_html(values: Mapping[str, Any], prompts: Sequence[Prompt]) -> str:
     """Return the names and values of the columns that no prompt of the row shows; nothing if there are none."""
-    in_prompt = {name for prompt in prompts for name, _ in prompt.values}
+    in_prompt: set[str | None] = {name for prompt in prompts for name, _ in prompt.values}
     pieces = (piece for prompt in prompts for piece in prompt.all_pieces())
     in_prompt |= {piece.column for piece in pieces if piece.example is None and not piece.masked}
     rows = [

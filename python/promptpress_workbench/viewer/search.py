@@ -71,6 +71,8 @@ class RowFinder(ABC):
         """The samples found so far, in the order of the list."""
         self.seen = 0
         """The number of samples that were looked at."""
+        self.failed = 0
+        """The number of those that can't be rendered."""
         self.error: str | None = None
         """The reason of an early end, in one line."""
         self._cancelled = threading.Event()
@@ -134,6 +136,7 @@ class RowSearch(RowFinder):
         lengths: list[pa.Array] = []
         for batch in self._source.requests():
             if len(batch):
+                self.failed += len(pc.unique(batch.samples.take(batch.failed)))
                 kept = self._kept(batch, done)
                 done += len(batch)
                 if self.wanted.order:
@@ -192,7 +195,7 @@ def _filtered(batch: RequestBatch, mask: pa.Array) -> RequestBatch:
 
 
 class DifferenceSearch(RowFinder):
-    """Finds the rows for which two sources of the same samples give different requests, or one lacks a request."""
+    """Finds the rows for which two sources give different requests or errors, or one lacks a request."""
 
     def __init__(self, a: PromptSource, b: PromptSource) -> None:
         self._a, self._b = a, b
@@ -202,6 +205,8 @@ class DifferenceSearch(RowFinder):
         for step in paired(self._a.requests(), self._b.requests()):
             if isinstance(step, Pairs):
                 samples = step.a.samples
+                if step.has_errors:
+                    self.failed += len(pc.unique(samples.filter(pc.or_(*step.failed))))
                 yield samples.take(unequal(self._a, self._b, step)).to_pylist(), samples[-1].as_py() + 1
             else:
                 yield [step.sample], step.sample + 1

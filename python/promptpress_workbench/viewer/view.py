@@ -12,11 +12,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pyarrow as pa
-from promptpress import DataError, Statistics, to_pylist
-from promptpress.engine.errors import counted
+from promptpress import DataError, RenderError, Statistics, to_pylist
+from promptpress.engine.errors import counted, reason
 
 from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.prompts.escapes import one_line, printable
+from promptpress_workbench.prompts.failed_rows import row_values
 from promptpress_workbench.prompts.kinds import described, kind_of, with_speakers
 from promptpress_workbench.prompts.layout import COLORS
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
@@ -163,11 +164,15 @@ class View:
         beginning; of a chat it is what the user says last. If a row can't be rendered, the text is the reason, and the
         size is None.
         """
-        if self.finder is None:
-            self.store.wait(stop, 30.0)
-            lines = list(self._lines(start, stop))
-        else:
-            lines = [line for row in self.finder.rows[start:stop] for line in self._lines(row, row + 1)]
+        rows: Sequence[int] = range(start, stop) if self.finder is None else self.finder.rows[start:stop]
+        try:
+            if self.finder is None:
+                self.store.wait(stop, 30.0)
+                lines = list(self._lines(start, stop))
+            else:
+                lines = [line for row in rows for line in self._lines(row, row + 1)]
+        except RenderError as error:  # of the whole table
+            lines = [{"row": row, "size": None, "text": reason(error)} for row in rows if row < self.store.ready]
         texts = [line["text"] for line in lines if line["size"] is not None]
         shared = "" if self.search is not None else _shared_beginning(texts)
         for line in lines:
@@ -200,8 +205,7 @@ class View:
         if isinstance(source, StoredRendered):
             row, without = source.requests_of(row)[0], source.prompt_column
         table = source.rows.row(row)
-        values = zip(table.column_names, table.columns, strict=True)
-        return {name: column[0].as_py() for name, column in values if name != without}
+        return dict(row_values(table, [name for name in table.column_names if name != without]))
 
     def names(self) -> tuple[str, str]:
         """Return what tells the two compared choices apart."""

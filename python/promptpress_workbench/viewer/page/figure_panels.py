@@ -180,6 +180,9 @@ class LengthPanel(FigurePanel[Statistics]):
                 ui.label(f"{counted(figures.unrendered, 'row')} can't be rendered, and no figure counts them")
                 only = ui.button("Only these", on_click=lambda: self._want(column=ERROR_COLUMN))
                 only.props("flat dense no-caps size=sm").classes("pp-row")
+        for kind in figures.errors.to_pylist():
+            caption = f"{counted(kind['rows'], 'row')} can't be rendered: {one_line(kind['error'])}"
+            self._section(caption, [(row, "") for row in kind["first_rows"]])
         with ui.element("div").classes("pp-grid-2"):
             with ui.element("section"):
                 ui.label("Prompts by length in bytes; click on a bar to list them").classes("pp-caption")

@@ -70,9 +70,7 @@ class ListPanel:
                 self._wanted.on("clear", self.search)
                 self._case = ui.checkbox("Aa", value=bool(wanted.case)).props("dense").classes("pp-case")
                 self._case.tooltip("Upper and lower case count").on_value_change(self.search)
-                toggle = ui.button(
-                    icon="filter_list", on_click=lambda: self._filter.set_visibility(not self._filter.visible)
-                )
+                toggle = ui.button(icon="filter_list", on_click=self._turn_filter)
                 toggle.props('flat dense round size=sm aria-label="Filter"').classes("pp-filtering")
                 toggle.tooltip("Filter by a column, or list the rows that can't be rendered")
             with ui.element("div").classes("pp-tools pp-filter") as self._filter:
@@ -151,6 +149,9 @@ class ListPanel:
         self._set_fields(Wanted())
         self._view.start_comparison()
         self._show()
+
+    def _turn_filter(self) -> None:
+        self._filter.set_visibility(not self._filter.visible)
 
     def _choose_column(self) -> None:
         if (self._column.value or "") != self._view.wanted.column:
@@ -253,5 +254,7 @@ def _progress(finder: RowFinder, wanted: Wanted) -> str:
     count = len(finder.rows)
     verb = "found" if not isinstance(finder, DifferenceSearch) else "differ" if count != 1 else "differs"
     text = f"{count:,} {verb} in {counted(finder.seen, 'row')}"
+    if finder.failed and wanted.column != ERROR_COLUMN:
+        text += f", {finder.failed:,} can't be rendered"
     text += ", stopped" if finder.cancelled else "" if finder.done else " so far"
     return " · ".join(filter(None, [text, wanted.described()]))

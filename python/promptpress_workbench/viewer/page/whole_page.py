@@ -84,6 +84,7 @@ class _Page:
         self._latest: Choice | None = None
         self._address = ""
         self._row = view.row
+        self._has_options = view.choice == view.other
         self._dark = ui.dark_mode(None)
 
     def build(self) -> None:
@@ -116,7 +117,7 @@ class _Page:
             with ui.element("main").classes("pp-plots") as self._plots:
                 self._lengths = LengthPanel(self._view, self._go, self._want)
                 self._audit = AuditPanel(self._view, self._go)
-        self._show_options(self._view.choice == self._view.other)
+        self._show_options(self._has_options)
         self._plots.set_visibility(False)
         ui.timer(0.2, self._read, once=False)
         ui.timer(0, self._first, once=True)
