@@ -105,7 +105,7 @@ def test_columns_of_a_rendered_file(tmp_path: Path, shuffled: bool) -> None:
 
 
 def test_an_address_says_the_state_of_the_page(tmp_path: Path, view: View) -> None:
-    assert view.address() == "?"
+    assert view.address() == "."
     view.tab, view.row, view.label = "lengths", 5, "A&b"
     view.wanted = Wanted("\u202e&x=1", "yes", "subject", "arts", "1-9", "3,17", "longest")
     view.other = view.other.changed(output="messages")

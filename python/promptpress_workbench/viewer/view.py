@@ -69,14 +69,15 @@ class View:
         return self.sources.of(self.choice)
 
     def address(self) -> str:
-        """Return the query of the page's address, from which `follow` makes the same state."""
+        """Return the page's address after its token, from whose query `follow` makes the same state."""
         state = {"tab": self.tab if self.tab != "prompts" else "", "row": str(self.row or ""), "label": self.label}
         state |= asdict(self.wanted)
         for prefix, choice, first in zip(("", _WITH), (self.choice, self.other), self._first, strict=True):
             values = ((name, getattr(choice, name)) for name in _CHOICES)
             state |= {prefix + name: value or "" for name, value in values if value != getattr(first, name)}
         as_configured = {name for name, value in state.items() if value == "" and name.removeprefix(_WITH) in _CHOICES}
-        return "?" + urlencode({name: value for name, value in state.items() if value or name in as_configured})
+        query = urlencode({name: value for name, value in state.items() if value or name in as_configured})
+        return f"?{query}" if query else "."
 
     def follow(self, query: Mapping[str, str], catalogue: Catalogue | None) -> None:
         """Take the state from the query of an address; what can't be is left out."""

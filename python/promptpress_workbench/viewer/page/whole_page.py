@@ -25,7 +25,7 @@ _KEYS = {
     "↓ ↑ or j k": "next and previous prompt",
     "g": "go to a row, or list some: 3,17,100-105",
     "/": "search in all prompts",
-    "n": "next difference, in Compare",
+    "n": "next difference between two sides",
     "c": "copy the prompt",
     "Tab": "from piece to piece: where each comes from",
     "w": "white space made visible, or not",
