@@ -179,6 +179,8 @@ class RowSearch(RowFinder):
             values = take(column, pc.subtract(batch.samples.cast(pa.int64()), first))
         if not value:
             return values.is_valid()
+        if types.is_integer(values.type) or types.is_boolean(values.type):
+            values = values.cast(pa.string())  # as JSON has them
         if is_text(values.type):
             return pc.fill_null(pc.equal(without_views(values), value), value == "null")
         return pa.array([value_text(item) == value for item in to_pylist(values)], pa.bool_())

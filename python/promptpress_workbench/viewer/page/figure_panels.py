@@ -181,7 +181,7 @@ class LengthPanel(FigurePanel[Statistics]):
                 only = ui.button("Only these", on_click=lambda: self._want(column=ERROR_COLUMN))
                 only.props("flat dense no-caps size=sm").classes("pp-row")
         for kind in figures.errors.to_pylist():
-            caption = f"{counted(kind['rows'], 'row')} can't be rendered: {one_line(kind['error'])}"
+            caption = f"{one_line(kind['error'])} ({counted(kind['rows'], 'row')})"
             self._section(caption, [(row, "") for row in kind["first_rows"]])
         with ui.element("div").classes("pp-grid-2"):
             with ui.element("section"):
