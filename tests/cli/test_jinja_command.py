@@ -287,8 +287,8 @@ def test_show(capsys: pytest.CaptureFixture[str]) -> None:
     assert "<assistant>" in output(capsys, *with_chat_template)
     assert "column q" in output(capsys, *with_chat_template, "--origins")
     assert main([*jinja, "--row", "7"]) == 4
-    assert main(["show", "--jinja", "{{ q.b.c }}", "--data", "test.jsonl", "--row", "1"]) == 4
-    assert "row 1: UndefinedError" in capsys.readouterr().err
+    assert main(["show", "--jinja", "{{ q.b.c }}", "--data", "test.jsonl", "--row", "1"]) == 0
+    assert "row 1 · no prompt: template_raised: UndefinedError" in capsys.readouterr().out
 
 
 def test_stats(capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,7 @@ def test_a_number_in_the_place_of_a_configuration(capsys: pytest.CaptureFixture[
         (["tokenize", "--order", "prefix"], "token ids stay in the order of the samples"),
         (["stats", "--out", "stats.json"], "stats ... --json > FILE keeps it"),
         *(
-            ([command, "--errors", "skip"], "render, export, stats and audit have it")
+            ([command, "--errors", "skip"], "render, tokenize and export have it")
             for command in ("view", "show", "diff")
         ),
     ],

@@ -286,9 +286,14 @@ def test_rows_keep_their_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     )
     pq.write_table(bad.set_column(0, "q", bad["q"].cast(pa.string(), safe=False)), "bad.parquet")
     options = ("--template", "{q}", "--data", "bad.parquet", "--where", "level = 4", "--batch-size", "50")
-    for command in (("render", "--out", "-"), ("stats",), ("audit",)):
-        assert main([*command, *options]) == 4
-        assert "row 200" in capsys.readouterr().err
+    assert main(["render", "--out", "-", *options]) == 4
+    assert "row 200" in capsys.readouterr().err
+    assert main(["stats", *options, "--json"]) == 0
+    assert [kind["first_rows"] for kind in json.loads(capsys.readouterr().out)["errors"]] == [[200]]
+    assert main(["audit", *options]) == 1
+    assert "unrenderable_row  1 row: 200" in capsys.readouterr().out
+    assert main(["show", *options[:4], "--failed", "--where", "level = 4"]) == 0
+    assert "row 200 · no prompt: " in capsys.readouterr().out
     options = ("--template", "Q: {q}", "--data", "data.jsonl", "--where", "level = 4 AND a = '2'")
     chosen = [row for row in range(ROWS) if LEVELS[row] == 4 and row % 3 == 2]
     assert main(["show", *options]) == 0

@@ -134,7 +134,9 @@ def test_a_rendered_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_request_that_isnt_there_is_no_empty_text(capsys: pytest.CaptureFixture[str]) -> None:
     pq.write_table(pa.table({"prompt": ["a", None, ""]}), "r.parquet")
-    assert output_of_show(capsys, "r.parquet", "--row", "1").splitlines() == ["── row 1 · no prompt: a null, and no column 'error' says why"]
+    assert output_of_show(capsys, "r.parquet", "--row", "1").splitlines() == [
+        "── row 1 · no prompt: a null, and no column 'error' says why"
+    ]
     assert "0 bytes" in output_of_show(capsys, "r.parquet", "--row", "2")
     arguments = ["--limits", "prompt_bytes=20", "--errors", "column", "--out", "e.jsonl", "--quiet"]
     assert main(["render", "text.json", "--data", "data.parquet", *arguments]) == 0

@@ -33,7 +33,7 @@ MESSAGES = [{"role": "user", "content": "Q: {q}"}]
 META = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
 CHAT = "{% for m in messages %}<{{ m.role.strip() }}>{{ m.content.strip() }}{% endfor %}"
 TURNS = {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
-PLACES: dict[str, Callable[[random.Random], Sequence[int]]] = {
+POSITIONS: dict[str, Callable[[random.Random], Sequence[int]]] = {
     "none": lambda _: [],
     "first": lambda _: [0],
     "last": lambda _: [ROWS - 1],
@@ -63,8 +63,8 @@ def choices(bad: Sequence[int]) -> pa.Table:
 
 def conversations(bad: Sequence[int]) -> pa.Table:
     values = [[text(n), "and then?"][: 1 + n % 2] for n in range(ROWS)]
-    asked = pa.array([None if n in bad else value for n, value in enumerate(values)], pa.list_(pa.string()))
-    return pa.table({"question": asked, "answer": [["one", "two"][: 1 + n % 2] for n in range(ROWS)]})
+    question_lists = pa.array([None if n in bad else value for n, value in enumerate(values)], pa.list_(pa.string()))
+    return pa.table({"question": question_lists, "answer": [["one", "two"][: 1 + n % 2] for n in range(ROWS)]})
 
 
 def chats(bad: Sequence[int]) -> pa.Table:
@@ -117,9 +117,7 @@ KINDS = {
         by_row=False,
     ),
     "index": Kind(
-        lambda: pp.Renderer(
-            ICE, retriever={"type": "IndexColumn", "column": "shots"}, examples=EXAMPLES, **OF_HARNESS
-        ),
+        lambda: pp.Renderer(ICE, retriever={"type": "IndexColumn", "column": "shots"}, examples=EXAMPLES, **OF_HARNESS),
         choices,
         by_row=False,
     ),
@@ -132,7 +130,7 @@ KINDS = {
         questions,
     ),
 }
-CASES = [(kind, place) for kind in KINDS for place in PLACES]
+CASES = [(kind, positions) for kind in KINDS for positions in POSITIONS]
 EVERY = RequestFilter()
 
 
@@ -172,13 +170,13 @@ def listed(source: Any) -> Iterator[tuple[Any, ...]]:
             yield (*request, value)
 
 
-def case_of(name: str, place: str) -> Case:
+def case_of(name: str, positions: str) -> Case:
     kind = KINDS[name]
-    bad = PLACES[place](random.Random(f"{name} {place}"))
+    bad = POSITIONS[positions](random.Random(f"{name} {positions}"))
     return Case(kind, bad, kind.make(), kind.samples(bad), kind.samples([]))
 
 
-@pytest.fixture(params=CASES, ids=[f"{kind}-{place}" for kind, place in CASES])
+@pytest.fixture(params=CASES, ids=[f"{kind}-{positions}" for kind, positions in CASES])
 def case(request: pytest.FixtureRequest) -> Case:
     return case_of(*request.param)
 
@@ -194,11 +192,11 @@ def test_sources_name_every_bad_row(case: Case) -> None:
         assert all((prompt.error is not None) == (row in case.bad) for prompt in prompts)
         assert all((prompt.request is None) == (row in case.bad) for prompt in prompts)
         if row in case.bad:
-            shown = str(case.renderer.preview(case.samples, rows=[row]))
-            assert prompts[0].error in shown.replace("\\n", "\n")
-            assert "to do: mend the row" in shown
+            preview = str(case.renderer.preview(case.samples, rows=[row]))
+            assert prompts[0].error in preview.replace("\\n", "\n")
+            assert "to do: mend the row" in preview
             assert prompts[0].values
-            assert all(f"({name})" in shown for name, _ in prompts[0].values)
+            assert all(f"({name})" in preview for name, _ in prompts[0].values)
         else:
             plain = [source.request(value, *key) for *key, value in requests if key[0] == row]
             assert [prompt.request for prompt in prompts] == [prompt.request for prompt in plain]
@@ -207,13 +205,13 @@ def test_sources_name_every_bad_row(case: Case) -> None:
 @UNWARNED
 def test_searches_and_lengths(case: Case) -> None:
     good, source = case.good(), case.source
-    found = matching(source, re.compile("question"), 1000, EVERY)
-    assert [tuple(request) for request in found.first] == [request[:3] for request in good]
+    matches = matching(source, re.compile("question"), 1000, EVERY)
+    assert [tuple(request) for request in matches.first] == [request[:3] for request in good]
     failed = failing(source, 1000, EVERY)
     assert list(dict.fromkeys(request.sample for request in failed.first)) == list(case.bad)
-    for matches in (found, failed):
-        assert matches.failed.rows == len(case.bad)
-        assert matches.requests == len(good) + failed.matching
+    for result in (matches, failed):
+        assert result.failed.rows == len(case.bad)
+        assert result.requests == len(good) + failed.matching
     sizes = [source.request(value, *key).bytes for *key, value in good]
     for longest in (False, True):
         order = sorted(range(len(good)), key=lambda index: (-sizes[index] if longest else sizes[index], index))
@@ -259,17 +257,21 @@ def test_audits(case: Case) -> None:
     if not case.kind.audits:
         return
     rows = [row for row in range(ROWS) if row not in case.bad]
-    found = case.renderer.audit(case.samples.to_batches(max_chunksize=BATCH)).to_pylist()
-    bad = [finding for finding in found if finding["code"] == "unrenderable_row"]
+    findings = case.renderer.audit(case.samples.to_batches(max_chunksize=BATCH)).to_pylist()
+    bad = [finding for finding in findings if finding["code"] == "unrenderable_row"]
     assert sorted(row for finding in bad for row in finding["first_rows"]) == list(case.bad)[: 10 * len(bad)]
     assert sum(finding["rows"] for finding in bad) == len(case.bad)
     assert all(finding["severity"] == "error" for finding in bad)
-    others = [finding for finding in found if finding not in bad and finding["rows"] is not None]
+    others = [finding for finding in findings if finding not in bad and finding["rows"] is not None]
     assert set(case.bad).isdisjoint(row for finding in others for row in finding["first_rows"])
     if case.kind.by_row and rows:
-        wanted = [item for item in case.renderer.audit(case.samples.take(pa.array(rows, pa.int64()))).to_pylist() if item["rows"] is not None]
-        places = [(item["code"], item["column"], item["rows"], [rows[row] for row in item["first_rows"]]) for item in wanted]
-        assert [(item["code"], item["column"], item["rows"], item["first_rows"]) for item in others] == places
+        of_good = case.renderer.audit(case.samples.take(pa.array(rows, pa.int64()))).to_pylist()
+        wanted = [
+            (item["code"], item["column"], item["rows"], [rows[row] for row in item["first_rows"]])
+            for item in of_good
+            if item["rows"] is not None
+        ]
+        assert [(item["code"], item["column"], item["rows"], item["first_rows"]) for item in others] == wanted
 
 
 @UNWARNED
@@ -315,7 +317,7 @@ class Few:
         pass
 
 
-class One:
+class OneRenderer:
     """A catalogue of one renderer."""
 
     def __init__(self, renderer: Any) -> None:
@@ -336,7 +338,7 @@ def test_the_viewer(case: Case) -> None:
     for renderer, table in views:
         store = SampleStore(Few(table))  # type: ignore[arg-type]
         store.wait_all()
-        sources = Sources(store, None if renderer is None else One(renderer))  # type: ignore[arg-type]
+        sources = Sources(store, None if renderer is None else OneRenderer(renderer))  # type: ignore[arg-type]
         view = View(store, sources, Choice("it"))
         lines, _ = view.window(0, ROWS)
         assert [line["row"] for line in lines] == list(range(ROWS))

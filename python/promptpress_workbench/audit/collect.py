@@ -135,12 +135,12 @@ def _template_batches(
         errors = pa.concat_arrays([part.errors for part in parts]) if parts else pa.array([], pa.string())
         numbers = _core.repeated_rows(good_rows.seen, batch.num_rows, 1)
         for first, rows in good_rows.of_batch(batch, numbers, errors):
-            prompts = _taken([part.prompts for part in parts], errors)
-            spans = _taken([part.spans for part in parts], errors) if has_spans else None
+            prompts = _rendered([part.prompts for part in parts], errors)
+            spans = _rendered([part.spans for part in parts], errors) if has_spans else None
             yield TemplateBatch(subject, rows, first, prompts, spans)
 
 
-def _taken(arrays: Sequence[pa.Array], errors: pa.Array) -> pa.Array:
+def _rendered(arrays: Sequence[pa.Array], errors: pa.Array) -> pa.Array:
     """Return what was rendered of the rows without an error."""
     if not errors.null_count < len(errors):
         return pa.concat_arrays(arrays) if len(arrays) > 1 else arrays[0]

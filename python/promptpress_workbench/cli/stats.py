@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
 
 import promptpress
 import pyarrow as pa
 
 from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, token_counter
+from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.jinja_sources import template_of
 from promptpress_workbench.cli.prompt_sources import is_rendered, prompt_column_of, refuse_prompts, refuse_rendering
 from promptpress_workbench.cli.prompt_stream import reading_errors
@@ -49,12 +51,9 @@ def stats(settings: Settings, arguments: Namespace) -> None:
     if samples.chosen is not None:
         tables = {name: getattr(statistics, name) for name in ("longest", "shortest")}
         numbered = {name: _with_row_numbers(table, samples.chosen) for name, table in tables.items()}
-        kinds = [
-            {**kind, "first_rows": list(map(samples.chosen.number, kind["first_rows"]))}
-            for kind in statistics.errors.to_pylist()
-        ]
-        errors = pa.Table.from_pylist(kinds, statistics.errors.schema)
-        statistics = replace(statistics, errors=errors, **numbered)
+        statistics = replace(statistics, **numbered)
+    number = int if samples.chosen is None else samples.chosen.number
+    statistics = replace(statistics, errors=_of_command(statistics.errors, number))
     with standard_output() as stream:
         if arguments.json:
             print(json.dumps(statistics.to_dict()), file=stream)
@@ -62,6 +61,14 @@ def stats(settings: Settings, arguments: Namespace) -> None:
         encoding, width = stream.encoding or "utf-8", shutil.get_terminal_size().columns
         text = text_report(statistics.to_dict(), width, is_ascii=not can_encode(BLOCKS, encoding))
         print(encodable(text, encoding), file=stream)
+
+
+def _of_command(errors: pa.Table, number: Callable[[int], int]) -> pa.Table:
+    """Return the kinds of errors with the numbers that their rows have in the data, and options in their texts."""
+    kinds = errors.to_pylist()
+    for kind in kinds:
+        kind["error"], kind["first_rows"] = in_options(kind["error"]), list(map(number, kind["first_rows"]))
+    return pa.Table.from_pylist(kinds, errors.schema)
 
 
 def _with_row_numbers(requests: pa.Table, chosen: ChosenRows) -> pa.Table:

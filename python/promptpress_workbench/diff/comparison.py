@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, product
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -148,10 +148,10 @@ def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
     errors = [[] if side.errors is None else side.errors.take(both).to_pylist() for side in (pairs.a, pairs.b)]
     others = both.filter(pa.array([not are_equal_errors(*pair) for pair in zip(*errors, strict=False)], pa.bool_()))
     prompts = rows.filter(pc.invert(pc.or_(mine, yours)).take(rows))
-    found = pa.concat_arrays(
+    numbers = pa.concat_arrays(
         [column.cast(pa.uint64()) for column in (prompts, others, pc.indices_nonzero(pc.xor(mine, yours)))]
     )
-    return found.take(pc.sort_indices(found))
+    return numbers.take(pc.sort_indices(numbers))
 
 
 def _unequal_prompts(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
@@ -369,9 +369,8 @@ def _of_sample(requests: Iterable[Unpaired]) -> Iterator[Pairs | Unpaired]:
     for sides in ((mine, yours), (yours, mine)):
         if len(sides[0]) == 1 and len(sides[1]) and sides[0][0].is_without_turn and not sides[1][0].is_without_turn:
             # The one error of a row stands for all of its turns.
-            yield from (
-                Pairs(one.batch.slice(one.row, 1), other.batch.slice(other.row, 1)) for one in mine for other in yours
-            )
+            for request, other in product(mine, yours):
+                yield Pairs(request.batch.slice(request.row, 1), other.batch.slice(other.row, 1))
             return
     for request in mine:
         others = waiting.get(request.key)

@@ -280,6 +280,8 @@ class Diff:
     (1, 2, [{'sample': 1, 'start': 4, 'a_column': 'a', 'b_column': 'q'}])
     >>> diff.different, diff.only_a, diff.only_b
     (1, 0, 0)
+    >>> diff.errors_a, diff.errors_b, diff.errors_differ, diff.errors_equal
+    (0, 0, 0, 0)
     >>> print(diff)
     2 requests compared, 1 differs
     ── row 1
@@ -335,7 +337,7 @@ class Diff:
 
     @property
     def errors_equal(self) -> int:
-        """The number of requests that neither side can render, for the same reason: they are no differences."""
+        """The number of requests that neither side can render, for the same reason, which is no difference."""
         return self._comparison.errors_equal
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -105,7 +106,10 @@ def row_values(row: pa.Table, names: Iterable[str]) -> tuple[tuple[str, Any], ..
 
 
 def value_text(value: Any) -> str:
-    """Return a value of a row that can't be rendered as a text: a list is a line of JSON for each item."""
+    """Return a value of a row that can't be rendered as a text: a list, or its JSON, is a line for each item."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            return "\n".join(map(_line, json.loads(value))) or value
     if isinstance(value, list) and value:
         return "\n".join(map(_line, value))
     return value if isinstance(value, str) else _line(value)

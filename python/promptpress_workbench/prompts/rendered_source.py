@@ -124,7 +124,7 @@ class RenderedSource:
         if not 0 <= row < self.num_samples:
             message = f"there is no such row: rows count from 0, and there are {self.num_samples}"
             raise render_error("row_out_of_range", message, row=row)
-        out = []
+        out: list[Prompt] = []
         for number in self.requests_of(row):
             (rows,) = self.rows.row(number).to_batches()
             out += self._prompts(self._batch(rows, number))

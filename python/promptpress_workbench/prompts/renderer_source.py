@@ -212,8 +212,8 @@ class RendererSource:
                 yield from self._first_turns(engine, table, first)
             else:
                 for part in run.parts(table, first):
-                    of_part = (part.prompts, part.labels, part.turns, "own", part.errors)
-                    yield RequestBatch(sample_numbers(part, run.times), *of_part)
+                    samples, turns = sample_numbers(part, run.times), part.turns
+                    yield RequestBatch(samples, part.prompts, part.labels, turns, "own", part.errors)
             first += batch.num_rows
 
     def _first_turns(self, engine: ConfiguredEngine, table: pa.Table, first: int) -> Iterator[RequestBatch]:
@@ -359,9 +359,9 @@ class TemplateSource:
             rendered = self._engine.render(sample, RenderOptions(spans="detailed", errors="column"))
         except RenderError as error:
             raise of_row(error, row) from error.__cause__
-        prompt, spans, error = (column[0].as_py() for column in rendered.columns)
-        if error is not None:
-            batch = RequestBatch(pa.array([row]), pa.nulls(1, pa.string()), errors=pa.array([error]))
+        prompt, spans, reason = (column[0].as_py() for column in rendered.columns)
+        if reason is not None:
+            batch = RequestBatch(pa.array([row]), pa.nulls(1, pa.string()), errors=pa.array([reason]))
             return failed_prompts(batch, row, self._engine.columns_read(sample.column_names), sample)
         return [prompt_of(prompt, row, (_explained(span) for span in spans or ()))]
 

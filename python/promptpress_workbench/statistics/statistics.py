@@ -167,6 +167,8 @@ class _Table:
     shares: list[float] | None = None
     """The length of a bar for each row, from 0 to 1."""
     texts: int = 1
+    is_cut: bool = True
+    """True if columns are cut to fit the width of a page of text."""
 
 
 def text_report(statistics: Mapping[str, Any], width: int = _MIN_WIDTH, *, is_ascii: bool = False) -> str:
@@ -183,7 +185,7 @@ def _lines(table: _Table, width: int, *, is_ascii: bool) -> list[str]:
     rows = [[printable(cell) for cell in row] for row in (table.names, *table.rows)]
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     room = width - 2 * len(widths) - (_MIN_BAR if table.shares is not None else 0)
-    while sum(widths) > room:  # the widest column gives way
+    while table.is_cut and sum(widths) > room:  # the widest column gives way
         widths[widths.index(max(widths))] -= 1
     bar_width = min(_MAX_BAR, width - sum(widths) - 2 * len(widths) - 2)
     out = []
@@ -261,7 +263,7 @@ def _errors(errors: Sequence[Mapping[str, Any]]) -> _Table:
     for kind in errors[:_MAX_ERRORS]:
         more = ", ..." if kind["rows"] > _MAX_ROWS else ""
         rows.append([f"{kind['rows']:,}", ", ".join(map(str, kind["first_rows"][:_MAX_ROWS])) + more, kind["error"]])
-    return _Table("rows that can't be rendered", ["rows", "first", "error"], rows, texts=3)
+    return _Table("rows that can't be rendered", ["rows", "first", "error"], rows, texts=3, is_cut=False)
 
 
 def _lengths(units: Mapping[str, Mapping[str, Any]], *, is_empty: bool) -> _Table:
