@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from promptpress_workbench.diff.comparison import equal_rows, is_comparable
-from promptpress_workbench.diff.differences import aligned, changes, first_difference, windows
+from promptpress_workbench.diff.differences import aligned, changes, first_difference, kinds_of_change, windows
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage
 
 MESSAGES = st.lists(
@@ -98,6 +98,29 @@ def test_words_and_windows() -> None:
     assert changes("one two three", "one 2 three") == ([(4, 7, "removed")], [(4, 5, "added")])
     ((mine, yours),) = windows([Piece("same " * 99 + "one")], [Piece("same " * 99 + "two")])
     assert (mine.before, mine.marks, yours.marks) == (395, ((100, 103, "removed"),), ((100, 103, "added"),))
+
+
+def test_no_word_is_cut() -> None:
+    for text, other, words in (
+        ("Q: one", "Question: one", [("Q", "Question")]),
+        ("I don't know", "I can't know", [("don't", "can't")]),
+        ("see plus 1", "see plus1", [("plus 1", "plus1")]),
+        ("one two three", "four five six", [("one two three", "four five six")]),
+        ("a\nb\nc", "x\na\nc", [("", "x\n"), ("b\n", "")]),
+        ("\u4f60\u597d\u5417", "\u4f60\u597d\u5440", [("\u5417", "\u5440")]),
+    ):
+        ((_, kind),) = kinds_of_change(*(Prompt(0, side, (Piece(side),)) for side in (text, other)))
+        assert kind[3] == tuple(words)  # type: ignore[index]
+
+
+def test_lines_that_differ_stand_between_lines_that_do_not() -> None:
+    sides = ["".join(f"line {n}\n" for n in range(40)).replace("line 20", name) for name in ("one", "two")]
+    pairs = windows(*([Piece(text)] for text in sides))
+    assert [(mine.changed, mine.pieces[0].text.count("\n")) for mine, _ in pairs] == [
+        (False, 12),
+        (True, 1),
+        (False, 12),
+    ]
 
 
 def test_what_is_comparable() -> None:

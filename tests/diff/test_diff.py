@@ -359,13 +359,48 @@ def test_two_models(capsys: pytest.CaptureFixture[str]) -> None:
 def test_two_templates(capsys: pytest.CaptureFixture[str]) -> None:
     data = ("--data", "data.parquet", "--max", "1")
     out = run_diff(capsys, "--template", "Q: {q}", "--template-b", "Question: {q}", *data, code=1)
-    assert "+ Q{+uestion+}: 1+1=?" in out
+    assert "- [-Q-]: 1+1=?\n+ {+Question+}: 1+1=?" in out
     hidden = ("--answer-b", "a", "--substitution-b", "harness")
     assert "none differs" in run_diff(capsys, "text.json", "--template-b", "Q: {q}\nA: {a}", *hidden, *data, code=0)
     assert "differ" in run_diff(capsys, "--template", "Q: {q}", *data, "--system-b", "Be kind.", code=1)
     assert "both sides are the same" in run_diff(capsys, "--template", "Q: {q}", *data, code=2)
     assert "neither A nor --template" in run_diff(capsys, *data, code=2)
     assert "--template with" in run_diff(capsys, "text.json", "--template", "x", "--mode-b", "gen", *data, code=2)
+
+
+@pytest.mark.usefixtures("folder")
+def test_equal_changes_are_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for side, system in (("a", "Don't explain."), ("b", "Never explain.")):
+        rows = [[("system", system if n else "-"), ("user", f"{n}{side if n == 7 else ''}?")] for n in range(200)]
+        chats = [[{"role": role, "content": f"{text}\nBe kind."} for role, text in row] for row in rows]
+        pq.write_table(pa.table({"prompt": chats}), f"{side}.parquet")
+    assert run_diff(capsys, "a.parquet", "b.parquet", code=1).splitlines() == [
+        "200 requests compared, 199 differ",
+        "",
+        "── 199 rows · first row 1",
+        "message 0 (system), byte 0, character 0",
+        "  [system]",
+        "- [-Don't-] explain.",
+        "+ {+Never+} explain.",
+        "  Be kind.",
+        "",
+        "── row 7",
+        "message 1 (user), byte 1, character 1",
+        "  [user]",
+        "- [-7a-]?",
+        "+ {+7b+}?",
+        "  Be kind.",
+    ]
+    assert "and 1 more change; --max 2 shows all" in run_diff(capsys, "a.parquet", "b.parquet", "--max", "1", code=1)
+
+
+@pytest.mark.usefixtures("folder")
+def test_more_changes_than_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    for side in ("a", "b"):
+        pq.write_table(pa.table({"prompt": [f"{n}{side}" for n in range(150)]}), f"{side}.parquet")
+    out = run_diff(capsys, "a.parquet", "b.parquet", "--max", "1", code=1)
+    assert "and 99 more changes" in out
+    assert "and 50 more that differ" in out
 
 
 @pytest.mark.usefixtures("folder")
@@ -407,7 +442,7 @@ def test_where_only_ascii_can_be_written() -> None:
     assert done.returncode == 1, done.stderr
     assert done.stdout.isascii()
     assert not CONTROLS.search(done.stdout.decode())
-    assert re.search(rb"-- row 2\n", done.stdout)
+    assert re.search(rb"-- 15 rows - first row 0\n", done.stdout)
 
 
 @pytest.mark.parametrize("prompt", ["", "text", [{"role": "user", "prompt": "x"}]])

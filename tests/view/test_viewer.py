@@ -16,14 +16,16 @@ import pytest
 from parts.small_tokenizers import small_tokenizer
 from promptpress import Renderer
 from promptpress_workbench.cli import main
+from promptpress_workbench.cli.option_values import row_numbers
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.prompts.prompt import Piece, Prompt, prompt_of
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource
 from promptpress_workbench.viewer.guard import Guard
 from promptpress_workbench.viewer.prompt_html import columns_html, compared_html, cut
+from promptpress_workbench.viewer.search import DifferenceSearch, RowSearch, Wanted
 from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources, StoredPrompts, StoredRows
-from promptpress_workbench.viewer.view import DifferenceSearch, TextSearch, View, listed_findings, shares_of
+from promptpress_workbench.viewer.view import View, listed_findings, shares_of
 
 ODD = pa.table(
     {
@@ -85,7 +87,7 @@ def test_rows_of_any_type_come_back_and_the_file_goes(tmp_path: Path) -> None:
 def test_each_batch_may_have_a_different_dictionary() -> None:
     batches = [pa.record_batch({"q": pa.array([f"{n}a", f"{n}b"]).dictionary_encode()}) for n in range(30)]
     store = stored(pa.Table.from_batches(batches))
-    search = TextSearch(StoredPrompts(Renderer("Q: {q}"), StoredRows(store)), "b")
+    search = RowSearch(StoredPrompts(Renderer("Q: {q}"), StoredRows(store)), Wanted("b"))
     assert search.wait(20)
     assert (list(search.rows), search.error) == (list(range(1, 60, 2)), None)
     store.close()
@@ -146,7 +148,7 @@ def test_search_finds_in_every_form(output: Any, strings: Any) -> None:
     source = RendererSource(renderer, TableRows(TEXTS))
 
     def rows_with(wanted: str, *, ignore_case: bool = False) -> list[int]:
-        search = TextSearch(source, wanted, ignore_case=ignore_case)
+        search = RowSearch(source, Wanted(wanted, case="" if ignore_case else "yes"))
         assert search.wait(20)
         assert search.error is None
         assert search.seen == 4
@@ -167,7 +169,7 @@ def test_search_in_one_label() -> None:
     renderer = Renderer({"A": "{q} yes", "B": "{q} no"}, mode="ppl")
     source = RendererSource(renderer, TableRows(TEXTS))
     for label, wanted, rows in ((None, "yes", 4), ("A", "yes", 4), ("B", "yes", 0), ("B", "no", 4), ("C", "no", 0)):
-        search = TextSearch(source, wanted, label=label)
+        search = RowSearch(source, Wanted(wanted), label=label)
         assert search.wait(20)
         assert (len(search.rows), search.seen) == (rows, 4)
 
@@ -175,7 +177,7 @@ def test_search_in_one_label() -> None:
 def test_a_search_that_is_stopped_keeps_what_it_found() -> None:
     gate = threading.Event()
     store = stored(ODD, gate=gate)
-    search = TextSearch(StoredPrompts(Renderer("{q}"), StoredRows(store)), "question")
+    search = RowSearch(StoredPrompts(Renderer("{q}"), StoredRows(store)), Wanted("question"))
     search.cancel()
     gate.set()
     assert search.wait(20)
@@ -188,7 +190,7 @@ def test_an_error_of_rendering_is_counted_by_a_search() -> None:
     table = pa.table({"q": ["fine", "fine"], "i": [[5], [0]]})
     shots = {"type": "IndexColumn", "column": "i"}
     renderer = Renderer({"template": "</E>{q}", "ice_token": "</E>"}, "{q}", shots, table, {"output_column": "q"})
-    search = TextSearch(RendererSource(renderer, TableRows(table)), "f")
+    search = RowSearch(RendererSource(renderer, TableRows(table)), Wanted("f"))
     assert search.wait(20)
     assert (search.error, search.failed, list(search.rows)) == (None, 1, [1])
 
@@ -258,7 +260,9 @@ def test_lines_show_only_what_differs() -> None:
     assert [line["text"] for line in view.window(0, 2)[0]] == ["…0", "…1"]
     assert view.window(0, 2)[1] == "Answer this question as well as you can: question "
     assert view.window(0, 1)[0][0]["size"] == len("Answer this question as well as you can: question 0")
-    view.finder = TextSearch(view.source, "can: question 99")
+    view.wanted = Wanted("can: question 99")
+    view.start_search(row_numbers)
+    assert view.finder is not None
     assert view.finder.wait(20)
     assert view.count() == 11
     assert [line["row"] for line in view.window(0, 3)[0]] == [99, 990, 991]
@@ -273,7 +277,9 @@ def test_a_line_shows_what_was_found_whatever_stands_before_it() -> None:
     catalogue = Catalogue([], [], lambda *_: Renderer("{q}"))
     catalogue.prompts[""] = None  # type: ignore[assignment]
     view = View(store, Sources(store, catalogue), Choice(""))
-    view.finder = TextSearch(view.source, "NEEDLE", ignore_case=True)
+    view.wanted = Wanted("NEEDLE")
+    view.start_search(row_numbers)
+    assert view.finder is not None
     assert view.finder.wait(20)
     assert view.window(0, 1)[0][0]["text"] == "…needle"  # from the beginning of a word
     store.close()

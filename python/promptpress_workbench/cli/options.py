@@ -95,9 +95,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "jinja_option": _named_values(
             "an option of Jinja2's environment, as JSON or text: trim_blocks=true, undefined=strict"
         ),
-        "constant": _named_values(
-            "a variable of --jinja, the same in all rows, as JSON or text: language=French"
-        ),
+        "constant": _named_values("a variable of --jinja, the same in all rows, as JSON or text: language=French"),
         "environment": _choice(
             ("jinja2", "transformers", "lm_eval"),
             "the rules to render by (jinja2; for a chat template: transformers)",

@@ -21,7 +21,7 @@ from promptpress_workbench.cli.prompt_sources import chosen_rows, is_rendered, p
 from promptpress_workbench.cli.run_counts import AnyRenderer, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Terminal, say
-from promptpress_workbench.diff.comparison import Comparison, compare, difference_rows
+from promptpress_workbench.diff.comparison import MAX_GROUPED, MAX_KINDS, Comparison, compare, difference_rows
 from promptpress_workbench.diff.diff import DiffLayout, summary
 from promptpress_workbench.files.read.samples import sampled_rows
 from promptpress_workbench.files.write.output_file import standard_output
@@ -159,7 +159,7 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
         return opened[0]
 
     a, b = (prompt_source(side, open_rows) for side in sides)
-    comparison = compare(a, b, limit=arguments.max, prompts=arguments.max)
+    comparison = compare(a, b, limit=arguments.max * arguments.json, prompts=0, grouped=not arguments.json)
     with standard_output() as stream:
         if arguments.json:
             counts = {name: getattr(comparison, name) for name in _COUNTS}
@@ -174,8 +174,14 @@ def _show(comparison: Comparison, arguments: Namespace, terminal: Terminal) -> N
     layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, remedy=in_options(REMEDY))
     diff_layout = DiffLayout(layout, brackets=not terminal.is_colored)
     terminal.write(layout.caption(summary(comparison), "head"))
-    for difference in comparison.first:
-        terminal.write([[], *diff_layout.difference(difference)])
-    left = comparison.different + comparison.only_a + comparison.only_b - len(comparison.first)
-    if left and comparison.first:
-        terminal.write([[], *layout.caption(f"and {left:,} more; --max shows them", "head")])
+    groups = sorted(comparison.groups.values(), key=lambda group: -group.count)
+    for group in groups[: arguments.max]:
+        terminal.write([[], *diff_layout.difference(group.first, group)])
+    more = []
+    if groups[arguments.max :]:
+        more.append(f"{counted(len(groups) - arguments.max, 'more change')}; --max {len(groups)} shows all")
+    if comparison.ungrouped:
+        told_apart = f"{MAX_KINDS} changes in the first {MAX_GROUPED:,} of them are told apart"
+        more.append(f"{comparison.ungrouped:,} more that differ; {told_apart}")
+    for text in more:
+        terminal.write([[], *layout.caption(f"and {text}", "head")])

@@ -20,6 +20,7 @@ from promptpress_harness.configs.config_file import Config, read_config
 from promptpress_workbench.cli.configurations import make_renderer, open_samples, report_notes, with_template
 from promptpress_workbench.cli.jinja_sources import has_jinja_source, template_of
 from promptpress_workbench.cli.lm_eval_tasks import is_task
+from promptpress_workbench.cli.option_values import row_numbers
 from promptpress_workbench.cli.prompt_sources import (
     holds_prompts,
     is_rendered,
@@ -78,7 +79,9 @@ def view(settings: Settings, arguments: Namespace) -> None:
         from promptpress_workbench.viewer.page.whole_page import PageSetup, add_page  # noqa: PLC0415
 
         other, has_two_models = _compared(settings, models, catalogue, choice)
-        add_page(PageSetup(title, store, sources, catalogue, choice, other, starts_comparing=has_two_models))
+        add_page(
+            PageSetup(title, store, sources, catalogue, choice, row_numbers, other, starts_comparing=has_two_models)
+        )
 
         def announce(address: str) -> None:
             say(f"{address}  (Ctrl-C ends it)")

@@ -16,7 +16,7 @@ from promptpress.engine.tables import is_text, without_views
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
-from promptpress_workbench.diff.differences import Location, are_equal_errors, first_difference
+from promptpress_workbench.diff.differences import Location, are_equal_errors, first_difference, kinds_of_change
 from promptpress_workbench.prompts.kinds import with_speakers
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import (
@@ -29,6 +29,12 @@ from promptpress_workbench.prompts.prompt_source import (
 )
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 
+MAX_KINDS = 100
+"""The most kinds of changes that are told from each other."""
+
+MAX_GROUPED = 20_000
+"""The most requests whose changes are compared with each other: each takes a comparison of words."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -40,6 +46,14 @@ class Difference:
     location: Location
     a: Prompt | None = None
     b: Prompt | None = None
+
+
+@dataclass
+class Group:
+    """Requests with the same change: their number, and the first of them, with the change's location."""
+
+    first: Difference
+    count: int = 0
 
 
 @dataclass
@@ -60,15 +74,23 @@ class Comparison:
     """The requests that neither side can render, for different reasons."""
     errors_equal: int = 0
     first: list[Difference] = field(default_factory=list)
+    groups: dict[object, Group] = field(default_factory=dict)
+    """Equal changes, each kind by a value that stands for it."""
+    ungrouped: int = 0
+    """The number of requests with changes that are in no group, because there are too many."""
 
     @property
     def is_equal(self) -> bool:
         return not (self.different or self.only_a or self.only_b)
 
 
-def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Comparison:
-    """Compare all requests of two sources; keep `limit` differences, and the first `prompts` with their prompts."""
+def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int, grouped: bool = False) -> Comparison:
+    """Compare all requests of two sources; keep `limit` differences, and the first `prompts` with their prompts.
+
+    If `grouped` is true, equal changes are counted in `groups`, whose first differences have their prompts.
+    """
     out = Comparison()
+    left = MAX_GROUPED
     for side, other in ((a, b), (b, a)):
         if isinstance(side, RenderedSource) and other.labels:
             side.follow(other.labels)
@@ -76,9 +98,11 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Co
         if isinstance(item, Unpaired):
             out.only_a += item.is_a
             out.only_b += not item.is_a
+            difference = Difference(item.sample, item.label, item.turn, Location("only_a" if item.is_a else "only_b"))
             if len(out.first) < limit:
-                location = Location("only_a" if item.is_a else "only_b")
-                out.first.append(Difference(item.sample, item.label, item.turn, location))
+                out.first.append(difference)
+            if grouped:
+                out.groups.setdefault((item.is_a, item.key), Group(difference)).count += 1
             continue
         out.compared += len(item.a)
         rows = unequal(a, b, item)
@@ -92,7 +116,26 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Co
             out.errors_equal += neither - both
         for row in rows[: limit - len(out.first)].to_pylist():
             out.first.append(_difference(a, b, item, row, keep=len(out.first) < prompts))
+        if grouped:
+            for row in rows[:left].to_pylist():
+                _count(out, a, b, item, row)
+            out.ungrouped += max(len(rows) - left, 0)
+            left = max(left - len(rows), 0)
     return out
+
+
+def _count(out: Comparison, a: PromptSource, b: PromptSource, pairs: Pairs, row: int) -> None:
+    """Count each change of a pair of requests; the first of its kind is kept with its prompts."""
+    kinds = list(kinds_of_change(*_prompts(a, b, pairs, row, plain=True)[1]))
+    if len(out.groups) < MAX_KINDS and not all(kind in out.groups for _, kind in kinds):
+        request, prompts = _prompts(a, b, pairs, row)
+        sides = list(map(with_speakers, prompts))
+        for location, kind in kinds_of_change(*prompts):
+            out.groups.setdefault(kind, Group(Difference(*request, location, *sides)))
+    for _, kind in kinds:
+        if kind in out.groups:
+            out.groups[kind].count += 1
+    out.ungrouped += any(kind not in out.groups for _, kind in kinds)
 
 
 def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
@@ -136,27 +179,31 @@ def _may_be_messages(prompts: pa.Array) -> pa.Array:
 
 
 def _difference(a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, keep: bool) -> Difference:
-    sample: int = pairs.a.samples[row].as_py()
+    request, prompts = _prompts(a, b, pairs, row)
+    location = first_difference(*prompts) or Location("form")
+    return Difference(*request, location, *(map(with_speakers, prompts) if keep else ()))
+
+
+def _prompts(
+    a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, plain: bool = False
+) -> tuple[RequestId, tuple[Prompt, Prompt]]:
+    """Make both prompts of a pair, with their origins if they are known, or `plain`."""
     # A row of several turns that can't be rendered has no turn.
     label, turn = (
         next((of_row for column in columns if column is not None and (of_row := column[row].as_py()) is not None), None)
         for columns in ((pairs.a.labels, pairs.b.labels), (pairs.a.turns, pairs.b.turns))
     )
-    (mine,), (yours,) = (to_pylist(side.prompts.slice(row, 1)) for side in (pairs.a, pairs.b))
-    errors = [None if side.errors is None else side.errors[row].as_py() for side in (pairs.a, pairs.b)]
-    prompt, other = (
-        _prompt(source, value, RequestId(sample, label, turn), error)
-        for source, value, error in zip((a, b), (mine, yours), errors, strict=True)
-    )
-    location = first_difference(prompt, other) or Location("form")
-    sides = (with_speakers(prompt), with_speakers(other)) if keep else (None, None)
-    return Difference(sample, label, turn, location, *sides)
+    request = RequestId(pairs.a.samples[row].as_py(), label, turn)
+    (mine,), (yours,) = (to_pylist(side.prompts.slice(row, 1)) for side in pairs)
+    errors = [None if side.errors is None else side.errors[row].as_py() for side in pairs]
+    prompts = _prompt(a, mine, request, errors[0], plain), _prompt(b, yours, request, errors[1], plain)
+    return request, prompts
 
 
-def _prompt(source: PromptSource, value: Any, request: RequestId, error: str | None) -> Prompt:
-    """Make a prompt of a request, with its origins or the row's values if the source knows them."""
+def _prompt(source: PromptSource, value: Any, request: RequestId, error: str | None, is_plain: bool) -> Prompt:
+    """Make a prompt of a request, with its origins or the row's values if the source knows them and they are wanted."""
     plain = replace(source.request(value, *request), error=error)
-    if source.has_origins:
+    if source.has_origins and not is_plain:
         try:
             for prompt in source.prompts(*request):
                 if prompt.request == plain.request:

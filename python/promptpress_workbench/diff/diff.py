@@ -14,7 +14,7 @@ from promptpress.engine.errors import counted, render_error
 from promptpress.engine.tables import EXACT
 from promptpress.typing import TableLike
 
-from promptpress_workbench.diff.comparison import Comparison, Difference, compare, difference_rows
+from promptpress_workbench.diff.comparison import Comparison, Difference, Group, compare, difference_rows
 from promptpress_workbench.diff.differences import Location, Window, text_pairs, windows
 from promptpress_workbench.prompts.escapes import cells
 from promptpress_workbench.prompts.kinds import described
@@ -117,11 +117,16 @@ class DiffLayout:
     def is_wide(self) -> bool:
         return self.layout.width is not None and self.layout.width >= _MIN_WIDE
 
-    def difference(self, difference: Difference) -> Iterator[Line]:
-        """Yield the lines of one difference: the request, the location, and the texts that differ."""
+    def difference(self, difference: Difference, group: Group | None = None) -> Iterator[Line]:
+        """Yield the lines of one difference: the request, the location, and the lines that differ.
+
+        Of the first difference of a group, these are the lines of the group's change alone.
+        """
         glyphs = self.layout.glyphs
-        name = f" {glyphs.middle} ".join(request_names(difference.sample, difference.label, difference.turn))
-        yield from self.layout.caption(f"{glyphs.line * 2} {name}", "head")
+        names = request_names(difference.sample, difference.label, difference.turn)
+        if group is not None and group.count > 1:
+            names = [counted(group.count, "row" if len(names) == 1 else "request"), f"first {names[0]}", *names[1:]]
+        yield from self.layout.caption(f"{glyphs.line * 2} {f' {glyphs.middle} '.join(names)}", "head")
         yield from self.layout.caption(location_text(difference.location, difference.a), "role")
         if difference.a is None or difference.b is None:
             return
@@ -130,7 +135,14 @@ class DiffLayout:
             return
         if self.is_wide:
             yield from self._sides([[Fragment("A", "head")]], [[Fragment("B", "head")]])
-        yield from self._texts(difference.a, difference.b)
+        pairs = text_pairs(difference.a, difference.b)
+        if group is None:
+            yield from self._texts(pairs)
+            return
+        for pair in pairs:
+            text = pair[difference.location.only_in == "B"]
+            if text is not None and text.number == difference.location.message and not _are_equal(*pair):
+                yield from self._block(*pair)
 
     def _whole_prompts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
         """Yield two prompts that have nothing in common: one is a text, the other is messages or null."""
@@ -138,9 +150,9 @@ class DiffLayout:
         mine, yours = (list(layout.prompt(prompt))[int(prompt.request is not None) : _MAX_LINES] for prompt in (a, b))
         yield from self._sides(mine, yours)
 
-    def _texts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
+    def _texts(self, pairs: Iterable[tuple[PromptText | None, PromptText | None]]) -> Iterator[Line]:
         equal = 0
-        for mine, yours in text_pairs(a, b):
+        for mine, yours in pairs:
             if _are_equal(mine, yours):
                 equal += 1
                 continue
@@ -157,10 +169,12 @@ class DiffLayout:
     def _block(self, mine: PromptText | None, yours: PromptText | None) -> Iterator[Line]:
         layout = replace(self.layout, width=self._width)
         sides = (mine, yours)
-        yield from self._sides(*([] if side is None else list(layout.head(side)) for side in sides))
+        heads = [[] if side is None else list(layout.head(side)) for side in sides]
+        yield from self._sides(*heads, changed=heads[0] != heads[1])
         for stretches in windows(*(() if side is None else side.pieces for side in sides)):
             pairs = zip(stretches, sides, strict=True)
-            yield from self._sides(*([] if side is None else self._window(window) for window, side in pairs))
+            texts = ([] if side is None else self._window(window) for window, side in pairs)
+            yield from self._sides(*texts, changed=stretches[0].changed)
 
     def _window(self, window: Window) -> list[Line]:
         layout = self.layout
@@ -171,7 +185,8 @@ class DiffLayout:
         text = list(fragments(window.pieces, whitespace=glyphs, marks=window.marks))
         if self.brackets:
             text = _bracketed(text)
-        return list(wrapped([*before, *text, *after], self._width))
+        lines = list(wrapped([*before, *text, *after], self._width))
+        return lines[: -1 if lines and not lines[-1] else None]  # the next window begins on a line of its own
 
     @property
     def _width(self) -> int | None:
@@ -180,9 +195,9 @@ class DiffLayout:
             return None
         return (width - 3) // 2 if self.is_wide else width - 2
 
-    def _sides(self, mine: list[Line], yours: list[Line]) -> Iterator[Line]:
+    def _sides(self, mine: list[Line], yours: list[Line], *, changed: bool = True) -> Iterator[Line]:
         if not self.is_wide:
-            for sign, lines in (("-", mine), ("+", yours)):
+            for sign, lines in (("-", mine), ("+", yours)) if changed else ((" ", mine or yours),):
                 for line in lines:
                     yield [Fragment(f"{sign} ", "head"), *line]
             return
@@ -200,7 +215,9 @@ def _bracketed(text: list[Fragment]) -> list[Fragment]:
         mark = next((mark for mark in _BRACKETS if mark in fragment.marks), None)
         if mark != open_mark:
             if open_mark is not None:
-                out.append(Fragment(_BRACKETS[open_mark][1], "text"))
+                last, has_line_feed = out[-1], out[-1].text.endswith("\n")
+                out[-1] = replace(last, text=last.text[: len(last.text) - has_line_feed])
+                out.append(Fragment(_BRACKETS[open_mark][1] + "\n" * has_line_feed, "text"))
             if mark is not None:
                 out.append(Fragment(_BRACKETS[mark][0], "text"))
             open_mark = mark

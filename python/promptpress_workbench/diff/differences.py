@@ -35,7 +35,14 @@ _SAME_ROLE = 0.3
 _ANY = 0.01
 """The least value of a pair: two messages that have nothing in common still stand side by side."""
 
-_TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
+_TOKEN = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])\w)+(?:['\u2019]\w+)*|\n|[^\S\n]+|.", re.DOTALL
+)
+"""A word, a Chinese or Japanese character, white space, or a sign."""
+
+_MAX_LINE = 200
+"""The most equal characters before and after a difference that belong to its line."""
+
 _MAX_CHARACTERS = 1600
 _MAX_TOKENS = 400
 """difflib's time grows with the square of this number, and in bad cases faster."""
@@ -45,7 +52,7 @@ _MAX_LINE_BLOCKS = 20
 
 _CONTEXT = 100
 _MAX_SHOWN = 1600
-_MAX_WINDOWS = 6
+_MAX_WINDOWS = 10
 Block = tuple[int, int, int, int]
 """Start and end of a stretch in the first text, and of the stretch in the second text that replaces it."""
 
@@ -141,24 +148,52 @@ def are_equal_errors(error: str | None, other: str | None) -> bool:
     return error == other or NO_REASON in (error or NO_REASON, other or NO_REASON)
 
 
-def first_difference(a: Prompt, b: Prompt) -> Location | None:  # noqa: PLR0911 - a kind of difference each
+def first_difference(a: Prompt, b: Prompt) -> Location | None:
     """Return the location of the first difference of two prompts; None if they are equal."""
-    if a.request is None or b.request is None:
-        if a.request is None and b.request is None:
-            return None if are_equal_errors(a.error, b.error) else Location("errors")
-        return Location("error_a" if a.request is None else "error_b")
-    if a.messages is None or b.messages is None:
+    return next((location for location, _, _ in _differences(a, b)), None)
+
+
+def kinds_of_change(a: Prompt, b: Prompt) -> Iterator[tuple[Location, object]]:
+    """Yield the location of each message that differs, with a value that is the same for the same change elsewhere."""
+    for location, mine, yours in _differences(a, b):
+        pairs = list(zip_longest(mine, yours))
+        texts = [["" if side is None else side.text for side in pair] for pair in pairs]
+        heads = tuple(None if side is None else side.content[1:] for pair in pairs for side in pair)
+        words = tuple(
+            (old[block[0] : block[1]], new[block[2] : block[3]]) for old, new in texts for block in _blocks(old, new)
+        )
+        yield location, (location.change, location.only_in, heads, words, a.error, b.error)
+
+
+def _differences(a: Prompt, b: Prompt) -> Iterator[tuple[Location, list[PromptText], list[PromptText]]]:
+    """Yield each message that differs, or the text: where it begins to, and the texts of both sides."""
+    if a.request is None and b.request is None:
+        if not are_equal_errors(a.error, b.error):
+            yield Location("errors"), [], []
+    elif a.request is None or b.request is None:
+        yield Location("error_a" if a.request is None else "error_b"), [], []
+    elif a.messages is None or b.messages is None:
         if (a.messages is None) != (b.messages is None):
-            return Location("form")
-        return _text_difference(a.pieces, b.pieces)
-    for number, other in aligned(a.messages, b.messages):
-        if number is None:
-            return Location("messages", other, only_in="B")
-        if other is None:
-            return Location("messages", number, only_in="A")
-        if location := _message_difference(a.messages[number], b.messages[other], number):
-            return location
-    return None
+            yield Location("form"), [], []
+        elif location := _text_difference(a.pieces, b.pieces):
+            yield location, [PromptText(a.pieces)], [PromptText(b.pieces)]
+    else:
+        for number, other in aligned(a.messages, b.messages):
+            mine = [] if number is None else list(a.messages[number].texts(number))
+            yours = [] if other is None else list(b.messages[other].texts(other))
+            location = _pair_difference(a.messages, b.messages, number, other)
+            if location is not None:
+                yield location, mine, yours
+
+
+def _pair_difference(
+    a: Sequence[PromptMessage], b: Sequence[PromptMessage], number: int | None, other: int | None
+) -> Location | None:
+    if number is None:
+        return Location("messages", other, only_in="B")
+    if other is None:
+        return Location("messages", number, only_in="A")
+    return _message_difference(a[number], b[other], number)
 
 
 def _message_difference(mine: PromptMessage, yours: PromptMessage, number: int) -> Location | None:
@@ -201,7 +236,7 @@ def _piece(pieces: tuple[Piece, ...], character: int, *, with_hidden: bool) -> P
 
 
 def changes(text: str, other: str) -> tuple[list[Mark], list[Mark]]:
-    """Mark the words of two texts that differ as `removed` and `added`; long texts are compared by lines first."""
+    """Mark the words of two texts that differ as `removed` and `added`; texts are compared by lines first."""
     blocks = _blocks(text, other)
     removed = [(start, end, "removed") for start, end, _, _ in blocks if start < end]
     added = [(start, end, "added") for _, _, start, end in blocks if start < end]
@@ -211,22 +246,31 @@ def changes(text: str, other: str) -> tuple[list[Mark], list[Mark]]:
 def _blocks(text: str, other: str) -> list[Block]:
     before = common_prefix(text, other)
     after = common_suffix(text, other, min(len(text), len(other)) - before)
-    whole = (before, len(text) - after, before, len(other) - after)
-    if whole[0] == whole[1] and whole[2] == whole[3]:
+    if before + after == len(text) == len(other):
         return []
-    middles = text[before : whole[1]], other[before : whole[3]]
-    words = _words(*middles)
-    if words is not None:
-        return _matched(*words, before, before)
-    lines, other_lines = (middle.splitlines(keepends=True) for middle in middles)
-    if max(len(lines), len(other_lines)) > _MAX_TOKENS:
-        return [whole]
-    out = []
-    for number, block in enumerate(_matched(lines, other_lines, before, before)):
+    before = _boundary(text, range(before, max(before - _MAX_LINE, 0) - 1, -1))
+    end = len(text) - after
+    after -= _boundary(text, range(end + 1, min(end + _MAX_LINE, len(text)) + 1), end) - end
+    lines, others = (side[before : len(side) - after].splitlines(keepends=True) for side in (text, other))
+    if max(len(lines), len(others)) > _MAX_TOKENS:
+        return [(before, len(text) - after, before, len(other) - after)]
+    out: list[Block] = []
+    for number, block in enumerate(_matched(lines, others, before, before)):
         start, end, other_start, other_end = block
         words = _words(text[start:end], other[other_start:other_end]) if number < _MAX_LINE_BLOCKS else None
-        out += [block] if words is None else _matched(*words, start, other_start)
+        for part in [block] if words is None else _matched(*words, start, other_start):
+            if out and not text[out[-1][1] : part[0]].strip(" "):  # nothing but spaces stands between the words
+                out[-1] = (out[-1][0], part[1], out[-1][2], part[3])
+            else:
+                out.append(part)
     return out
+
+
+def _boundary(text: str, places: range, default: int | None = None) -> int:
+    """Return the first of some places at which a line begins, else a word; if there is none, `default` or the first."""
+    starts = [place for place in places if place in (0, len(text)) or text[place - 1].isspace()]
+    lines = (place for place in starts if place in (0, len(text)) or text[place - 1] == "\n")
+    return next(lines, next(iter(starts), places[0] if default is None else default))
 
 
 def _words(text: str, other: str) -> tuple[list[str], list[str]] | None:
@@ -258,37 +302,72 @@ class Window:
     before: int
     """The number of characters between it and the window before it, or the start of the text."""
     after: int = 0
-    """The number of characters after the last window."""
+    """The number of characters after it that are left out, if no window says them."""
+    changed: bool = True
+    """False if the window is the same on both sides: it is there for what stands next to it."""
 
 
 def windows(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Window, Window]]:
-    """Choose the stretches of two different texts that are displayed: their differences, with what is around them."""
-    texts = ["".join(piece.text for piece in pieces) for pieces in (a, b)]
-    groups: list[list[Block]] = []
-    for block in _blocks(*texts):
-        if groups and block[0] - groups[-1][-1][1] <= 2 * _CONTEXT:
-            groups[-1].append(block)
+    """Choose the stretches of two different texts that are displayed: lines that differ, and what is around them."""
+    text, other = ("".join(piece.text for piece in pieces) for pieces in (a, b))
+    blocks = _blocks(text, other)
+    lines = _changed_lines(text, other, blocks)
+    shown: list[tuple[Block, bool]] = []
+    end = 0
+    for number, line in enumerate(lines[:_MAX_WINDOWS]):
+        following = lines[number + 1][0] if number + 1 < len(lines) else len(text)
+        before = after = 0
+        if text[max(line[0] - 1, 0) : line[0]] == "\n":
+            before = line[0] - _boundary(text, range(max(end, line[0] - _CONTEXT), line[0] + 1))
+        if not line[1] or text[line[1] - 1] == "\n":
+            after = _boundary(text, range(min(line[1] + _CONTEXT, following), line[1] - 1, -1)) - line[1]
+        if before > 0:
+            shown.append(((line[0] - before, line[0], line[2] - before, line[2]), False))
+        shown.append((line, True))
+        end = line[1] + after
+        if after > 0:
+            shown.append(((line[1], end, line[3], line[3] + after), False))
+    sides = [_windows_of(side, pieces, shown, blocks) for side, pieces in enumerate((a, b))]
+    return list(zip(*sides, strict=True))
+
+
+def _changed_lines(text: str, other: str, blocks: Sequence[Block]) -> list[Block]:
+    """Return the lines that differ, as far as they aren't too long; lines that follow each other are one block."""
+    out: list[Block] = []
+    for start, end, begin, stop in blocks:
+        line = text.rfind("\n", 0, start) + 1
+        before = start - (line if start - line <= _MAX_LINE else _boundary(text, range(start - _CONTEXT, start + 1)))
+        after = 0
+        parts = text[start:end], other[begin:stop]
+        if before or not all(part.endswith("\n") for part in parts if part):
+            line = text.find("\n", end) + 1 or len(text)
+            after = (line if line - end <= _MAX_LINE else _boundary(text, range(end + _CONTEXT, end - 1, -1))) - end
+        if out and start - before <= out[-1][1]:
+            out[-1] = (out[-1][0], end + after, out[-1][2], stop + after)
         else:
-            groups.append([block])
-    both = [_windows_of(side, pieces, groups[:_MAX_WINDOWS]) for side, pieces in enumerate((a, b))]
-    return list(zip(*both, strict=True))
+            out.append((start - before, end + after, begin - before, stop + after))
+    return out
 
 
-def _windows_of(side: int, pieces: Sequence[Piece], groups: Sequence[Sequence[Block]]) -> list[Window]:
+def _windows_of(
+    side: int, pieces: Sequence[Piece], shown: Sequence[tuple[Block, bool]], blocks: Sequence[Block]
+) -> list[Window]:
     """Cut one side's windows out of its text."""
     length, kind = sum(len(piece.text) for piece in pieces), ("removed", "added")[side]
+    spans = [block[2 * side : 2 * side + 2] for block in blocks]
     out: list[Window] = []
     done = 0
-    for group in groups:
-        spans = [block[2 * side : 2 * side + 2] for block in group]
-        begin = max(done, spans[0][0] - _CONTEXT)
-        end = min(length, spans[-1][1] + _CONTEXT, begin + _CONTEXT + _MAX_SHOWN)
+    for block, changed in shown:
+        begin, stop = block[2 * side : 2 * side + 2]
+        end = min(stop, begin + _MAX_SHOWN)
         marks = tuple(
-            (start - begin, min(stop, end) - begin, kind) for start, stop in spans if start < stop and start < end
+            (start - begin, min(last, end) - begin, kind)
+            for start, last in spans
+            if changed and begin <= start < min(last, end)
         )
-        out.append(Window(_cut(pieces, begin, end), marks, begin - done))
-        done = end
-    return [*out[:-1], replace(out[-1], after=length - done)] if out else []
+        out.append(Window(_cut(pieces, begin, end), marks, begin - done, stop - end, changed))
+        done = stop
+    return [*out[:-1], replace(out[-1], after=out[-1].after + length - done)] if out else []
 
 
 def _cut(pieces: Sequence[Piece], start: int, end: int) -> tuple[Piece, ...]:

@@ -253,7 +253,7 @@ def _chosen(
 
 
 def _matching_rows(source: PromptSource, batch: RequestBatch, pattern: re.Pattern[str]) -> list[int]:
-    columns = None if _may_be_json(source, batch) else message_texts(batch.prompts)
+    columns = None if may_be_json(source, batch) else message_texts(batch.prompts)
     if columns is None:
         prompts = (None if value is None else source.request(value, 0) for value in to_pylist(batch.prompts))
         return [row for row, prompt in enumerate(prompts) if prompt is not None and match_marks(prompt, pattern)]
@@ -271,7 +271,7 @@ def _matching_rows(source: PromptSource, batch: RequestBatch, pattern: re.Patter
     return sorted(rows)
 
 
-def _may_be_json(source: PromptSource, batch: RequestBatch) -> bool:
+def may_be_json(source: PromptSource, batch: RequestBatch) -> bool:
     """Return true if texts are messages in JSON, so that a prompt's text isn't the text of its column."""
     if not len(batch) or not is_text(batch.prompts.type):
         return False
@@ -293,7 +293,7 @@ def extremes(source: PromptSource, count: int, kept: RequestFilter, *, longest: 
     out = Matches()
     sign = -1 if longest else 1
     for batch in map(kept.apply, source.requests()):
-        sizes, _ = _core.request_sizes(batch.prompts, _may_be_json(source, batch))
+        sizes, _ = _core.request_sizes(batch.prompts, may_be_json(source, batch))
         sizes = pc.multiply(sizes.cast(pa.int64()), sign)
         rows = pc.sort_indices(sizes).slice(0, min(count, len(sizes) - sizes.null_count))  # stable, nulls at the end
         positions = [out.requests + row for row in rows.to_pylist()]

@@ -17,7 +17,16 @@ from promptpress_workbench.files.write.output_file import output_file
 from promptpress_workbench.prompts.escapes import visible
 from promptpress_workbench.prompts.kinds import with_speakers
 from promptpress_workbench.prompts.layout import STYLESHEET, Mark, block_html, legend_html, prompt_html, safe
-from promptpress_workbench.prompts.prompt import ContentPart, Piece, Prompt, PromptMessage, PromptText, heading
+from promptpress_workbench.prompts.prompt import (
+    ContentPart,
+    Piece,
+    Prompt,
+    PromptMessage,
+    PromptText,
+    heading,
+    request_names,
+)
+from promptpress_workbench.viewer.search import value_text
 from promptpress_workbench.viewer.sources import Choice, SampleStore, Sources
 
 MAX_CHARACTERS = 100_000
@@ -27,17 +36,20 @@ _MAX_TEXT = 2000
 _STYLE = """\
 body{max-width:60em;margin:2em auto;padding:0 1em;font:14px/1.5 system-ui,sans-serif;color-scheme:light dark;\
 background:Canvas;color:CanvasText}
-h1{font-size:1.2em;overflow-wrap:anywhere} .pp-said{opacity:.75}
+h1{font-size:1.2em;overflow-wrap:anywhere} .pp-said{opacity:.75} .pp-wrong{color:#d33f49}
 """
 
 
 def rows_html(prompts: Sequence[Prompt], *, whole: bool = False, whitespace: bool = False) -> tuple[str, int]:
     """Return the HTML of the requests of one row, and how many characters were left out unless `whole` is true."""
     short = list(prompts) if whole else list(cut(prompts, MAX_CHARACTERS))
-    html = "".join(
-        prompt_html(part, whitespace=whitespace, head=heading(prompt))
-        for part, prompt in zip(short, prompts, strict=False)
-    )
+    html = ""
+    for part, prompt in zip(short, prompts, strict=False):
+        if prompt.error is None:
+            html += prompt_html(part, whitespace=whitespace, head=heading(prompt))
+        else:  # the reason goes before all else
+            head = " · ".join([*request_names(prompt.sample, prompt.label, prompt.turn), "can't be rendered"])
+            html += f'<p class="pp-wrong">{safe(prompt.error)}</p>{prompt_html(part, head=head)}'
     left = sum(prompt.characters for prompt in prompts) - sum(prompt.characters for prompt in short)
     return html, left
 
@@ -140,22 +152,30 @@ def _row(a: str, b: str) -> str:
     return f'<div class="pp-side">{a}</div><div class="pp-side">{b}</div>'
 
 
-def columns_html(values: Mapping[str, Any], prompts: Iterable[Prompt]) -> str:
+def columns_html(values: Mapping[str, Any], prompts: Sequence[Prompt]) -> str:
     """Return the names and values of the columns that no prompt of the row shows; nothing if there are none."""
-    pieces = [piece for prompt in prompts for piece in prompt.all_pieces()]
-    in_prompt = {piece.column for piece in pieces if piece.example is None and not piece.masked}
+    in_prompt: set[str | None] = {name for prompt in prompts for name, _ in prompt.values}
+    pieces = (piece for prompt in prompts for piece in prompt.all_pieces())
+    in_prompt |= {piece.column for piece in pieces if piece.example is None and not piece.masked}
     rows = [
-        f"<dt>{safe(name)}</dt><dd>{escape(visible(_value_text(value)))}</dd>"
+        f"<dt>{safe(name)}</dt><dd>{escape(visible(_cut_value(value)))}</dd>"
         for name, value in values.items()
         if name not in in_prompt
     ]
     return f'<dl class="pp-values">{"".join(rows)}</dl>' if rows else ""
 
 
-def _value_text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _cut_value(value: Any) -> str:
+    text = value_text(value)
     left = len(text) - _MAX_TEXT
     return text if left <= 0 else f"{text[:_MAX_TEXT]}… {left:,} more characters"
+
+
+def copied_text(prompts: Iterable[Prompt]) -> str:
+    """Return the requests of a row as they are sent: a text as it is, messages as JSON, an error as its reason."""
+    requests = [prompt.error if prompt.request is None else prompt.request for prompt in prompts]
+    texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, indent=2) for one in requests)
+    return "\n\n".join(texts)
 
 
 def write_html(
@@ -169,11 +189,18 @@ def write_html(
     if rows is None:
         rows = range(min(10, source.num_samples))
     prompts = [source.prompts(row) for row in rows]
+    with output_file(path) as file:
+        file.write(page_html(prompts, choice, title=title))
+    return len(prompts)
+
+
+def page_html(rows: Sequence[Sequence[Prompt]], choice: Choice, *, title: str) -> bytes:
+    """Return the prompts of some rows as a page that needs no other file and runs no script."""
     parts = (choice.model, choice.mode, choice.output, choice.substitution)
     caption = " · ".join(part for part in parts if part)
     details = f'<p class="pp-said">{safe(caption)}</p>' if caption else ""
-    legend = legend_html(prompt for of_row in prompts for prompt in of_row)
-    body = "\n".join(rows_html(of_row, whole=True)[0] for of_row in prompts)
+    legend = legend_html(prompt for of_row in rows for prompt in of_row)
+    body = "\n".join(rows_html(of_row, whole=True)[0] for of_row in rows)
     title = safe(title)
     page = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -182,6 +209,4 @@ def write_html(
         f"<title>{title}</title>\n<style>\n{_STYLE}{STYLESHEET}</style></head>\n"
         f"<body><h1>{title}</h1>{details}\n{legend}\n{body}\n</body></html>\n"
     )
-    with output_file(path) as file:
-        file.write(page.encode("utf-8", "backslashreplace"))
-    return len(prompts)
+    return page.encode("utf-8", "backslashreplace")

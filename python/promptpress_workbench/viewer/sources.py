@@ -18,13 +18,14 @@ from promptpress.engine import RenderOptions, TableRenderer
 from promptpress.engine import core as _core
 from promptpress.engine.errors import reason, render_error
 from promptpress.engine.tables import PROMPT_COLUMN
+from promptpress.engine.tables import lazy_compute as pc
 from promptpress.typing import Mode, Output, Substitution
 from promptpress_harness.configs.config_file import Config, read_config
 from promptpress_harness.configs.selection import all_datasets, all_models, choose_dataset, choose_model
 
 from promptpress_workbench.audit.allowed import allowed_findings
 from promptpress_workbench.files.read.samples import AnySamples
-from promptpress_workbench.prompts.prompt_source import RequestBatch
+from promptpress_workbench.prompts.prompt_source import RequestBatch, take
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
 
@@ -95,6 +96,11 @@ class Catalogue:
                 raise ConfigError(f"{path}: holds no model (a list 'models', a model dict or a meta_template)")
             for entry in names or [None]:
                 _add(self.models, ConfigEntry(path, entry))
+
+    def knows(self, field: str, value: str) -> bool:
+        """Return true if a field of a choice can have a value; an empty one is as configured."""
+        names = {"prompts": self.prompts, "model": self.models, "mode": self.MODES, "output": self.OUTPUTS}
+        return value in names.get(field, self.SUBSTITUTIONS) if value else field != "prompts"
 
     @property
     def compares(self) -> bool:
@@ -194,6 +200,8 @@ class StoredRows:
 class StoredPrompts(RendererSource):
     """The prompts of a renderer; `window` renders samples without the rows before them."""
 
+    rows: StoredRows
+
     def __init__(self, renderer: Renderer, rows: StoredRows) -> None:
         super().__init__(renderer, rows)
         self.renderer: Renderer = renderer
@@ -240,10 +248,18 @@ class StoredTemplate(TemplateSource):
 class StoredRendered(RenderedSource):
     """The prompts of a rendered file."""
 
+    rows: StoredRows
+
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
         for row in range(start, min(stop, self.num_samples)):
             for number in self.requests_of(row):
                 yield self._batch(self.rows.row(number).to_batches()[0], number)
+
+    def values(self, name: str, first: int, count: int) -> pa.Array:
+        """Return a column's values for some requests, counted in the order of `requests`."""
+        if self._is_ascending or self._samples is None:
+            return take(self.rows.store.rows(first, first + count).column(name), pa.array(range(count), pa.int64()))
+        return take(self.rows.store.table().column(name), pc.array_sort_indices(self._samples).slice(first, count))
 
 
 Source = StoredPrompts | StoredTemplate | StoredRendered

@@ -1,61 +1,135 @@
-"""The state of one open page: a choice, another to compare it with, a label, and a search through all prompts.
-
-A search has a thread of its own: for a text, or for rows that differ.
-"""
+"""The state of one open page: a choice, another to compare it with, a label, a row, and what the list shows."""
 
 from __future__ import annotations
 
-import json
 import os.path
-import threading
-from abc import ABC, abstractmethod
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+import re
+from argparse import ArgumentTypeError
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
+from urllib.parse import urlencode
 
 import pyarrow as pa
-from promptpress import RenderError, Statistics, to_pylist
+from promptpress import DataError, RenderError, Statistics, to_pylist
 from promptpress.engine.errors import counted, reason
-from promptpress.engine.tables import is_text, without_views
-from promptpress.engine.tables import lazy_compute as pc
-from pyarrow import types
 
 from promptpress_workbench.audit.findings import Finding
-from promptpress_workbench.diff.comparison import Pairs, paired, unequal
 from promptpress_workbench.prompts.escapes import one_line, printable
 from promptpress_workbench.prompts.failed_rows import row_values
-from promptpress_workbench.prompts.kinds import described, kind_of
+from promptpress_workbench.prompts.kinds import described, kind_of, with_speakers
 from promptpress_workbench.prompts.layout import COLORS
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
-from promptpress_workbench.prompts.prompt_source import PromptSource, RequestFilter, parent_rows
-from promptpress_workbench.viewer.sources import Choice, SampleStore, Source, Sources, StoredRendered
+from promptpress_workbench.prompts.prompt_source import RequestFilter
+from promptpress_workbench.viewer.search import (
+    DifferenceSearch,
+    RowFinder,
+    RowSearch,
+    Wanted,
+    request_sizes,
+    value_text,
+)
+from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Source, Sources, StoredRendered
 
 _LINE = 300  # characters of a prompt in a line of the list
 _MIN_COMMON = 24  # characters of a common beginning that stays in the list
 
+_ROLE = re.compile(r"\s*(user|human)\n", re.IGNORECASE)
+"""The name of the user's role, as it stands between control tokens."""
+
 _MAX_SHARES = 14
+_MAX_VALUES = 200  # values of a column that are offered
+_MAX_READ = 100_000  # rows whose values are counted for that
+
+TABS = ("prompts", "compare", "lengths", "duplicates", "audit")
+_CHOICES = [field.name for field in fields(Choice)]
+_WITH = "with_"
+"""The beginning of the names of the other choice in an address."""
 
 
 class View:
     """The state of one open page; prompts come from `sources`, samples from `store`."""
 
-    def __init__(self, store: SampleStore, sources: Sources, choice: Choice) -> None:
+    def __init__(self, store: SampleStore, sources: Sources, choice: Choice, other: Choice | None = None) -> None:
         self.store = store
         self.sources = sources
         self.choice = choice
-        self.other: Choice | None = None
+        self.other = other or choice
         self.label: str | None = None
+        self.tab = "prompts"
+        self.row = 0
+        """The row whose prompt is shown."""
+        self.wanted = Wanted()
         self.finder: RowFinder | None = None
+        self._first = (self.choice, self.other)
 
     @property
     def source(self) -> Source:
         return self.sources.of(self.choice)
 
+    def address(self) -> str:
+        """Return the page's address after its token, from whose query `follow` makes the same state."""
+        state = {"tab": self.tab if self.tab != "prompts" else "", "row": str(self.row or ""), "label": self.label}
+        state |= asdict(self.wanted)
+        for prefix, choice, first in zip(("", _WITH), (self.choice, self.other), self._first, strict=True):
+            values = ((name, getattr(choice, name)) for name in _CHOICES)
+            state |= {prefix + name: value or "" for name, value in values if value != getattr(first, name)}
+        as_configured = {name for name, value in state.items() if value == "" and name.removeprefix(_WITH) in _CHOICES}
+        query = urlencode({name: value for name, value in state.items() if value or name in as_configured})
+        return f"?{query}" if query else "."
+
+    def follow(self, query: Mapping[str, str], catalogue: Catalogue | None) -> None:
+        """Take the state from the query of an address; what can't be is left out."""
+        self.tab = query.get("tab", self.tab) if query.get("tab") in TABS else self.tab
+        row = query.get("row", "")
+        self.row = int(row) if row.isascii() and row.isdigit() and len(row) < 16 else 0
+        self.label = query.get("label") or None
+        wanted = {field.name: query.get(field.name, "") for field in fields(Wanted)}
+        patterns = {"bytes": r"\d{1,15}-\d{1,15}", "order": "longest|shortest", "case": "yes"}
+        for name, pattern in patterns.items():
+            wanted[name] = wanted[name] if re.fullmatch(pattern, wanted[name], re.ASCII) else ""
+        self.wanted = Wanted(**wanted)
+        for side, prefix in (("choice", ""), ("other", _WITH)):
+            given = {name: query[prefix + name] for name in _CHOICES if prefix + name in query}
+            if catalogue is not None:
+                known = {name: value or None for name, value in given.items() if catalogue.knows(name, value)}
+                setattr(self, side, getattr(self, side).changed(**known))
+
+    def start_search(self, parse_rows: Callable[[str], list[int]]) -> None:
+        """Begin to look for the rows that are wanted; without conditions the list has all rows."""
+        if self.finder is not None:
+            self.finder.cancel()
+        self.finder, wanted = None, self.wanted
+        if wanted == Wanted():
+            return
+        try:
+            rows = parse_rows(wanted.rows) if wanted.rows else None
+        except ArgumentTypeError as error:
+            raise DataError(str(error)) from error
+        names = ["error", *self.store.schema.names]
+        if wanted.column and wanted.column not in names:
+            raise DataError(f"{wanted.column}: there is no such column; there are {', '.join(names)}")
+        self.finder = RowSearch(self.source, wanted, rows=rows, label=self.label)
+
+    def start_comparison(self) -> None:
+        """Begin to look for the rows for which the two choices differ."""
+        if self.finder is not None:
+            self.finder.cancel()
+        self.wanted = Wanted()
+        self.finder = DifferenceSearch(self.source, self.sources.of(self.other))
+
+    def values_of(self, column: str) -> dict[str, int]:
+        """Return the commonest values of a column as texts, with how many of the first rows have them."""
+        if column not in self.store.schema.names:
+            return {}
+        values = self.store.rows(0, _MAX_READ).column(column)
+        return dict(Counter(map(value_text, to_pylist(values))).most_common(_MAX_VALUES))
+
     @property
-    def search(self) -> TextSearch | None:
-        """The text search whose rows the list shows, if there is one."""
-        return self.finder if isinstance(self.finder, TextSearch) else None
+    def search(self) -> Wanted | None:
+        """What the list is searched for, if it is for a text."""
+        return self.wanted if self.finder is not None and self.wanted.search else None
 
     def count(self) -> int | None:
         """Return the number of lines of the list; None while it isn't known."""
@@ -78,46 +152,50 @@ class View:
     def row_of(self, line: int) -> int:
         return line if self.finder is None else self.finder.rows[line]
 
+    def line_of(self, row: int) -> int | None:
+        """Return the line of a row in the list; None if it isn't there, or not yet."""
+        if self.finder is None:
+            return row
+        return self.finder.rows.index(row) if row in self.finder.rows else None
+
     def window(self, start: int, stop: int) -> tuple[list[dict[str, Any]], str]:
         """Return the lines of the list from `start` up to `stop`, and the beginning that their texts share.
 
         Each line has the sample's `row`, the `size` of its first request and its `text`, which starts after the shared
-        beginning. If a row can't be rendered, the text is the reason, and the size is None.
+        beginning; of a chat it is what the user says last. If a row can't be rendered, the text is the reason, and the
+        size is None.
         """
-        lines = self._whole_lines(start, stop)
+        rows: Sequence[int] = range(start, stop) if self.finder is None else self.finder.rows[start:stop]
+        try:
+            if self.finder is None:
+                self.store.wait(stop, 30.0)
+                lines = list(self._lines(start, stop))
+            else:
+                lines = [line for row in rows for line in self._lines(row, row + 1)]
+        except RenderError as error:  # of the whole table
+            lines = [{"row": row, "size": None, "text": reason(error)} for row in rows if row < self.store.ready]
         texts = [line["text"] for line in lines if line["size"] is not None]
         shared = "" if self.search is not None else _shared_beginning(texts)
         for line in lines:
             line["text"] = _excerpt(line["text"], "" if line["size"] is None else shared, self.search)
         return lines, shared
 
-    def _whole_lines(self, start: int, stop: int) -> list[dict[str, Any]]:
-        """Return the lines of the list with whole texts."""
-        rows: Sequence[int] = range(start, stop) if self.finder is None else self.finder.rows[start:stop]
-        try:
-            if self.finder is not None:
-                return [line for row in rows for line in self._lines(row, row + 1)]
-            self.store.wait(stop, 30.0)
-            return list(self._lines(start, stop))
-        except RenderError as error:  # of the whole table
-            return [{"row": row, "size": None, "text": reason(error)} for row in rows if row < self.store.ready]
-
     def _lines(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
+        """Yield the lines of some rows with whole texts."""
         last = None
         for batch in map(RequestFilter(self.label).apply, self.source.window(start, stop)):
-            sizes = _sizes(batch.prompts)
-            errors = [None] * len(batch) if batch.errors is None else batch.errors.to_pylist()
+            sizes = request_sizes(self.source, batch.prompts)
             for index, row in enumerate(batch.samples.to_pylist()):
-                if row != last and errors[index] is not None:
-                    yield {"row": row, "size": None, "text": errors[index]}
-                elif row != last:
+                if row != last:
                     (value,) = to_pylist(batch.prompts.slice(index, 1))
-                    yield {"row": row, "size": sizes[index], "text": _text(value)}
+                    error = None if batch.errors is None else batch.errors[index].as_py()
+                    text = error or (_text(value) if self.search is not None else _last_said(value))
+                    yield {"row": row, "size": None if error else sizes[index].as_py() or 0, "text": text}
                 last = row
 
     def prompts(self, row: int, *, other: bool = False) -> list[Prompt]:
         """Return the requests of one sample, by the choice or by the other one: all of them, or that of the label."""
-        choice = self.other if other and self.other is not None else self.choice
+        choice = self.other if other else self.choice
         prompts = self.sources.of(choice).prompts(row)
         labels = {prompt.label: prompt for prompt in prompts if prompt.label is not None}
         return [labels[self.label]] if self.label in labels else prompts
@@ -132,8 +210,9 @@ class View:
 
     def names(self) -> tuple[str, str]:
         """Return what tells the two compared choices apart."""
-        other = self.other or self.choice
-        pairs = {field.name: (getattr(self.choice, field.name), getattr(other, field.name)) for field in fields(Choice)}
+        pairs = {
+            field.name: (getattr(self.choice, field.name), getattr(self.other, field.name)) for field in fields(Choice)
+        }
         different = [(name, *pair) for name, pair in pairs.items() if pair[0] != pair[1]]
         mine, yours = ([of[side] or f"{of[0]} as configured" for of in different] for side in (1, 2))
         return ", ".join(mine), ", ".join(yours)
@@ -146,13 +225,6 @@ def _shared_beginning(texts: Sequence[str]) -> str:
     return words if len(words) > _MIN_COMMON else ""
 
 
-def _sizes(prompts: pa.Array) -> Sequence[int]:
-    if pa.types.is_string(prompts.type) or pa.types.is_large_string(prompts.type):
-        sizes: list[int] = pc.fill_null(pc.binary_length(prompts), 0).to_pylist()
-        return sizes
-    return [prompt_of(as_request(value, is_json=None), 0).bytes for value in to_pylist(prompts)]
-
-
 def _text(value: Any) -> str:
     """Return a request as one text: of messages the roles and the texts."""
     request = as_request(value, is_json=None)
@@ -162,10 +234,22 @@ def _text(value: Any) -> str:
     return "\n".join(f"{message.role or ''}: {message.text}" for message in prompt.messages or ())
 
 
-def _excerpt(text: str, beginning: str, search: TextSearch | None) -> str:
+def _last_said(value: Any) -> str:
+    """Return what the user says last in a chat, in messages or between control tokens; other prompts as a whole."""
+    prompt = with_speakers(prompt_of(as_request(value, is_json=None), 0))
+    said = ""
+    last = None
+    for piece in prompt.all_pieces():
+        if piece.speaker == "user" and not piece.is_control:
+            said = said + piece.text if last == "user" else piece.text
+        last = piece.speaker
+    return (said[match.end() :] if (match := _ROLE.match(said)) else said).strip() or _text(value)
+
+
+def _excerpt(text: str, beginning: str, search: Wanted | None) -> str:
     """Return a line of a text: from before the match of a search on, or from after the common beginning on."""
     if search is not None:
-        wanted, within = (_lowercase(search.wanted), _lowercase(text)) if search.ignore_case else (search.wanted, text)
+        wanted, within = (search.search, text) if search.case else (_lowercase(search.search), _lowercase(text))
         index = within.find(wanted)
         if index > _LINE // 8:
             start = index - _LINE // 16
@@ -179,141 +263,6 @@ def _excerpt(text: str, beginning: str, search: TextSearch | None) -> str:
 def _lowercase(text: str) -> str:
     """Lower the case of a text and keep its length: the dotted capital I alone would become two characters."""
     return text.replace("\u0130", "\ufdd0").lower()
-
-
-class RowFinder(ABC):
-    """Renders all prompts in a background thread and keeps the numbers of some samples, but no prompts."""
-
-    def __init__(self) -> None:
-        self.rows: array[int] = array("q")
-        """The samples found so far, ascending."""
-        self.seen = 0
-        """The number of samples that were looked at."""
-        self.failed = 0
-        """The number of those that can't be rendered."""
-        self.error: str | None = None
-        """The reason of an early end, in one line."""
-        self._cancelled = threading.Event()
-        self._done = threading.Event()
-        threading.Thread(target=self._run, name="promptpress-finder", daemon=True).start()
-
-    @property
-    def done(self) -> bool:
-        return self._done.is_set()
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled.is_set()
-
-    def cancel(self) -> None:
-        """Stop after the current batch; the rows found so far stay."""
-        self._cancelled.set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        return self._done.wait(timeout)
-
-    def _run(self) -> None:
-        try:
-            for samples, seen in self._steps():
-                if self._cancelled.is_set():
-                    return
-                self.seen = max(self.seen, seen)  # before the rows, so that no more are found than were seen
-                for sample in samples:
-                    if not self.rows or sample > self.rows[-1]:
-                        self.rows.append(sample)
-        except Exception as error:
-            self.error = reason(error)
-        finally:
-            self._done.set()
-
-    @abstractmethod
-    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
-        """Yield the samples that a step found, ascending, and how many samples were looked at so far."""
-
-
-class TextSearch(RowFinder):
-    """Finds the rows with a request that holds a text: of one label, or of all if that is None."""
-
-    def __init__(
-        self, source: PromptSource, wanted: str, *, ignore_case: bool = False, label: str | None = None
-    ) -> None:
-        self.wanted = wanted
-        self.ignore_case = ignore_case
-        self._source = source
-        self._filter = RequestFilter(label)
-        super().__init__()
-
-    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
-        for batch in self._source.requests():
-            if len(batch):
-                kept = self._filter.apply(batch)
-                self.failed += len(pc.unique(kept.samples.take(kept.failed)))
-                matches = _matches(kept.prompts, self.wanted, ignore_case=self.ignore_case)
-                yield kept.samples.filter(matches).to_pylist(), batch.samples[-1].as_py() + 1
-
-
-class ErrorSearch(RowFinder):
-    """Finds the rows that can't be rendered."""
-
-    def __init__(self, source: PromptSource) -> None:
-        self._source = source
-        super().__init__()
-
-    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
-        for batch in self._source.requests():
-            if len(batch):
-                rows = pc.unique(batch.samples.take(batch.failed)).to_pylist()
-                self.failed += len(rows)
-                yield rows, batch.samples[-1].as_py() + 1
-
-
-class DifferenceSearch(RowFinder):
-    """Finds the rows for which two sources give different requests or errors, or one lacks a request."""
-
-    def __init__(self, a: PromptSource, b: PromptSource) -> None:
-        self._a, self._b = a, b
-        super().__init__()
-
-    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
-        for step in paired(self._a.requests(), self._b.requests()):
-            if isinstance(step, Pairs):
-                samples = step.a.samples
-                if step.has_errors:
-                    self.failed += len(pc.unique(samples.filter(pc.or_(*step.failed))))
-                yield samples.take(unequal(self._a, self._b, step)).to_pylist(), samples[-1].as_py() + 1
-            else:
-                yield [step.sample], step.sample + 1
-
-
-def _matches(prompts: pa.Array, wanted: str, *, ignore_case: bool) -> pa.Array:
-    """Return a mask of the requests of which a text holds `wanted`."""
-    if not types.is_list(prompts.type) and not types.is_large_list(prompts.type):
-        # Within JSON a text is escaped, in any other request it isn't.
-        texts = [wanted, json.dumps(wanted, ensure_ascii=False)[1:-1]]
-        masks = [_match(prompts, text, ignore_case=ignore_case) for text in dict.fromkeys(texts)]
-        return masks[0] if len(masks) == 1 else pc.or_(*masks)
-    numbers = pa.array(range(len(prompts)), pa.int64())
-    matches = pa.array([], pa.int64())
-    for texts, rows in _texts(prompts, numbers):
-        matches = pa.concat_arrays([matches, rows.filter(_match(texts, wanted, ignore_case=ignore_case))])
-    return pc.is_in(numbers, value_set=matches)
-
-
-def _match(texts: pa.Array, wanted: str, *, ignore_case: bool) -> pa.Array:
-    return pc.fill_null(pc.match_substring(without_views(texts), wanted, ignore_case=ignore_case), False)
-
-
-def _texts(values: pa.Array, rows: pa.Array) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Yield the texts in messages, without roles, each with the number of its request."""
-    kind = values.type
-    if is_text(kind):
-        yield values, rows
-    elif types.is_list(kind) or types.is_large_list(kind):
-        yield from _texts(values.flatten(), rows.take(parent_rows(values)))
-    elif types.is_struct(kind):
-        for number, field in enumerate(kind):
-            if field.name not in ("role", "type"):
-                yield from _texts(values.field(number), rows)
 
 
 def _mixed(colour: str, other: str) -> str:

@@ -72,7 +72,7 @@ class Browser:
         self.web.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
         start = time.monotonic()
         self.web.get(address)
-        self.until(lambda: self.prompt() and self.lines())
+        self.until(lambda: (self.prompt() or width < 800) and self.lines())
         return time.monotonic() - start
 
     def until(self, condition: Callable[[], T], seconds: float = 20) -> T:

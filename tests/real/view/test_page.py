@@ -18,12 +18,30 @@ def test_opens_and_jumps_to_row_900000(serve: Callable[..., str], chromium: Brow
     chromium.open(serve(*MILLION))
     assert "row 0" in chromium.prompt()
     chromium.until(lambda: "1,000,000 rows" in chromium.text(".pp-status"))
-    chromium.type(".pp-goto input", "900,000")
+    chromium.type(".pp-goto input", "900000")
     chromium.until(lambda: "row 900000 " in chromium.prompt())
     assert "library of the old town 900000 and who" in chromium.prompt()
     chromium.until(lambda: any(line.startswith("900000\n") for line in chromium.lines()))
     chromium.type(".pp-goto input", "1000000")  # one too many
-    chromium.until(lambda: "there are rows 0 to 999,999" in chromium.text("body"))
+    chromium.until(lambda: "there are rows 0 to 999999" in chromium.text("body"))
+    assert chromium.log() == []
+
+
+def test_a_link_leads_to_the_same_place(serve: Callable[..., str], chromium: Browser) -> None:
+    address = serve("--template", "Q: {question}", "--data", "few.parquet")
+    chromium.open(address)
+    chromium.type(".pp-search input", "T")
+    chromium.until(lambda: len(chromium.lines()) == 2)
+    chromium.leave()
+    chromium.keys("j")
+    chromium.until(lambda: chromium.web.current_url == f"{address}?row=2&search=T")
+    chromium.web.refresh()
+    chromium.until(lambda: "row 2 " in chromium.prompt() and len(chromium.lines()) == 2)
+    chromium.open(address + "?column=question&value=Two%3F&rows=1-9&tab=prompts")
+    chromium.until(lambda: chromium.text(".pp-says") == "1 found in 3 rows \u00b7 question = Two? \u00b7 rows 1-9")
+    chromium.until(lambda: "row 1 " in chromium.prompt())
+    chromium.click(".pp-all")
+    chromium.until(lambda: chromium.web.current_url == address)
     assert chromium.log() == []
 
 

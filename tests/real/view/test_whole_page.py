@@ -177,10 +177,19 @@ def test_dark_where_the_system_is(serve: Callable[..., str], chromium: Browser) 
 def test_on_a_phone(serve: Callable[..., str], chromium: Browser) -> None:
     chromium.open(serve(*MILLION), 390, 844)
     assert chromium.run("return document.documentElement.scrollWidth") <= 390
-    for part in (".pp-grid", "#pp-place", ".pp-search", ".pp-model", "#pp-colours", ".pp-tabs"):
-        box = chromium.web.find_element("css selector", part).rect
-        assert box["width"] > 40, part
-        assert box["y"] + box["height"] <= 850, part
+
+    def fits(*parts: str) -> None:
+        for part in parts:
+            box = chromium.web.find_element("css selector", part).rect
+            assert box["width"] > 40, part
+            assert box["y"] + box["height"] <= 850, part
+
+    fits(".pp-grid", ".pp-search", ".pp-model", ".pp-tabs")
+    chromium.click(".pp-grid .ag-row[row-index='3']")  # the prompt takes the place of the list
+    fits("#pp-place", "#pp-colours")
+    chromium.until(lambda: "row 3 " in chromium.prompt())
+    assert chromium.web.find_element("css selector", "#pp-place").rect["height"] > 500
+    chromium.click(".pp-back")
     chromium.type(".pp-goto input", "5")
     chromium.until(lambda: "row 5 " in chromium.prompt())
 
@@ -256,6 +265,8 @@ def test_two_models_stand_side_by_side_at_first(serve: Callable[..., str], chrom
     assert [side.partition(" · ")[0] for side in sides[:2]] == ["chat-api", "tags"]
     assert "<|user|>" in sides[3]
     assert "<|user|>\n" in chromium.texts(".pp-side .pp-added")[0] + "\n"
+    assert chromium.texts(".pp-controls .pp-output") == ["", ""]
+    chromium.click(".pp-options")
     chromium.choose(".pp-output", "prompt_list")
     chromium.choose(".pp-other .pp-output", "prompt_list")
     chromium.until(lambda: chromium.text(".pp-says") == "0 differ in 3 rows")
@@ -294,6 +305,41 @@ def test_waiting_for_lengths_shows_how_far_it_is(serve: Callable[..., str], chro
     chromium.until(lambda: "1,000,000 prompts" in chromium.text(".pp-figures"), 60)
     assert chromium.texts(".pp-progress") == []
     assert chromium.log() == []
+
+
+def test_a_bar_lists_its_prompts(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve("plain.json", "--data", "few.parquet"))
+    chromium.click_text(".q-tab", "Lengths")
+    chromium.until(lambda: chromium.texts(".pp-chart svg"))
+    bars = chromium.web.find_elements("css selector", ".pp-chart svg path[fill='#5b8def']")
+    bars[-1].click()
+    chromium.until(lambda: [line.split()[0] for line in chromium.lines()] == ["2"])
+    chromium.click(".pp-all")
+    chromium.until(lambda: len(chromium.lines()) == 3)
+    chromium.click(".ag-header-cell[col-id='size']")
+    chromium.until(lambda: [line.split()[0] for line in chromium.lines()] == ["2", "0", "1"])
+    assert chromium.log() == []
+
+
+def test_what_a_row_gives(files: Path, serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve("plain.json", "--data", "few.parquet"))
+    allowed = {
+        "origin": chromium.run("return location.origin"),
+        "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"],
+    }
+    chromium.web.execute_cdp_cmd("Browser.grantPermissions", allowed)
+    folder = {"behavior": "allow", "downloadPath": str(files / "saved")}
+    chromium.web.execute_cdp_cmd("Browser.setDownloadBehavior", folder)
+    chromium.leave()
+    chromium.keys("j")
+    chromium.until(lambda: "row 1 " in chromium.prompt())
+    chromium.keys("c")
+    read = "const done = arguments[0]; navigator.clipboard.readText().then(done, done)"
+    chromium.until(lambda: chromium.web.execute_async_script(read) == "Q: Two?")
+    chromium.click(".pp-save")
+    saved = files / "saved" / "row-1.html"
+    chromium.until(saved.exists)
+    assert "Two?" in saved.read_text(encoding="utf-8")
 
 
 def test_lengths_and_duplicates(serve: Callable[..., str], chromium: Browser) -> None:
@@ -420,9 +466,10 @@ def test_screenshots(serve: Callable[..., str], chromium: Browser, name: str, wi
         "tags",
     )
     chromium.open(serve(*quiz), width, height, dark=name.endswith("phone"))
-    chromium.until(lambda: "<|user|>" in chromium.prompt())
     chromium.type(".pp-search input", "town 9000")
     chromium.until(lambda: chromium.text(".pp-says").endswith(" rows"))
+    if name.endswith("phone"):
+        chromium.click(".pp-grid .ag-row[row-index='0']")
     chromium.until(lambda: "row 9000 " in chromium.prompt())
     chromium.leave()
     chromium.hover("#pp-place .pp-example_column")

@@ -14,6 +14,7 @@ from promptpress.engine.errors import counted
 from promptpress_workbench.audit.collect import audit
 from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.prompts.escapes import one_line, visible
+from promptpress_workbench.viewer.search import ERROR_COLUMN
 from promptpress_workbench.viewer.sources import Choice, Source, StoredRendered
 from promptpress_workbench.viewer.view import (
     ORIGIN_COLOURS,
@@ -66,7 +67,7 @@ class FigurePanel(ABC, Generic[Figures]):
         if choice not in self._cache:
             figures, error = await self._awaited(choice)
             if figures is None:
-                self._say(error)
+                self._say(error, "pp-error")
                 return
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
@@ -98,10 +99,10 @@ class FigurePanel(ABC, Generic[Figures]):
         """Show the same tab for another choice."""
         await self.show(self._tab)
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, classes: str = "pp-dim") -> None:
         self._container.clear()
         with self._container:
-            ui.label(visible(text)).classes("pp-dim")
+            ui.label(visible(text)).classes(classes)
 
     def _rows(self, rows: Iterable[tuple[int, str]]) -> None:
         """Draw a button for each row, with a text about it."""
@@ -154,7 +155,11 @@ class AuditPanel(FigurePanel[list[Finding]]):
 
 
 class LengthPanel(FigurePanel[Statistics]):
-    """The tabs Lengths, with the bytes of each origin, and Duplicates."""
+    """The tabs Lengths, with the bytes of each origin, and Duplicates; `want` lists rows by a part of a figure."""
+
+    def __init__(self, view: View, go: Callable[[int], None], want: Callable[..., None]) -> None:
+        super().__init__(view, go)
+        self._want = want
 
     progress = "Reading and rendering every prompt…"
 
@@ -171,13 +176,18 @@ class LengthPanel(FigurePanel[Statistics]):
     def _lengths(self, figures: Statistics) -> None:
         of = "" if figures.samples in (None, figures.requests) else f" of {counted(figures.samples or 0, 'sample')}"
         ui.label(f"{counted(figures.requests, 'prompt')}{of}, {counted(figures.bytes.sum, 'byte')}").classes("pp-title")
+        if figures.unrendered:
+            with ui.element("div").classes("pp-chips pp-wrong"):
+                ui.label(f"{counted(figures.unrendered, 'row')} can't be rendered, and no figure counts them")
+                only = ui.button("Only these", on_click=lambda: self._want(column=ERROR_COLUMN))
+                only.props("flat dense no-caps size=sm").classes("pp-row")
         for kind in figures.errors.to_pylist():
-            caption = f"{counted(kind['rows'], 'row')} can't be rendered: {one_line(kind['error'])}"
+            caption = f"{one_line(kind['error'])} ({counted(kind['rows'], 'row')})"
             self._section(caption, [(row, "") for row in kind["first_rows"]])
         with ui.element("div").classes("pp-grid-2"):
             with ui.element("section"):
-                ui.label("Prompts by length in bytes").classes("pp-caption")
-                _histogram(figures)
+                ui.label("Prompts by length in bytes; click on a bar to list them").classes("pp-caption")
+                _histogram(figures, lambda start, end: self._want(bytes=f"{start}-{end}"))
                 _percentiles(figures)
             with ui.element("section"):
                 shares = shares_of(figures)
@@ -205,12 +215,13 @@ class LengthPanel(FigurePanel[Statistics]):
             self._rows(rows)
 
 
-def _chart(options: dict[str, Any], *, height: str) -> None:
+def _chart(options: dict[str, Any], *, height: str) -> ui.echart:
     base = {"animation": False, "textStyle": {"color": _INK}, "tooltip": {"renderMode": "richText", "trigger": "item"}}
-    ui.echart({**base, **options}, renderer="svg").style(f"height: {height}").classes("pp-chart")
+    return ui.echart({**base, **options}, renderer="svg").style(f"height: {height}").classes("pp-chart")
 
 
-def _histogram(figures: Statistics) -> None:
+def _histogram(figures: Statistics, on_click: Callable[[int, int], None]) -> None:
+    """Draw how many prompts are how long; a click on a bar gives its least and greatest length."""
     bins = figures.bytes.histogram.to_pylist()
     bars = [{"value": bar["requests"], "name": f"{bar['start']:,} to {bar['end'] - 1:,}"} for bar in bins]
     lines = {"splitLine": {"lineStyle": {"color": _INK, "opacity": 0.25}}, **_AXIS}
@@ -220,7 +231,8 @@ def _histogram(figures: Statistics) -> None:
         "yAxis": {"type": "value", "minInterval": 1, **lines},
         "series": [{"type": "bar", "barCategoryGap": "8%", "itemStyle": {"color": _BAR}, "data": bars}],
     }
-    _chart(options, height="240px")
+    chart = _chart(options, height="240px")
+    chart.on_point_click(lambda event: on_click(bins[event.data_index]["start"], bins[event.data_index]["end"] - 1))
 
 
 def _percentiles(figures: Statistics) -> None:

@@ -113,9 +113,9 @@ def _lines_of(view: View, start: int, stop: int) -> dict[str, Any]:
 
 
 def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare: bool) -> dict[str, Any]:
-    row = view.row_of(line)
+    row = view.row = view.row_of(line)
     prompts = view.prompts(row)
-    if compare and view.other is not None:
+    if compare:
         others = view.prompts(row, other=True)
         sides = [list(cut(side, MAX_CHARACTERS)) for side in (prompts, others)]
         html = compared_html(*sides, names=view.names(), whitespace=whitespace)
@@ -128,7 +128,7 @@ def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare:
     if left:
         answer["cut"] = f"Show all: {left:,} more characters"
     if view.search is not None:
-        answer |= {"wanted": view.search.wanted, "ignoreCase": view.search.ignore_case}
+        answer |= {"wanted": view.search.search, "ignoreCase": not view.search.case}
     return answer
 
 
@@ -141,7 +141,7 @@ def _answer(views: dict[str, View], name: str, make: Callable[[View], dict[str, 
     except IndexError:
         if view.finder is not None and not view.finder.rows:
             return _json({"html": "", "legend": ""})  # the list says that no row was found
-        return _json({"error": "there is no such row"})
+        return _json({"error": "there is no such row; All rows, or Esc, lists those that there are"})
     except Exception as error:
         return _json({"error": one_line(reason(error))})
 

@@ -6,6 +6,7 @@ globalThis.promptpress = (() => {
   const state = { view: null, api: null, line: 0, compare: false, whole: false, spaces: false, last: null, total: -1 };
   const beginnings = new Map(); // what the rows of a window begin with, by the window's number
   const WINDOW = 100; // rows that the grid asks for at once
+  const NO_ANSWER = "no answer from promptpress view: it may have ended; start it again, and open the address that it prints";
   const byId = (id) => document.getElementById(id);
 
   async function ask(path, parameters, signal) {
@@ -28,7 +29,7 @@ globalThis.promptpress = (() => {
         try {
           answer = await ask("lines", { view, start: window.startRow, stop: window.endRow });
         } catch {
-          answer = { error: "no answer from promptpress view; does it still run?" };
+          answer = { error: NO_ANSWER };
         }
         if (answer.error !== undefined) {
           window.successCallback([{ row: "", size: "", text: answer.error }], window.startRow + 1);
@@ -43,12 +44,22 @@ globalThis.promptpress = (() => {
 
   function ready(api) {
     state.api = api;
-    const narrow = matchMedia("(max-width: 800px)"); // the size is also above the prompt
-    state.fit = () => api.setColumnsVisible(["size"], !narrow.matches && !state.compare);
+    const narrow = matchMedia("(max-width: 800px)");
+    state.fit = () => {
+      api.setColumnsVisible(["size"], !state.compare);
+      const widths = narrow.matches ? [64, 72] : [84, 98];
+      api.setColumnWidths(["row", "size"].map((key, index) => ({ key, newWidth: widths[index] })));
+    };
     narrow.addEventListener("change", state.fit);
     state.fit();
-    show(0);
+    if (state.line) go(state.line);
+    else show(0);
   }
+
+  const order = () => {
+    const column = state.api.getColumnState().find((one) => one.colId === "size");
+    return { desc: "longest", asc: "shortest" }[column.sort] ?? "";
+  };
 
   function refresh(keep) {
     if (!state.api) return;
@@ -80,7 +91,9 @@ globalThis.promptpress = (() => {
 
   function go(line) {
     const api = state.api;
-    if (!api || line < 0) return;
+    state.line = line; // for a list that isn't there yet
+    open(true);
+    if (!api) return;
     if (line >= api.getDisplayedRowCount()) api.setRowCount(line + 1, false);
     api.ensureIndexVisible(line, "middle");
     api.setFocusedCell(line, "text");
@@ -96,7 +109,32 @@ globalThis.promptpress = (() => {
     }
   }
 
-  // The prompt.
+  // The prompt. On a phone it takes the place of the list.
+
+  function open(on) {
+    document.body.classList.toggle("pp-reading", on);
+    if (on) scroll();
+  }
+
+  // Scroll to what differs: from the other side, or from other rows.
+  function scroll() {
+    const place = byId("pp-place");
+    const differs = place.querySelector(".pp-added, .pp-removed") ?? place.querySelector(".pp-column") ?? [...place.querySelectorAll(".pp-user")].at(-1);
+    const bottom = differs?.getBoundingClientRect().top + 40;
+    if (differs && bottom > place.getBoundingClientRect().bottom) differs.scrollIntoView({ block: "center" });
+  }
+
+  // The next difference within the prompt, else that of the next row.
+  function next() {
+    const place = byId("pp-place");
+    const marks = [...place.querySelectorAll(".pp-added, .pp-removed")];
+    const at = marks.indexOf(place.querySelector(".pp-at"));
+    const below = marks.findIndex((mark, index) => index > at && (at < 0 || mark.offsetTop > marks[at].offsetTop));
+    if (below < 0) return move(1);
+    marks[at]?.classList.remove("pp-at");
+    marks[below].classList.add("pp-at");
+    marks[below].scrollIntoView({ block: "center" });
+  }
 
   let pending = null;
   const current = new CSSStyleSheet(); // marks the current line wherever the grid draws it
@@ -114,7 +152,7 @@ globalThis.promptpress = (() => {
       answer = await ask("prompt", { view: state.view, line, whole, compare: state.compare, whitespace: state.spaces }, signal);
     } catch (error) {
       if (error.name === "AbortError") return;
-      answer = { error: "no answer from promptpress view; does it still run?" };
+      answer = { error: NO_ANSWER };
     }
     if (signal.aborted) return;
     state.last = answer;
@@ -135,6 +173,7 @@ globalThis.promptpress = (() => {
     byId("pp-columns").hidden = !answer.columns;
     for (const piece of place.querySelectorAll(".pp-piece[title]")) piece.tabIndex = 0;
     place.scrollTop = 0;
+    if (state.compare || document.body.classList.contains("pp-reading")) scroll();
     mark(answer.wanted ?? "", answer.ignoreCase);
   }
 
@@ -224,6 +263,8 @@ globalThis.promptpress = (() => {
     "?": () => click(".pp-help"),
     d: () => click(".pp-theme"),
     w: spaces,
+    n: () => click(".pp-next"),
+    c: () => click(".pp-copy"),
     Escape: () => click(".pp-all"),
   };
 
@@ -244,5 +285,6 @@ globalThis.promptpress = (() => {
   });
   for (const name of ["mouseover", "focusin"]) document.addEventListener(name, showOrigin);
 
-  return { rows, ready, refresh, recount, shared, reload: () => show(state.line), focused, go, compare, turn, spaces };
+  const reload = () => show(state.line);
+  return { rows, ready, refresh, recount, shared, reload, focused, go, move, open, next, order, compare, turn, spaces };
 })();
