@@ -100,7 +100,7 @@ def test_a_model() -> None:
         (["config.json", "--shots", "1"], "--shots goes with --template"),
         (["config.json", "--answer", "answer"], "--answer goes with --template"),
         (["--template", "{question}", "--examples", "train.csv"], "--examples: --shots N says how many"),
-        (["--template", "{question}", "--shots", "1"], "--shots: --answer COL names the answers"),
+        (["--template", "{question}", "--shots", "1"], "--shots: examples show answers; --answer COL names their column"),
         (
             ["--template", "{question}", "--shots", "1", "--answer", "answer"],
             "--template: the answer of an example needs a place in the template, by {answer}",
