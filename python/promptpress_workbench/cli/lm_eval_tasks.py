@@ -31,7 +31,19 @@ _INCLUDE = re.compile(r"""^["']?include["']?\s*:""", re.MULTILINE)
 _TASK = re.compile(r"""^["']?task["']?\s*:""", re.MULTILINE)
 _HEAD_BYTES = 1 << 16
 _OTHER_OPTIONS = (
-    *("keep", "index", "order", "shared", "hashes", "jinja", "column", "add_generation_prompt", "where", "sample"),
+    *(
+        "keep",
+        "index",
+        "order",
+        "shared",
+        "hashes",
+        "jinja",
+        "column",
+        "add_generation_prompt",
+        "where",
+        "sample",
+        "seed",
+    ),
     *(name for name in CONFIGURATION_OPTIONS if name not in ("examples", "system", "shots", "shots_seed")),
 )
 _MAX_FILE_BYTES = 1 << 24
@@ -87,8 +99,9 @@ def _refuse_others(settings: Settings, arguments: Namespace) -> None:
     """Refuse options that don't apply to a task."""
     option = first_given(settings, _OTHER_OPTIONS)
     if option is not None:
+        hint = "; --shots-seed is the seed of its examples" if option == "--seed" else ""
         raise UsageError(
-            f"{option}: {settings.config} is a task of lm-evaluation-harness, which says itself what a request is"
+            f"{option}: {settings.config} is a task of lm-evaluation-harness, which says itself what a request is{hint}"
         )
     if arguments.fewshot_as_multiturn and settings.chat_template is None:
         raise UsageError("--fewshot-as-multiturn: examples are messages in a chat; --chat-template says which")
