@@ -162,6 +162,7 @@ def test_includes(folder: Path) -> None:
         (3, "task.yaml:2: not valid YAML", "doc_to_text: a\n]", []),
         (3, "doc_to_txt: TypeError: no task has this key; did you mean doc_to_text?", "doc_to_txt: a\n" + TASK, []),
         (2, "--keep: task.yaml is a task of lm-evaluation-harness", TASK, ["--keep", "q"]),
+        (2, "--shots-seed is the seed of its examples", TASK, ["--seed", "7"]),
         (2, "--fewshot-as-multiturn: examples are messages in a chat", TASK, ["--fewshot-as-multiturn"]),
         (2, "write Parquet, Arrow or JSONL", TASK, ["--out-format", "csv"]),
         (3, "--examples: shots are drawn from the split 'train'", TASK, ["--shots", "1"]),

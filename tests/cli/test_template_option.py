@@ -100,7 +100,10 @@ def test_a_model() -> None:
         (["config.json", "--shots", "1"], "--shots goes with --template"),
         (["config.json", "--answer", "answer"], "--answer goes with --template"),
         (["--template", "{question}", "--examples", "train.csv"], "--examples: --shots N says how many"),
-        (["--template", "{question}", "--shots", "1"], "--shots: --answer COL names the answers"),
+        (
+            ["--template", "{question}", "--shots", "1"],
+            "--shots: examples show answers; --answer COL names their column",
+        ),
         (
             ["--template", "{question}", "--shots", "1", "--answer", "answer"],
             "--template: the answer of an example needs a place in the template, by {answer}",
@@ -137,6 +140,14 @@ def test_verify_needs_a_harness_s_configuration(folder: Path, capsys: pytest.Cap
     (folder / "q.json").write_text('{"prompt_template": "{question}"}', encoding="utf-8")
     assert main(["verify", "q.json", "--data", "test.csv"]) == 3
     assert "q.json: verify needs a harness's dataset configuration" in capsys.readouterr().err
+
+
+def test_one_answer_is_the_template_s_and_the_export_s(folder: Path) -> None:
+    options = ["--answer", "answer", "--shots", "1", "--examples", "train.csv", "--data", "test.csv", "--quiet"]
+    command = ["export", "messages-json", "--template", "{question}", "--out", "sft.jsonl", "--output", "openai"]
+    assert main([*command, *options]) == 0
+    first = json.loads((folder / "sft.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert [message["role"] for message in first["messages"]] == ["user", "assistant", "user", "assistant"]
 
 
 def test_a_batch_file_with_examples(folder: Path) -> None:

@@ -36,7 +36,7 @@ _OF_RENDER = ("keep", "index", "order", "shared", "hashes", "tokenizer")
 
 _OF_TASKS = ("examples", "system", "shots", "shots_seed", "tokenizer", "strings")
 _OTHER_OPTIONS = (
-    *("jinja", "column", "add_generation_prompt", "where", "sample"),
+    *("jinja", "column", "add_generation_prompt", "where", "sample", "seed"),
     *(name for name in CONFIGURATION_OPTIONS if name not in _OF_TASKS),
 )
 _MAX_FILE_BYTES = 1 << 24
@@ -108,8 +108,9 @@ def _refuse_others(settings: Settings) -> None:
 def _refuse(settings: Settings, names: Iterable[str]) -> None:
     option = first_given(settings, names)
     if option is not None:
+        hint = "; --shots-seed is the seed of its examples" if option == "--seed" else ""
         raise UsageError(
-            f"{option}: {settings.config} is a task of lm-evaluation-harness, which says itself what a request is"
+            f"{option}: {settings.config} is a task of lm-evaluation-harness, which says itself what a request is{hint}"
         )
 
 
