@@ -93,6 +93,7 @@ CASES = {
     "roles": Case({"HUMAN": "developer"}, OPENAI, ("--roles", "HUMAN=developer")),
     "chat_template": Case(None, {"prompt_template": TURNS}, ("--chat-template", "chat"), ("chat_template",)),
     "limits": Case({"prompt_bytes": 2}, {"prompt_template": "{q}"}, ("--limits", "prompt_bytes=2")),
+    "unknown": Case("keep", {"prompt_template": "{q} {contnet}"}, ("--unknown", "keep")),
     "system": Case("Be brief.", {"prompt_template": "{q}"}, ("--system", "Be brief.")),
     "shots": Case(2, {"prompt_template": "{q} {a}\n", "output_column": "a"}, ("--shots", "2"), EXAMPLES),
     "output_column": Case("a", {"prompt_template": "{q} {a}\n"}, ("--answer", "a")),

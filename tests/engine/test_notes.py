@@ -543,11 +543,17 @@ RIGHT = {
 }  # fmt: skip
 
 
+def is_plain(arguments):
+    prompt = arguments.get("prompt_template")
+    return set(arguments) <= {"prompt_template", "mode", "labels"} and not (isinstance(prompt, dict) and "type" in prompt)
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_probably_a_mistake(name):
     arguments, columns, code, path, remedy = WRONG[name]
     (note,) = notes(arguments, columns)
-    assert (note["code"], note["severity"], note["place"]) == (code, "warning", path)
+    is_sure = code == "unknown_placeholder" and "did you mean" in remedy + note["remedy"] and is_plain(arguments)
+    assert (note["code"], note["severity"], note["place"]) == (code, "error" if is_sure else "warning", path)
     assert note["message"]
     assert remedy in note["remedy"]
 
@@ -580,9 +586,11 @@ def test_custom_inferencers_and_doubled_braces_may_be_intended():
     custom = {"type": "my.own.Inferencer"}
     (note,) = notes({"prompt_template": "{question}", "inferencer": custom, "mode": "gen"})
     assert (note["code"], note["severity"]) == ("unknown_inferencer", "info")
-    (note,) = notes({"prompt_template": "Q: {{question}} {answer}"})
-    assert (note["code"], note["severity"]) == ("doubled_braces", "info")
-    assert pp.Renderer("Q: {{question}}").render(pa.table({"question": ["x"]}))["prompt"].to_pylist() == ["Q: {x}"]
+    for more in ({}, {"dialect": "opencompass"}):
+        (note,) = notes({"prompt_template": "Q: {{question}} {answer}", **more})
+        assert (note["code"], note["severity"]) == ("doubled_braces", "info")
+    renderer = pp.Renderer("Q: {{question}}", dialect="opencompass")
+    assert renderer.render(pa.table({"question": ["x"]}))["prompt"].to_pylist() == ["Q: {x}"]
     # Words that are near to a section's name may be classes.
     of_labels = notes({"prompt_template": {"ground": "{question}", "sky": "{question}"}})
     assert [(note["code"], note["severity"]) for note in of_labels] == [("label_like_key", "info")]

@@ -32,10 +32,10 @@ CALLS = {
 
 @pytest.mark.parametrize("first", CALLS)
 def test_the_warning_comes_once_for_each_renderer_and_schema(first):
-    renderer = pp.Renderer("{questoin}")
+    renderer = pp.Renderer("{other}")
     (warning,) = warned(lambda: CALLS[first](renderer, SAMPLES))
     assert warning.filename == __file__
-    assert str(warning.message).startswith("prompt_template: '{questoin}' names no column")
+    assert str(warning.message).startswith("prompt_template: '{other}' names no column")
     for call in CALLS.values():
         assert warned(lambda call=call: call(renderer, SAMPLES)) == []
     # Another schema, and then both again.
@@ -43,7 +43,7 @@ def test_the_warning_comes_once_for_each_renderer_and_schema(first):
     assert len(warned(lambda: CALLS[first](renderer, other))) == 1
     assert warned(lambda: [renderer.render(table) for table in (other, SAMPLES, other)]) == []
     # Another renderer, though it equals the first.
-    assert len(warned(lambda: pp.Renderer("{questoin}").render(SAMPLES))) == 1
+    assert len(warned(lambda: pp.Renderer("{other}").render(SAMPLES))) == 1
 
 
 def test_conversations_that_take_replies_say_it_too():
@@ -58,7 +58,7 @@ def test_conversations_that_take_replies_say_it_too():
 
 
 def test_looking_at_a_renderer_warns_of_nothing():
-    renderer = pp.Renderer("{questoin}")
+    renderer = pp.Renderer("{other}")
     looks = [
         lambda: renderer.notes(SAMPLES),
         lambda: renderer.output_schema(SAMPLES.schema),
@@ -84,21 +84,21 @@ def test_several_notes_are_one_warning():
 
 
 def test_pythons_filters_silence_it_or_make_it_an_error():
-    renderer = pp.Renderer("{questoin}")
+    renderer = pp.Renderer("{other}")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pp.PromptWarning)
         for call in CALLS.values():
-            with pytest.raises(pp.PromptWarning, match=r"did you mean '\{question\}'"):
+            with pytest.raises(pp.PromptWarning, match=r"'\{other\}' names no column"):
                 call(renderer, SAMPLES)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=pp.PromptWarning)
-        assert renderer.render(SAMPLES)["prompt"].to_pylist() == ["{questoin}"] * 2
+        assert renderer.render(SAMPLES)["prompt"].to_pylist() == ["{other}"] * 2
     assert issubclass(pp.PromptWarning, UserWarning)
 
 
 def test_a_pickled_renderer_says_it_where_it_is_opened():
-    renderer = pp.Renderer("{questoin}")
+    renderer = pp.Renderer("{other}")
     assert len(warned(lambda: renderer.render(SAMPLES))) == 1
     again = pickle.loads(pickle.dumps(renderer))
     assert again == renderer
@@ -107,7 +107,7 @@ def test_a_pickled_renderer_says_it_where_it_is_opened():
 
 
 def test_threads_that_share_a_renderer():
-    renderer = pp.Renderer("{questoin}")
+    renderer = pp.Renderer("{other}")
 
     def work():
         threads = [threading.Thread(target=renderer.render, args=(SAMPLES,)) for _ in range(8)]

@@ -101,7 +101,7 @@ def refusal(error: BaseException) -> str | None:
 
 
 def rendered(case: Case, config: dict[str, Any] | None = None) -> tuple[pp.Renderer, pa.Table]:
-    renderer = pp.Renderer(**(config or case.config), examples=case.train)
+    renderer = pp.Renderer(**{"unknown": "keep", **(config or case.config)}, examples=case.train)
     return renderer, renderer.render(case.samples)
 
 

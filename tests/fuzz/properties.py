@@ -8,6 +8,7 @@ from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
+from comparing import may_join_braces, with_kept_braces
 
 from .configurations import Case
 from .draw import Draw
@@ -131,9 +132,14 @@ def diverging(case: Case) -> None:
     both = []
     if case.model == "openicl_model":
         return  # it has one way
-    for substitution in ("harness", "single_pass"):
+    reader = case.config.get("reader") or {}
+    names = [*case.samples.column_names, *(case.train.column_names if case.train is not None else ())]
+    names += [reader["output_column"]] if reader.get("output_column") else []
+    if "{{" in repr(case.config) and may_join_braces(case.config, names):
+        return
+    for config in ({**case.config, "substitution": "harness"}, with_kept_braces(case.config, names)):
         try:
-            renderer = pp.Renderer(**{**case.config, "substitution": substitution}, examples=case.train)
+            renderer = pp.Renderer(**{**config, "unknown": "keep"}, examples=case.train)
             both.append(renderer.render(case.samples)["prompt"].to_pylist())
         except ERRORS:
             return

@@ -62,7 +62,7 @@ def check(seed: int, number: int, case: Case) -> int:
     """Check a case; 1 where its configuration is valid."""
     draw = Draw.of(seed, number, "row errors, checked")
     try:
-        renderer = pp.Renderer(**case.config, examples=case.train)
+        renderer = pp.Renderer(**case.config, unknown="keep", examples=case.train)
     except ERRORS:
         return 0
     options: dict[str, Any] = {
@@ -264,7 +264,7 @@ def by_choice(case: Case, renderer: pp.Renderer) -> tuple[pp.Renderer, pa.Table]
     joints = {key: value for key, value in retriever.items() if key.endswith(("separator", "token"))}
     config = {**case.config, "retriever": {"type": "IndexColumn", "column": CHOICE, **joints}}
     chosen = renderer.retrieve(len(case.samples))
-    return pp.Renderer(**config, examples=case.train), case.samples.append_column(CHOICE, chosen)
+    return pp.Renderer(**config, unknown="keep", examples=case.train), case.samples.append_column(CHOICE, chosen)
 
 
 def values(case: Case, column: pa.ChunkedArray) -> list[Any]:

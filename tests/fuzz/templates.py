@@ -18,6 +18,8 @@ NAMES = ("q", "qq", "a", "ab", "opt ion", "题目", "x.y", "é", "role", "conten
 ODD_NAMES = ("", "{q", "a}", "{a}", "{", "}", "q}{a", "{}", "q}", "a}{")
 """Templates with overlapping placeholders, for which only the order of the harness is defined; no single pass."""
 LITERALS = (*words.LITERALS, "\\", "\0")
+BRACES = ((2, 2), (3, 3), (1, 0), (2, 1), (1, 2))
+"""Numbers of braces around a name: what stands for braces in a single pass, and what isn't closed."""
 ICE_TOKENS = ("</E>", "</E>", "</E>", "{ice}", "E", "{q}", "<SEP>")
 SEP_TOKENS = ("<SEP>", "</E", "E", "{", "}", "q", "{q}", "\n")
 CALM_TOKENS = ("</E>", "<SEP>")
@@ -38,7 +40,8 @@ class World:
         return f" {token} " if self.single_pass else token
 
     def pieces(self) -> list[str]:
-        return [*LITERALS, *(f"{{{name}}}" for name in self.names), *(f"{{{{{name}}}}}" for name in self.names)]
+        named = [f"{'{' * left}{name}{'}' * right}" for name in self.names for left, right in BRACES]
+        return [*LITERALS, *(f"{{{name}}}" for name in self.names), *named, *(f"\\boxed{{{name}}}" for name in self.names)]
 
     def text(self, *, with_ice: bool = False, most: int = 5) -> str:
         """A text of a template; `with_ice` puts the ICE token in it."""

@@ -44,7 +44,7 @@ FILES = {
                 "spaces within the braces": "{ q }{q }",
                 "no such column": "{unknown}",
                 "half of one": "{q {qq q}",
-                "doubled braces are no escape": "{{q}}",
+                "doubled braces": "{{q}}",
                 "braces in braces": "{{{q}}}{{",
                 "a format and a conversion": "{q!r}{q:>4}{q.x}{q[0]}",
                 "percent signs and backslashes": "%s \\{q\\} \\n",

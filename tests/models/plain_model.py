@@ -79,9 +79,15 @@ class Pieces:
                 parts.append(part)
                 continue
             end = 0
-            for match in placeholder.finditer(part):
-                parts += [part[end : match.start()], Value(fields[match.group()])]
-                end = match.end()
+            while match := placeholder.search(part, end):
+                start, stop = match.span()
+                pairs = 1
+                while start > end and part[start - 1] + part[stop : stop + 1] == "{}":
+                    start, stop, pairs = start - 1, stop + 1, pairs + 1
+                # Each two pairs of braces around a name stand for one; a pair that is left over is filled.
+                field = Value(fields[match.group()]) if pairs % 2 else match.group()[1:-1]
+                parts += [part[end:start] + "{" * (pairs // 2), field, "}" * (pairs // 2)]
+                end = stop
             parts.append(part[end:])
         return Pieces(parts)
 
@@ -667,10 +673,21 @@ RETRIEVERS = {
 }
 
 
+WORDS = ("ice_template", "retriever", "reader", "inferencer", "meta_template", "dialect")
+
+
+def substitution_of(config: dict[str, Any]) -> str:
+    """The way of substituting: values are looked into where anything of a harness is given."""
+    prompt = config.get("prompt_template")
+    has_type = isinstance(prompt, dict) and "type" in prompt
+    is_harness = has_type or any(config.get(word) is not None for word in WORDS)
+    return config.get("substitution") or ("harness" if is_harness else "single_pass")
+
+
 def read_model(config: dict[str, Any]) -> Model:
     dialect = config.get("dialect") or "opencompass"
     assert dialect in DIALECTS, f"the dialect {dialect} is not modelled here"
-    texts = (lambda text: Pieces([text])) if config.get("substitution") == "single_pass" else str
+    texts = (lambda text: Pieces([text])) if substitution_of(config) == "single_pass" else str
     prompt, ice = (read_template(config.get(name), texts) for name in ("prompt_template", "ice_template"))
     need(prompt or ice, "a template is needed")
     need(

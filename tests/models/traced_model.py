@@ -25,11 +25,26 @@ def value_of(column: str, values: dict[str, str]) -> Traced:
 def filled(template: str, values: dict[str, str], way: str) -> Traced:
     """A text with the columns' values put in, all at once or column after column."""
     if way == "single_pass":
-        return replaced(literal(template), list(values), values)
+        return filled_once(template, values)
     text = literal(template)
     for column in values:
         text = replaced(text, [column], values)
     return text
+
+
+def filled_once(template: str, values: dict[str, str]) -> Traced:
+    out, position = Traced(), 0
+    while match := re.search("|".join(re.escape(f"{{{column}}}") for column in values), template[position:]):
+        start, stop = match.start() + position, match.end() + position
+        braces = 1
+        while start > position and template[start - 1 : start] + template[stop : stop + 1] == "{}":
+            start, stop, braces = start - 1, stop + 1, braces + 1
+        name = match.group()[1:-1]
+        # Two pairs of braces are one of the text, and one that is left over is the placeholder's.
+        field = value_of(name, values) if braces % 2 else literal(name)
+        out += [*literal(template[position:start] + "{" * (braces // 2)), *field, *literal("}" * (braces // 2))]
+        position = stop
+    return out + literal(template[position:])
 
 
 def replaced(text: Traced, columns: list[str], values: dict[str, str]) -> Traced:

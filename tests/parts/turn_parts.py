@@ -8,6 +8,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from comparing import with_kept_braces
 from parts.filled_rows import check_last_run
 from test_explain import check_spans, messages_of
 
@@ -124,7 +125,8 @@ def check_divergence(settings: dict[str, Any], samples: pa.Table, allowed: set[s
     None where the table can't be rendered. `allowed` holds the columns that may bring in a placeholder.
     """
     ways = [{**settings, "substitution": way} for way in WAYS]
-    both = [one_by_one(way, samples, replied=True) for way in ways]
+    plain = with_kept_braces(settings, ["question", "answer", *samples.column_names])
+    both = [one_by_one(way, samples, replied=True) for way in (ways[0], plain)]
     rows = None
     for way, mine in zip(ways, both, strict=True):
         if any(isinstance(requests, Exception) for requests in mine):

@@ -43,7 +43,7 @@ def same(first: Path, second: Path) -> bool:
 
 def rendered(case: Case) -> dict[str, list[Any]]:
     """The columns of the result."""
-    renderer = pp.Renderer(**case.settings, examples=case.examples)
+    renderer = pp.Renderer(**case.settings, unknown="keep", examples=case.examples)
     if case.replies is None:
         return columns_of(renderer.render(case.samples, keep=()))
     talk = renderer.converse(case.samples)

@@ -61,7 +61,7 @@ def check(renderer: pp.Renderer, samples: pa.Table) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_spans_are_those_of_all_explanations(case: Case) -> None:
-    check(pp.Renderer(**case.settings, examples=case.examples), case.samples)
+    check(pp.Renderer(**case.settings, unknown="keep", examples=case.examples), case.samples)
 
 
 @QUICK
