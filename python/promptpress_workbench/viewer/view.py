@@ -93,8 +93,8 @@ class View:
         for side, prefix in (("choice", ""), ("other", _WITH)):
             given = {name: query[prefix + name] for name in _CHOICES if prefix + name in query}
             if catalogue is not None:
-                known = {name: value or None for name, value in given.items() if catalogue.knows(name, value)}
-                setattr(self, side, getattr(self, side).changed(**known))
+                changes = {name: value or None for name, value in given.items() if catalogue.knows(name, value)}
+                setattr(self, side, getattr(self, side).changed(**changes))
 
     def start_search(self, parse_rows: Callable[[str], list[int]]) -> None:
         """Begin to look for the rows that are wanted; without conditions the list has all rows."""
@@ -128,7 +128,7 @@ class View:
 
     @property
     def search(self) -> Wanted | None:
-        """What the list is searched for, if it is for a text."""
+        """The conditions for the list if one is a text."""
         return self.wanted if self.finder is not None and self.wanted.search else None
 
     def count(self) -> int | None:
@@ -189,7 +189,7 @@ class View:
                 if row != last:
                     (value,) = to_pylist(batch.prompts.slice(index, 1))
                     error = None if batch.errors is None else batch.errors[index].as_py()
-                    text = error or (_text(value) if self.search is not None else _last_said(value))
+                    text = error or (_text(value) if self.search is not None else _last_user_text(value))
                     yield {"row": row, "size": None if error else sizes[index].as_py() or 0, "text": text}
                 last = row
 
@@ -234,16 +234,16 @@ def _text(value: Any) -> str:
     return "\n".join(f"{message.role or ''}: {message.text}" for message in prompt.messages or ())
 
 
-def _last_said(value: Any) -> str:
+def _last_user_text(value: Any) -> str:
     """Return what the user says last in a chat, in messages or between control tokens; other prompts as a whole."""
     prompt = with_speakers(prompt_of(as_request(value, is_json=None), 0))
-    said = ""
+    text = ""
     last = None
     for piece in prompt.all_pieces():
         if piece.speaker == "user" and not piece.is_control:
-            said = said + piece.text if last == "user" else piece.text
+            text = text + piece.text if last == "user" else piece.text
         last = piece.speaker
-    return (said[match.end() :] if (match := _ROLE.match(said)) else said).strip() or _text(value)
+    return (text[match.end() :] if (match := _ROLE.match(text)) else text).strip() or _text(value)
 
 
 def _excerpt(text: str, beginning: str, search: Wanted | None) -> str:
