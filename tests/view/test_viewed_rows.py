@@ -40,7 +40,7 @@ def view_of(table: pa.Table, folder: Path, renderer: Any = None, **options: Any)
     return View(store, Sources(store, catalogue), Choice("p"))
 
 
-def found(view: View, **wanted: str) -> list[int]:
+def matching_rows(view: View, **wanted: str) -> list[int]:
     view.wanted = Wanted(**wanted)
     view.start_search(row_numbers)
     assert view.finder is not None
@@ -75,14 +75,14 @@ def view(tmp_path: Path) -> View:
     ids=str,
 )
 def test_the_list_has_the_rows_that_are_wanted(view: View, wanted: dict[str, str], rows: list[int]) -> None:
-    assert found(view, **wanted) == rows
+    assert matching_rows(view, **wanted) == rows
     assert view.finder is not None
     assert [line["row"] for line in view.window(0, 100)[0]] == rows
     assert [view.line_of(row) for row in rows] == list(range(len(rows)))
     assert view.line_of(2000) is None
 
 
-def test_what_cannot_be_wanted_is_said(view: View) -> None:
+def test_impossible_conditions_are_errors(view: View) -> None:
     for wanted, message in ((Wanted(column="no"), "no: there is no such column"), (Wanted(rows="x"), "is no row")):
         view.wanted = wanted
         with pytest.raises(DataError, match=message):
@@ -90,9 +90,9 @@ def test_what_cannot_be_wanted_is_said(view: View) -> None:
 
 
 def test_values_of_a_column_are_offered_as_texts(view: View) -> None:
-    assert view.values_of("subject") == {"arts": 10, "null": 5, "\u202ebio": 5}
-    assert view.values_of("tags") == {"[0]": 10, "[1]": 10}
-    assert view.values_of("error") == {}
+    assert view.values_of("subject") == ["arts", "null", "\u202ebio"]
+    assert view.values_of("tags") == ["[0]", "[1]"]
+    assert view.values_of("error") == []
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -100,8 +100,8 @@ def test_columns_of_a_rendered_file(tmp_path: Path, shuffled: bool) -> None:
     samples = [2, 0, 1] if shuffled else [0, 1, 2]
     columns = {"sample": samples, "subject": [f"s{n}" for n in samples], "error": [None, "bad_row: no", None]}
     view = view_of(pa.table({"prompt": ["a", None, "c"], **columns}), tmp_path)
-    assert found(view, column="subject", value="s1") == [1]
-    assert found(view, column="error") == [samples[1]]
+    assert matching_rows(view, column="subject", value="s1") == [1]
+    assert matching_rows(view, column="error") == [samples[1]]
 
 
 def test_an_address_says_the_state_of_the_page(tmp_path: Path, view: View) -> None:
@@ -132,7 +132,7 @@ def test_the_line_of_a_chat_is_what_the_user_says_last(tmp_path: Path, form: str
     else:
         view, last = view_of(pa.table({"prompt": chats}), tmp_path), "system: system 0 2"
     assert [line["text"] for line in view.window(0, 3)[0]] == ["user 3 0", "user 0 1", last]
-    assert found(view, search="SYSTEM 0") == [0, 2]
+    assert matching_rows(view, search="SYSTEM 0") == [0, 2]
     assert "system 0 0" in view.window(0, 1)[0][0]["text"]
 
 

@@ -219,7 +219,9 @@ def _bracketed(text: list[Fragment]) -> list[Fragment]:
                 out[-1] = replace(last, text=last.text[: len(last.text) - has_line_feed])
                 out.append(Fragment(_BRACKETS[open_mark][1] + "\n" * has_line_feed, "text"))
             if mark is not None:
-                out.append(Fragment(_BRACKETS[mark][0], "text"))
+                has_line_feed = fragment.text.startswith("\n") and fragment.text != "\n"
+                out.append(Fragment("\n" * has_line_feed + _BRACKETS[mark][0], "text"))
+                fragment = replace(fragment, text=fragment.text[has_line_feed:])  # noqa: PLW2901 - without what is out
             open_mark = mark
         out.append(fragment)
     return out

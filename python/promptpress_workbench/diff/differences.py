@@ -36,7 +36,7 @@ _ANY = 0.01
 """The least value of a pair: two messages that have nothing in common still stand side by side."""
 
 _TOKEN = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])\w)+(?:['\u2019]\w+)*|\n|[^\S\n]+|.", re.DOTALL
+    r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])\w)+(?:['\u2019]\w+)*|.", re.DOTALL
 )
 """A word, a Chinese or Japanese character, white space, or a sign."""
 
@@ -266,11 +266,11 @@ def _blocks(text: str, other: str) -> list[Block]:
     return out
 
 
-def _boundary(text: str, places: range, default: int | None = None) -> int:
-    """Return the first of some places at which a line begins, else a word; if there is none, `default` or the first."""
-    starts = [place for place in places if place in (0, len(text)) or text[place - 1].isspace()]
-    lines = (place for place in starts if place in (0, len(text)) or text[place - 1] == "\n")
-    return next(lines, next(iter(starts), places[0] if default is None else default))
+def _boundary(text: str, indices: range, default: int | None = None) -> int:
+    """Return the first index at which a line begins, else a word; if there is none, `default` or the first of all."""
+    starts = [index for index in indices if index in (0, len(text)) or text[index - 1].isspace()]
+    lines = (index for index in starts if index in (0, len(text)) or text[index - 1] == "\n")
+    return next(lines, next(iter(starts), indices[0] if default is None else default))
 
 
 def _words(text: str, other: str) -> tuple[list[str], list[str]] | None:
@@ -312,7 +312,7 @@ def windows(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Window, Window
     text, other = ("".join(piece.text for piece in pieces) for pieces in (a, b))
     blocks = _blocks(text, other)
     lines = _changed_lines(text, other, blocks)
-    shown: list[tuple[Block, bool]] = []
+    stretches: list[tuple[Block, bool]] = []
     end = 0
     for number, line in enumerate(lines[:_MAX_WINDOWS]):
         following = lines[number + 1][0] if number + 1 < len(lines) else len(text)
@@ -322,12 +322,12 @@ def windows(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Window, Window
         if not line[1] or text[line[1] - 1] == "\n":
             after = _boundary(text, range(min(line[1] + _CONTEXT, following), line[1] - 1, -1)) - line[1]
         if before > 0:
-            shown.append(((line[0] - before, line[0], line[2] - before, line[2]), False))
-        shown.append((line, True))
+            stretches.append(((line[0] - before, line[0], line[2] - before, line[2]), False))
+        stretches.append((line, True))
         end = line[1] + after
         if after > 0:
-            shown.append(((line[1], end, line[3], line[3] + after), False))
-    sides = [_windows_of(side, pieces, shown, blocks) for side, pieces in enumerate((a, b))]
+            stretches.append(((line[1], end, line[3], line[3] + after), False))
+    sides = [_windows_of(side, pieces, stretches, blocks) for side, pieces in enumerate((a, b))]
     return list(zip(*sides, strict=True))
 
 
@@ -350,14 +350,14 @@ def _changed_lines(text: str, other: str, blocks: Sequence[Block]) -> list[Block
 
 
 def _windows_of(
-    side: int, pieces: Sequence[Piece], shown: Sequence[tuple[Block, bool]], blocks: Sequence[Block]
+    side: int, pieces: Sequence[Piece], stretches: Sequence[tuple[Block, bool]], blocks: Sequence[Block]
 ) -> list[Window]:
     """Cut one side's windows out of its text."""
     length, kind = sum(len(piece.text) for piece in pieces), ("removed", "added")[side]
     spans = [block[2 * side : 2 * side + 2] for block in blocks]
     out: list[Window] = []
     done = 0
-    for block, changed in shown:
+    for block, changed in stretches:
         begin, stop = block[2 * side : 2 * side + 2]
         end = min(stop, begin + _MAX_SHOWN)
         marks = tuple(

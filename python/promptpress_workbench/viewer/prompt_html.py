@@ -174,7 +174,7 @@ def _cut_value(value: Any) -> str:
 def copied_text(prompts: Iterable[Prompt]) -> str:
     """Return the requests of a row as they are sent: a text as it is, messages as JSON, an error as its reason."""
     requests = [prompt.error if prompt.request is None else prompt.request for prompt in prompts]
-    texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, indent=2) for one in requests)
+    texts = (item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, indent=2) for item in requests)
     return "\n\n".join(texts)
 
 

@@ -35,7 +35,7 @@ ERROR_COLUMN = "error"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What rows of the list have in common; empty fields ask for nothing. The address of the page has all of them."""
+    """The conditions for rows of the list; empty fields ask for nothing. The address of the page has all of them."""
 
     search: str = ""
     case: str = ""
@@ -132,7 +132,7 @@ class RowSearch(RowFinder):
             yield self._numbers.filter(pc.less(self._numbers, total)).to_pylist(), total
             return
         done = 0
-        found: list[pa.Array] = []
+        samples: list[pa.Array] = []
         lengths: list[pa.Array] = []
         for batch in self._source.requests():
             if len(batch):
@@ -140,13 +140,13 @@ class RowSearch(RowFinder):
                 kept = self._kept(batch, done)
                 done += len(batch)
                 if self.wanted.order:
-                    found.append(kept.samples.cast(pa.int64()))
+                    samples.append(kept.samples.cast(pa.int64()))
                     lengths.append(request_sizes(self._source, kept.prompts).cast(pa.int64()))
                 yield () if self.wanted.order else kept.samples.to_pylist(), batch.samples[-1].as_py() + 1
-        if found:
+        if samples:
             order = "descending" if self.wanted.order == "longest" else "ascending"
             ordered = pc.array_sort_indices(pa.concat_arrays(lengths), order=order)  # stable
-            yield pa.concat_arrays(found).take(ordered).to_pylist(), 0
+            yield pa.concat_arrays(samples).take(ordered).to_pylist(), 0
 
     def _kept(self, batch: RequestBatch, done: int) -> RequestBatch:
         """Return the wanted requests of a batch, which comes after so many others."""

@@ -40,7 +40,7 @@ _ROLE = re.compile(r"\s*(user|human)\n", re.IGNORECASE)
 
 _MAX_SHARES = 14
 _MAX_VALUES = 200  # values of a column that are offered
-_MAX_READ = 100_000  # rows whose values are counted for that
+_MAX_READ = 20_000  # rows whose values are counted for that
 
 TABS = ("prompts", "compare", "lengths", "duplicates", "audit")
 _CHOICES = [field.name for field in fields(Choice)]
@@ -93,8 +93,8 @@ class View:
         for side, prefix in (("choice", ""), ("other", _WITH)):
             given = {name: query[prefix + name] for name in _CHOICES if prefix + name in query}
             if catalogue is not None:
-                known = {name: value or None for name, value in given.items() if catalogue.knows(name, value)}
-                setattr(self, side, getattr(self, side).changed(**known))
+                changes = {name: value or None for name, value in given.items() if catalogue.knows(name, value)}
+                setattr(self, side, getattr(self, side).changed(**changes))
 
     def start_search(self, parse_rows: Callable[[str], list[int]]) -> None:
         """Begin to look for the rows that are wanted; without conditions the list has all rows."""
@@ -119,16 +119,16 @@ class View:
         self.wanted = Wanted()
         self.finder = DifferenceSearch(self.source, self.sources.of(self.other))
 
-    def values_of(self, column: str) -> dict[str, int]:
-        """Return the commonest values of a column as texts, with how many of the first rows have them."""
+    def values_of(self, column: str) -> list[str]:
+        """Return the commonest values that the first rows have in a column, as texts."""
         if column not in self.store.schema.names:
-            return {}
-        values = self.store.rows(0, _MAX_READ).column(column)
-        return dict(Counter(map(value_text, to_pylist(values))).most_common(_MAX_VALUES))
+            return []
+        values = Counter(map(value_text, to_pylist(self.store.rows(0, _MAX_READ).column(column))))
+        return [value for value, _ in values.most_common(_MAX_VALUES)]
 
     @property
     def search(self) -> Wanted | None:
-        """What the list is searched for, if it is for a text."""
+        """The conditions for the list if one is a text."""
         return self.wanted if self.finder is not None and self.wanted.search else None
 
     def count(self) -> int | None:
@@ -189,7 +189,7 @@ class View:
                 if row != last:
                     (value,) = to_pylist(batch.prompts.slice(index, 1))
                     error = None if batch.errors is None else batch.errors[index].as_py()
-                    text = error or (_text(value) if self.search is not None else _last_said(value))
+                    text = error or (_text(value) if self.search is not None else _last_user_text(value))
                     yield {"row": row, "size": None if error else sizes[index].as_py() or 0, "text": text}
                 last = row
 
@@ -234,16 +234,16 @@ def _text(value: Any) -> str:
     return "\n".join(f"{message.role or ''}: {message.text}" for message in prompt.messages or ())
 
 
-def _last_said(value: Any) -> str:
+def _last_user_text(value: Any) -> str:
     """Return what the user says last in a chat, in messages or between control tokens; other prompts as a whole."""
     prompt = with_speakers(prompt_of(as_request(value, is_json=None), 0))
-    said = ""
+    text = ""
     last = None
     for piece in prompt.all_pieces():
         if piece.speaker == "user" and not piece.is_control:
-            said = said + piece.text if last == "user" else piece.text
+            text = text + piece.text if last == "user" else piece.text
         last = piece.speaker
-    return (said[match.end() :] if (match := _ROLE.match(said)) else said).strip() or _text(value)
+    return (text[match.end() :] if (match := _ROLE.match(text)) else text).strip() or _text(value)
 
 
 def _excerpt(text: str, beginning: str, search: Wanted | None) -> str:

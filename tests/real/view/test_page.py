@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from real.view.view_files import HARM as HARM_COLUMNS
 from real.view.view_files import HARMFUL_NAME
 
 if TYPE_CHECKING:
@@ -67,6 +68,20 @@ def test_values_are_text_and_nothing_leaves_the_machine(serve: Callable[..., str
         None,
         0,
     ]
+    chromium.click(".pp-filtering")  # nor is a value that is offered to filter by
+    chromium.choose(".pp-column-name", "question")
+    chromium.until(lambda: chromium.text(".pp-says").startswith("7 found in 7 rows"))
+    value = HARM_COLUMNS["question"][0][:60] + "…"
+    chromium.until(lambda: not chromium.texts(".q-menu"))
+    chromium.click(".pp-value .q-field__append")
+    offered = chromium.until(lambda: chromium.texts(".q-menu .q-item"))
+    assert offered[:2] == [value, r"right to left \u202e override \u2066 isolate"]
+    chromium.click_text(".q-menu .q-item", value)
+    chromium.until(lambda: chromium.text(".pp-says").startswith("1 found in 7 rows"))
+    chromium.until(lambda: len(chromium.lines()) == 1)
+    chromium.click(".pp-all")
+    chromium.until(lambda: len(chromium.lines()) == 7)
+    assert chromium.run("return window.harmed") is None
     # A value of a megabyte is shown in part, in the list as in the prompt, and all of it when that is asked for.
     assert len(seen[3]) < 110_000
     assert max(map(len, chromium.lines())) < 1000

@@ -67,7 +67,7 @@ class ListPanel:
                 self._wanted = ui.input("Search in all prompts", value=wanted.search)
                 self._wanted.props("dense outlined clearable").classes("pp-search")
                 self._wanted.on("keydown.enter", self.search)
-                self._wanted.on("clear", self.search)
+                self._wanted.on("clear", self._clear_search)
                 self._case = ui.checkbox("Aa", value=bool(wanted.case)).props("dense").classes("pp-case")
                 self._case.tooltip("Upper and lower case count").on_value_change(self.search)
                 toggle = ui.button(icon="filter_list", on_click=self._turn_filter)
@@ -113,6 +113,10 @@ class ListPanel:
         fields = {"search": self._wanted.value or "", "case": "yes" if self._case.value else ""}
         fields |= {"column": column, "value": (self._value.value or "") if column else ""}
         self.want(replace(self._view.wanted, **fields))
+
+    def _clear_search(self) -> None:
+        self._wanted.set_value("")
+        self.search()
 
     def want(self, wanted: Wanted) -> None:
         """Look for rows, and show it in the fields; if nothing is wanted, show all rows."""
@@ -160,10 +164,8 @@ class ListPanel:
 
     def _offer_values(self, value: str) -> None:
         """Offer the commonest values of the column, with `value` as the one that is chosen."""
-        counts = self._view.values_of(self._column.value) if self._column.value else {}
-        options = {text: f"{one_line(text[:_MAX_VALUE])} ({count:,})" for text, count in counts.items()}
-        if value:
-            options.setdefault(value, one_line(value[:_MAX_VALUE]))
+        values = [*(self._view.values_of(self._column.value) if self._column.value else []), value]
+        options = {text: one_line(text[:_MAX_VALUE]) + "…" * (len(text) > _MAX_VALUE) for text in values if text}
         self._value.set_options(options, value=value or None)
 
     def _sort(self, order: str) -> None:

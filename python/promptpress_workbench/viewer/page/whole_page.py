@@ -122,9 +122,9 @@ class _Page:
         ui.timer(0.2, self._read, once=False)
         ui.timer(0, self._first, once=True)
 
-    def _show_options(self, shown: bool | None) -> None:
+    def _show_options(self, visible_options: bool | None) -> None:
         """Show what can be chosen: always, but in Compare only if it is wanted (None: turn that)."""
-        self._has_options = not self._has_options if shown is None else shown
+        self._has_options = not self._has_options if visible_options is None else visible_options
         compares = self._view.tab == "compare"
         self._between.set_visibility(compares)
         self._controls.set_visibility(not self._view.sources.is_rendered and (not compares or self._has_options))
@@ -282,7 +282,7 @@ def _tool(icon: str, name: str, act: str | Callable[[], Any], classes: str) -> N
 
 
 def _prompt_place() -> None:
-    """Make the place of the prompt, and what stands beside and below it."""
+    """Make the place of the prompt, and what stands next to it and below."""
     with ui.element("div").classes("pp-row-of"):
         ui.element("div").classes("pp-place").props("id=pp-place tabindex=0")
         with ui.element("details").classes("pp-columns").props("id=pp-columns open hidden"):

@@ -7,6 +7,7 @@ globalThis.promptpress = (() => {
   const beginnings = new Map(); // what the rows of a window begin with, by the window's number
   const WINDOW = 100; // rows that the grid asks for at once
   const NO_ANSWER = "no answer from promptpress view: it may have ended; start it again, and open the address that it prints";
+  const narrow = matchMedia("(max-width: 800px)");
   const byId = (id) => document.getElementById(id);
 
   async function ask(path, parameters, signal) {
@@ -44,7 +45,6 @@ globalThis.promptpress = (() => {
 
   function ready(api) {
     state.api = api;
-    const narrow = matchMedia("(max-width: 800px)");
     state.fit = () => {
       api.setColumnsVisible(["size"], !state.compare);
       const widths = narrow.matches ? [64, 72] : [84, 98];
@@ -112,7 +112,7 @@ globalThis.promptpress = (() => {
   // The prompt. On a phone it takes the place of the list.
 
   function open(on) {
-    document.body.classList.toggle("pp-reading", on);
+    document.body.classList.toggle("pp-reading", on && narrow.matches);
     if (on) scroll();
   }
 
