@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from jinja2 import nodes
@@ -42,8 +43,8 @@ _SET: _Held = frozenset({True})
 class _Scope:
     """The names of one of Jinja2's scopes, and what they may hold at the statement that is looked at.
 
-    `outer` is the scope around it, None for a template; `context` tells what the names hold that no scope has; `branch`
-    is the part of a loop.
+    `outer` is the scope around it, None for a template and its blocks; `context` tells what the names hold that no
+    scope around has; `branch` is the part of a loop.
     """
 
     __slots__ = ("context", "names", "outer", "symbols")
@@ -98,15 +99,18 @@ class _Reader:
     def __init__(self, tree: nodes.Template, given: Collection[str]) -> None:
         self.reads: dict[str, int] = {}
         self._given = given
-        self._scope = _Scope(tree, None, self._context)
+        self._root = self._scope = _Scope(tree, None, self._context)
+        self._blocks = {block.name: block for block in tree.find_all(nodes.Block)}
         self._depth = 0
         self._is_left = False
         self._calls = 0
         self._statements(tree.body)
 
-    def _context(self, name: str) -> _Held:
-        """Return what a name holds in the context of a template."""
-        return _SET if name in self._given or name in _ALWAYS_GIVEN else _UNSET
+    def _context(self, name: str, around: _Scope | None = None) -> _Held:
+        """Return what a name holds in the context of a template or, with the scope around it, of a block."""
+        held = _UNSET if around is None else around.held(name)
+        is_given = name in self._given or name in _ALWAYS_GIVEN
+        return held - _UNSET or _SET if is_given else held
 
     def _statements(self, body: Iterable[nodes.Node]) -> bool:
         """Follow statements; return false if no way leads past them."""
@@ -202,7 +206,7 @@ class _Reader:
                 self._set(target, of_target)
             self._statements(node.body)
 
-    def _nested(self, node: nodes.Block | nodes.Scope | nodes.ScopedEvalContextModifier) -> bool:
+    def _nested(self, node: nodes.Scope | nodes.ScopedEvalContextModifier) -> bool:
         if isinstance(node, nodes.ScopedEvalContextModifier):
             for option in node.options:
                 self._read(option)
@@ -220,6 +224,19 @@ class _Reader:
             # An extension's tag, such as `generation`, which renders its body.
             self._run(body, None, _SET)
 
+    def _block(self, node: nodes.Block) -> None:
+        self._run_block(node, self._scope if node.scoped else self._root)
+
+    def _run_block(self, node: nodes.Block, around: _Scope) -> None:
+        """Follow the statements of a block, which sees the outermost names alone, unless it is `scoped`."""
+        self._calls += 1
+        if self._depth > MAX_CALL_DEPTH or self._calls > MAX_CALLS:
+            return
+        self._depth += 1
+        with self._within(_Scope(node, None, partial(self._context, around=around))):
+            self._statements(node.body)
+        self._depth -= 1
+
     def _import(self, node: nodes.Import | nodes.FromImport) -> None:
         self._read(node.template)
         pairs = [node.target] if isinstance(node, nodes.Import) else node.names
@@ -236,9 +253,10 @@ class _Reader:
         nodes.AssignBlock: _assign_block,
         nodes.FilterBlock: _filter_block,
         nodes.With: _with,
-        **dict.fromkeys((nodes.Block, nodes.Scope, nodes.ScopedEvalContextModifier), _nested),
+        **dict.fromkeys((nodes.Scope, nodes.ScopedEvalContextModifier), _nested),
         nodes.Macro: _macro,
         nodes.CallBlock: _call_block,
+        nodes.Block: _block,
         **dict.fromkeys((nodes.Import, nodes.FromImport), _import),
         **dict.fromkeys((nodes.Break, nodes.Continue), _leave_loop),
     }
@@ -330,6 +348,10 @@ class _Reader:
         self._read_all(*node.args, *node.kwargs, *extra)
         if isinstance(callee, nodes.Name):
             self._run_any(self._scope.held(callee.name), node, caller)
+        elif isinstance(callee, nodes.Getattr) and callee.node == nodes.Name("self", "load"):
+            block = self._blocks.get(callee.attr)
+            if block is not None:
+                self._run_block(block, self._root)
 
     def _run_any(self, held: _Held, call: nodes.Call, caller: _Held) -> None:
         """Follow what a call may run: only what each of the macros reads is surely read."""

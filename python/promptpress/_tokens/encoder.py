@@ -15,7 +15,7 @@ from promptpress._config.tokenizer import PANIC, LoadedTokenizer, load_tokenizer
 from promptpress._core import RenderError, TextEncoder, TokenRows
 from promptpress._errors.errors import render_error
 from promptpress._tokens.core_encoder import Fast
-from promptpress._tokens.origins import UnknownOriginError, check_origin, is_usual_role
+from promptpress._tokens.masks import UnknownOriginError, check_origin, is_usual_role
 from promptpress._tokens.pieces import Cutter, Pieces, Tokens, encoded
 
 _MAX_MADE = 4

@@ -29,10 +29,11 @@ from promptpress._errors.errors import (
     template_error,
 )
 from promptpress._tokens.encoder import Encoder
-from promptpress._tokens.masks import assistant_spans, generation_spans
-from promptpress._tokens.origins import (
+from promptpress._tokens.masks import (
     UnknownOriginError,
+    assistant_spans,
     calls_tools,
+    generation_spans,
     hidden_turns,
     marked_conversation,
     place_in_beginning,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
@@ -12,8 +13,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from jinja2 import nodes
-
 import promptpress._core as _core
 from promptpress._core import TemplateError
 from promptpress._jinja.chat.conversations import plain
@@ -21,7 +20,6 @@ from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_s
 from promptpress._jinja.chat.shape_programs import ShapePrograms
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN
-from promptpress._jinja.sandbox.environments import environment
 
 MAX_MESSAGES = 512
 """The largest number of messages that are read."""
@@ -171,6 +169,8 @@ Original = Callable[[Any], str]
 """Renders a conversation as it was before."""
 
 _CLOCK = "strftime_now"
+_CLOCK_USE = re.compile(r"""strftime_now(?:\s+is\s+(?:not\s+)?defined|\(\s*(['"])(?P<format>[^'"\\]*)\1\s*\))""")
+"""A question if there is a clock, or a call with a constant format."""
 
 _logger = logging.getLogger("promptpress.transformers")
 
@@ -315,22 +315,10 @@ def _make_room(kept: dict[Any, Any], limit: int) -> None:
 @lru_cache(maxsize=MAX_TEMPLATES)
 def _time_formats(source: str) -> tuple[str, ...] | None:
     """Return the formats in which a template reads the clock; None if they aren't all constants."""
-    try:
-        tree = environment("transformers").parse(source)
-    except Exception:  # the original raises for it
+    uses = list(_CLOCK_USE.finditer(source))
+    if len(uses) != source.count(_CLOCK):
         return None
-    formats = []
-    uses = sum(name.name == _CLOCK for name in tree.find_all(nodes.Name))
-    for call in tree.find_all(nodes.Call):
-        if isinstance(call.node, nodes.Name) and call.node.name == _CLOCK:
-            text = call.args[0] if len(call.args) == 1 and not call.kwargs else None
-            if not isinstance(text, nodes.Const) or type(text.value) is not str or call.dyn_args or call.dyn_kwargs:
-                return None
-            formats.append(text.value)
-    # A template may also ask if there is a clock.
-    tests = [test.node for test in tree.find_all(nodes.Test) if test.name == "defined"]
-    uses -= sum(isinstance(node, nodes.Name) and node.name == _CLOCK for node in tests)
-    return tuple(formats) if uses == len(formats) else None
+    return tuple(use["format"] for use in uses if use["format"] is not None)
 
 
 def _settings(call: TemplateCall) -> ChatSettings | None:

@@ -14,6 +14,7 @@ from jinja2.utils import Namespace
 
 from promptpress._jinja.compiler import filters
 from promptpress._jinja.compiler.expressions import Expressions, contains
+from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.operands import SCALARS, TEXTS
 from promptpress._jinja.compiler.values import Kind, MarkedSafe, Sym, is_opaque
 from promptpress._jinja.sandbox.bounds import charge_text
@@ -37,7 +38,7 @@ class Evaluator(Expressions):
     def attribute(self, value: Any, name: str) -> Any:
         """Return `value.name`, if it isn't called."""
         if not is_opaque(value):
-            return self.scope.attribute(self.environment, value, name)
+            return self.scope.attribute(value, name)
         if type(value) is not Sym:
             raise self.machine.unsupported("an attribute of a safe text of the row")
         if name in _attributes_of(value.kind):
@@ -48,9 +49,9 @@ class Evaluator(Expressions):
         """Return a dict's value, or an undefined value if the dict surely has no such key."""
         if value.kind.only("dict", "none") and value.kind.of_field(name) is None:
             # None has no such key either.
-            return self.environment.undefined(obj={}, name=name)
+            return self.machine.environment.undefined(obj={}, name=name)
         if value.kind.only("str") and not hasattr("", name):
-            return self.environment.undefined(obj="", name=name)
+            return self.machine.environment.undefined(obj="", name=name)
         if value.kind.never("dict"):
             raise self.machine.unsupported(f"`{name}` of a value of the row that is no dict")
         return self.machine.operate("item", value, name)
@@ -68,7 +69,7 @@ class Evaluator(Expressions):
     def slice(self, value: Any, *bounds: Any) -> Any:
         """Return `value[start:stop:step]`."""
         if not any(map(is_opaque, (value, *bounds))):
-            return self.machine.real(lambda: self.environment.measured(value[slice(*bounds)]))
+            return self.machine.real(lambda: self.machine.environment.measured(value[slice(*bounds)]))
         if type(value) is Sym or type(value) in (*TEXTS, list):
             return self.machine.operate("slice", value, *bounds)
         raise self.machine.unsupported(f"a slice of a {type(value).__name__} that the row decides")
@@ -78,7 +79,7 @@ class Evaluator(Expressions):
         machine = self.machine
         if not is_opaque(value) and not is_opaque(key):
             machine.weigh(key)
-            return machine.real(self.environment.getitem, value, key)
+            return machine.real(self.machine.environment.getitem, value, key)
         if type(value) is dict and type(key) is Sym:
             return self._value_of_key(value, key)
         if MarkedSafe in (type(value), type(key)):
@@ -105,14 +106,14 @@ class Evaluator(Expressions):
     def filtered(self, node: nodes.Filter, value: Any, frame: Frame) -> Any:
         """Apply a filter to a value."""
         positional, named = self.arguments(node, frame)
-        return self.machine.lift_call(partial(filters.apply_filter, self, node.name), value, positional, named)
+        return self.machine.lift_call(partial(filters.apply_filter, self.machine, node.name), value, positional, named)
 
     def _test(self, node: nodes.Test, frame: Frame) -> Any:
         value = self.evaluate(node.node, frame)
         positional, named = self.arguments(node, frame)
 
         def apply(value: Any, *arguments: Any) -> Any:
-            return filters.apply_test(self, node.name, value, list(arguments), named)
+            return filters.apply_test(self.machine, node.name, value, list(arguments), named)
 
         return self.machine.lift(apply, value, *positional)
 
@@ -144,15 +145,15 @@ def _called(expressions: Evaluator, function: Any, positional: list[Any], named:
         raise machine.unsupported("what remembers its calls is called where a value of the row decides whether")
     if type(function) is Macro:
         # The macro's own code binds the arguments; its function evaluates the body here.
-        return machine.real(expressions.environment.call, expressions.context, function, *positional, **named)
+        return machine.real(machine.environment.call, machine.context, function, *positional, **named)
     if owner is not None and modifies_known_mutable(owner, function.__name__):
         raise machine.unsupported(f"`{function.__name__}` changes a list or dict")
-    if function is expressions.environment.globals.get("lipsum"):
+    if function is machine.environment.globals.get("lipsum"):
         raise machine.unsupported("`lipsum` is made of chance")
-    if function is expressions.environment.globals.get("range"):
+    if function is machine.environment.globals.get("range"):
         # A program is made for the number of a loop's items.
         positional = [machine.number(value) if type(value) is Sym else value for value in positional]
-    return machine.real(expressions.environment.call, expressions.context, function, *positional, **named)
+    return machine.real(machine.environment.call, machine.context, function, *positional, **named)
 
 
 def _method(expressions: Evaluator, name: str, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
@@ -163,11 +164,11 @@ def _method(expressions: Evaluator, name: str, receiver: Any, positional: list[A
     if is_get and is_opaque(positional[0]):
         return _get_by_key(expressions, receiver, *positional)
     if type(receiver) in (list, tuple) and name in ("index", "count") and (opaque or any(map(is_opaque, receiver))):
-        return machine.bound(f"the method `{name}`", _METHODS[name], expressions, list(receiver), *positional, **named)
+        return machine.bound(f"the method `{name}`", _METHODS[name], machine, list(receiver), *positional, **named)
     is_known_text = type(receiver) in TEXTS
     if not symbolic and not (is_known_text and opaque):
         if name == "join" and is_known_text and len(positional) == 1 and not named:
-            return _joined(expressions, receiver, positional[0])
+            return _joined(machine, receiver, positional[0])
         function = expressions.attribute(receiver, name)
         return machine.lift(lambda function: _called(expressions, function, positional, named), function)
     if symbolic and name not in _attributes_of(receiver.kind):
@@ -175,7 +176,7 @@ def _method(expressions: Evaluator, name: str, receiver: Any, positional: list[A
     compiled = _METHODS.get(name)
     if compiled is None:
         raise machine.unsupported(f"the method `{name}` of a value of the row")
-    return machine.bound(f"the method `{name}`", compiled, expressions, receiver, *positional, **named)
+    return machine.bound(f"the method `{name}`", compiled, machine, receiver, *positional, **named)
 
 
 def _attributes_of(kind: Kind) -> frozenset[str] | set[str]:
@@ -201,15 +202,14 @@ _OPERANDS: dict[str, Callable[..., tuple[Any, ...]]] = {
 
 
 def _operation(name: str) -> Callable[..., Any]:
-    def method(expressions: Evaluator, receiver: Any, /, *positional: Any, **named: Any) -> Any:
-        return expressions.machine.operate(name, receiver, *_OPERANDS[name](*positional, **named))
+    def method(machine: Machine, receiver: Any, /, *positional: Any, **named: Any) -> Any:
+        return machine.operate(name, receiver, *_OPERANDS[name](*positional, **named))
 
     return method
 
 
 def _affix(operation: str) -> Callable[..., Any]:
-    def method(expressions: Evaluator, receiver: Any, affixes: Any, /) -> Any:
-        machine = expressions.machine
+    def method(machine: Machine, receiver: Any, affixes: Any, /) -> Any:
         if type(affixes) is list:
             raise machine.unsupported(f"`{operation}` of a list")  # Python raises a TypeError; for a tuple it doesn't
         if type(affixes) is Sym and not affixes.kind.never("list"):
@@ -219,9 +219,8 @@ def _affix(operation: str) -> Callable[..., Any]:
     return method
 
 
-def _joined(expressions: Evaluator, separator: Any, items: Any, /) -> Any:
+def _joined(machine: Machine, separator: Any, items: Any, /) -> Any:
     """Return `separator.join(items)`."""
-    machine = expressions.machine
     if type(items) is Sym:
         return machine.operate("join", separator, items)
     if type(separator) not in TEXTS or is_opaque(items):
@@ -230,7 +229,7 @@ def _joined(expressions: Evaluator, separator: Any, items: Any, /) -> Any:
     if not any(map(is_opaque, values)):
         machine.real(charge_text, sum(len(value) if type(value) in TEXTS else 1 for value in values))
         machine.real(charge_text, len(separator) * len(values))
-        return machine.real(expressions.environment.call, expressions.context, separator.join, values)
+        return machine.real(machine.environment.call, machine.context, separator.join, values)
     parts: list[Any] = []
     for number, value in enumerate(values):
         if type(value) is not Sym and type(value) not in TEXTS:
@@ -240,8 +239,7 @@ def _joined(expressions: Evaluator, separator: Any, items: Any, /) -> Any:
     return machine.concat(parts)
 
 
-def _get(expressions: Evaluator, receiver: Any, key: Any, default: Any = None, /) -> Any:
-    machine = expressions.machine
+def _get(machine: Machine, receiver: Any, key: Any, default: Any = None, /) -> Any:
     if type(key) not in TEXTS or type(receiver) is not Sym or receiver.kind.known_fields is None:
         raise machine.unsupported("`get` of a value of the row whose keys aren't known")
     machine.operate("length", receiver)  # None has no methods
@@ -256,8 +254,7 @@ def _get_by_key(expressions: Evaluator, receiver: dict[Any, Any], key: Any, defa
 
 
 def _fields(part: str) -> Callable[..., Any]:
-    def method(expressions: Evaluator, receiver: Any, /) -> Any:
-        machine = expressions.machine
+    def method(machine: Machine, receiver: Any, /) -> Any:
         fields = receiver.kind.known_fields if type(receiver) is Sym else None
         if fields is None:
             raise machine.unsupported(f"`{part}` of a value of the row whose keys aren't known")

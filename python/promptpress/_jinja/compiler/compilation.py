@@ -153,12 +153,13 @@ def _evaluate(
     engine = _guarded(reference.environment)
     if engine.autoescape:
         raise BailError("autoescape, which changes the text of values", 1)
-    context = new_context(engine, None, {}, vars=None, shared=False, globals=engine.globals)
-    scope = Scope(machine, names, engine)
+    machine.environment = engine
+    machine.context = new_context(engine, None, {}, vars=None, shared=False, globals=engine.globals)
+    scope = Scope(machine, names)
     tree = reference.ast()
     # Most templates don't contain the word, and searching the tree takes long.
     scope.has_template_self = "self" in reference.source and "self" in find_undeclared(tree.body, ("self",))
-    expressions = Evaluator(machine, scope, engine, context)
+    expressions = Evaluator(machine, scope)
     engine.promptpress_expressions = expressions
     frame = Frame(EvalContext(engine, None))
     frame.symbols.analyze_node(tree)
@@ -203,7 +204,7 @@ def _guard(engine: Any, symbolic: Callable[..., Any], name: str, function: Calla
     def guarded(*arguments: Any, **named: Any) -> Any:
         given = arguments[skipped:]
         if given and (any(map(is_opaque, given)) or any(map(is_opaque, named.values()))):
-            return symbolic(engine.promptpress_expressions, name, given[0], list(given[1:]), named)
+            return symbolic(engine.promptpress_expressions.machine, name, given[0], list(given[1:]), named)
         return function(*arguments, **named)
 
     return guarded

@@ -230,14 +230,29 @@ _ORDER: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-class Expressions:
-    """Evaluates expressions in an environment whose filters and tests handle values of the row."""
+def compare(machine: Machine, operator: str, left: Any, right: Any) -> Any:
+    """Compare two values as Python does; the operator has its name in Jinja's tree, such as `eq` or `notin`."""
+    if operator in ("eq", "ne"):
+        result = equal(machine, left, right)
+        return result if operator == "eq" else machine.negated(result)
+    if operator in ("in", "notin"):
+        result = contains(machine, right, left)
+        return result if operator == "in" else machine.negated(result)
+    operation, function = _ORDER[operator]
+    if not is_opaque(left) and not is_opaque(right):
+        machine.weigh(left, right)
+        return machine.real(function, left, right)
+    if MarkedSafe in (type(left), type(right)):
+        raise machine.unsupported("a safe text of the row is compared")
+    return machine.operate(operation, left, right)
 
-    def __init__(self, machine: Machine, scope: Scope, environment: Any, context: Any) -> None:
+
+class Expressions:
+    """Evaluates expressions."""
+
+    def __init__(self, machine: Machine, scope: Scope) -> None:
         self.machine = machine
         self.scope = scope
-        self.environment = environment
-        self.context = context
 
     def evaluate(self, node: nodes.Node, frame: Frame) -> Any:
         """Evaluate an expression; if that can't be done, or raises, a BailError sends the row to Jinja2."""
@@ -273,7 +288,7 @@ class Expressions:
         if node.name == "self" and self.scope.has_template_self:
             raise self.machine.unsupported("the variable `self`, which is the template itself")
         value = self.scope.get(frame.symbols.ref(node.name))
-        undefined = self.environment.undefined
+        undefined = self.machine.environment.undefined
         return self.machine.lift(lambda value: undefined(name=node.name) if value is MISSING else value, value)
 
     def _list(self, node: nodes.List, frame: Frame) -> Any:
@@ -288,17 +303,17 @@ class Expressions:
         return self.machine.real(dict, pairs)
 
     def _environmentattribute(self, node: nodes.EnvironmentAttribute, _: Frame) -> Any:
-        return getattr(self.environment, node.name)
+        return getattr(self.machine.environment, node.name)
 
     def _extensionattribute(self, node: nodes.ExtensionAttribute, _: Frame) -> Any:
-        return getattr(self.environment.extensions[node.identifier], node.name)
+        return getattr(self.machine.environment.extensions[node.identifier], node.name)
 
     # Operators
 
     def _binary(self, operator: str, left: Any, right: Any) -> Any:
         machine = self.machine
         if not is_opaque(left) and not is_opaque(right):
-            return machine.real(self.environment.call_binop, self.context, operator, left, right)
+            return machine.real(self.machine.environment.call_binop, self.machine.context, operator, left, right)
         if MarkedSafe in (type(left), type(right)):
             raise machine.unsupported("a safe text of the row is joined with `+`")
         if operator not in _OPERATIONS:
@@ -363,28 +378,11 @@ class Expressions:
 
     def _compared(self, left: Any, rest: list[nodes.Operand], frame: Frame) -> Any:
         right = self.evaluate(rest[0].expr, frame)
-        result = self.machine.lift(lambda a, b: self.compare(rest[0].op, a, b), left, right)
+        result = self.machine.lift(lambda a, b: compare(self.machine, rest[0].op, a, b), left, right)
         if len(rest) == 1:
             return result
         condition = self.machine.condition(result)
         return self.machine.branch(condition, lambda: self._compared(right, rest[1:], frame), lambda: result)
-
-    def compare(self, operator: str, left: Any, right: Any) -> Any:
-        """Compare two values as Python does; the operator has its name in Jinja's tree, such as `eq` or `notin`."""
-        machine = self.machine
-        if operator in ("eq", "ne"):
-            result = equal(machine, left, right)
-            return result if operator == "eq" else machine.negated(result)
-        if operator in ("in", "notin"):
-            result = contains(machine, right, left)
-            return result if operator == "in" else machine.negated(result)
-        operation, function = _ORDER[operator]
-        if not is_opaque(left) and not is_opaque(right):
-            machine.weigh(left, right)
-            return machine.real(function, left, right)
-        if MarkedSafe in (type(left), type(right)):
-            raise machine.unsupported("a safe text of the row is compared")
-        return machine.operate(operation, left, right)
 
     def arguments(self, node: Any, frame: Frame) -> tuple[list[Any], dict[str, Any]]:
         """Return the positional and named arguments of a call, a filter or a test."""

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from promptpress._jinja.compiler.expressions import Expressions
+from promptpress._jinja.compiler.expressions import compare
+from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.operands import holds_opaque, json_text
 from promptpress._jinja.compiler.values import BailError, Choice, Closed, MarkedSafe, Sym, is_opaque
 from promptpress._jinja.sandbox.environments import plain_json
@@ -24,9 +25,8 @@ _OVER_ITEMS = frozenset(
 """Filters over a list's items: they get a list of the row as a list of its items."""
 
 
-def apply_filter(expressions: Expressions, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+def apply_filter(machine: Machine, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
     """Apply a filter to a value."""
-    machine = expressions.machine
     opaque = is_opaque(value) or any(map(is_opaque, (*arguments, *named.values())))
     if not opaque and name in _OF_TEXTS and type(value) in (list, tuple, dict) and holds_opaque(value):
         value, opaque = machine.text(value), True
@@ -34,15 +34,15 @@ def apply_filter(expressions: Expressions, name: str, value: Any, arguments: lis
         raise machine.unsupported("`random` is chance")
     if not opaque:
         opaque = name in _LOOKING_INSIDE and _LOOKING_INSIDE[name](value)
-    if not opaque or name not in expressions.environment.filters:
-        return _real(expressions, name, value, arguments, named)
+    if not opaque or name not in machine.environment.filters:
+        return _real(machine, name, value, arguments, named)
     if type(value) is MarkedSafe and name not in ("safe", "tojson"):
         raise machine.unsupported(f"the filter `{name}` on a safe text of the row")
     compiled = _FILTERS.get(name)
     if compiled is not None:
-        return machine.bound(f"the filter `{name}`", compiled, expressions, value, *arguments, **named)
+        return machine.bound(f"the filter `{name}`", compiled, machine, value, *arguments, **named)
     if name in _OVER_ITEMS and type(value) is Sym and not any(map(is_opaque, (*arguments, *named.values()))):
-        return _real(expressions, name, expressions.machine.expanded(value), arguments, named)
+        return _real(machine, name, machine.expanded(value), arguments, named)
     raise machine.unsupported(f"the filter `{name}` on a value of the row")
 
 
@@ -51,35 +51,31 @@ def _has_opaque_items(value: Any) -> bool:
     return type(value).__name__ == "Once" or (type(value) in (list, tuple) and any(map(is_opaque, value)))
 
 
-def _real(expressions: Expressions, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
-    context = expressions.context
-    return expressions.machine.real(
-        expressions.environment.call_filter, name, value, arguments, named, context, context.eval_ctx
-    )
+def _real(machine: Machine, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+    context = machine.context
+    return machine.real(machine.environment.call_filter, name, value, arguments, named, context, context.eval_ctx)
 
 
 def _text_of(operation: str) -> Callable[..., Any]:
     """Make a filter that converts its value to a text first."""
 
-    def apply(expressions: Expressions, value: Any) -> Any:
-        machine = expressions.machine
+    def apply(machine: Machine, value: Any) -> Any:
         return machine.operate(operation, machine.text(value))
 
     return apply
 
 
-def _safe(expressions: Expressions, value: Any) -> Any:
+def _safe(machine: Machine, value: Any) -> Any:
     # It is a text already, so its truth is that of a text such as 'None' or '0', and not the value's.
-    return value if type(value) is MarkedSafe else MarkedSafe(expressions.machine.text(value))
+    return value if type(value) is MarkedSafe else MarkedSafe(machine.text(value))
 
 
 def _operation(operation: str) -> Callable[..., Any]:
-    return lambda expressions, value: expressions.machine.operate(operation, value)
+    return lambda machine, value: machine.operate(operation, value)
 
 
 def _item(index: int, operation: str) -> Callable[..., Any]:
-    def apply(expressions: Expressions, value: Any) -> Any:
-        machine = expressions.machine
+    def apply(machine: Machine, value: Any) -> Any:
         if value.kind.only("str", "list"):
             return machine.operate("item", value, index)
         return machine.operate(operation, value)
@@ -87,20 +83,18 @@ def _item(index: int, operation: str) -> Callable[..., Any]:
     return apply
 
 
-def _default(expressions: Expressions, value: Any, default_value: Any = "", boolean: Any = False) -> Any:
-    machine = expressions.machine
+def _default(machine: Machine, value: Any, default_value: Any = "", boolean: Any = False) -> Any:
     if not is_opaque(value):
         # Only the default is unknown, so the value decides between them.
-        undefined = machine.real(lambda: expressions.environment.tests["undefined"](value))
+        undefined = machine.real(lambda: machine.environment.tests["undefined"](value))
         absent = undefined or (bool(machine.real(bool, boolean)) and not machine.real(bool, value))
         return default_value if absent else value
-    if not _flag(expressions, boolean):
+    if not _flag(machine, boolean):
         return value
     return machine.branch(machine.condition(value), lambda: value, lambda: default_value)
 
 
-def _join(expressions: Expressions, value: Any, d: Any = "", attribute: Any = None) -> Any:
-    machine = expressions.machine
+def _join(machine: Machine, value: Any, d: Any = "", attribute: Any = None) -> Any:
     if attribute is not None:
         raise machine.unsupported("`join` of attributes of values of the row")
     if type(value) is Sym:
@@ -116,22 +110,19 @@ def _join(expressions: Expressions, value: Any, d: Any = "", attribute: Any = No
     return machine.concat(parts)
 
 
-def _replace(expressions: Expressions, value: Any, old: Any, new: Any, count: Any = None) -> Any:
-    machine = expressions.machine
+def _replace(machine: Machine, value: Any, old: Any, new: Any, count: Any = None) -> Any:
     texts = [machine.text(text) for text in (value, old, new)]
     return machine.operate("replace", *texts, -1 if count is None else count)
 
 
-def _round(expressions: Expressions, value: Any, precision: Any = 0, method: Any = "common") -> Any:
-    machine = expressions.machine
+def _round(machine: Machine, value: Any, precision: Any = 0, method: Any = "common") -> Any:
     if type(method) is not str or method != "common":
         raise machine.unsupported("`round` up or down")
     return machine.operate("round", value, precision)
 
 
 def _extreme(operation: str) -> Callable[..., Any]:
-    def apply(expressions: Expressions, value: Any) -> Any:
-        machine = expressions.machine
+    def apply(machine: Machine, value: Any) -> Any:
         items = value if type(value) is Sym else list(value)
         if type(items) is list and not all(map(_is_integer, items)):
             raise machine.unsupported(f"`{operation}` of values of the row that may be no numbers")
@@ -144,71 +135,67 @@ def _is_integer(value: Any) -> bool:
     return type(value) is int or (type(value) is Sym and value.kind.only("int", "bool"))
 
 
-def _list(expressions: Expressions, value: Any) -> Any:
-    machine = expressions.machine
+def _list(machine: Machine, value: Any) -> Any:
     if value.kind.only("list"):
         return value
     if value.kind.only("str"):
         return machine.operate("chars", value)
-    return machine.real(list, expressions.machine.expanded(value))
+    return machine.real(list, machine.expanded(value))
 
 
-def _reverse(expressions: Expressions, value: Any) -> Any:
-    machine = expressions.machine
+def _reverse(machine: Machine, value: Any) -> Any:
     if value.kind.only("str"):
         return machine.operate("slice", value, None, None, -1)
-    return machine.real(reversed, expressions.machine.expanded(value))
+    return machine.real(reversed, machine.expanded(value))
 
 
 def _tojson(  # noqa: PLR0917 - as Jinja's own
-    expressions: Expressions,
+    machine: Machine,
     x: Any,
     ensure_ascii: Any = False,
     indent: Any = None,
     separators: Any = None,
     sort_keys: Any = False,
 ) -> Any:
-    machine = expressions.machine
-    if inspect.unwrap(expressions.environment.filters["tojson"]) is not plain_json:
+    if inspect.unwrap(machine.environment.filters["tojson"]) is not plain_json:
         raise machine.unsupported("`tojson` with escapes for HTML on a value of the row")
     return json_text(
         machine,
         x,
-        ensure_ascii=_flag(expressions, ensure_ascii),
-        indent=_json_indent(expressions, indent),
-        separators=_json_separators(expressions, separators),
-        sort_keys=_flag(expressions, sort_keys),
+        ensure_ascii=_flag(machine, ensure_ascii),
+        indent=_json_indent(machine, indent),
+        separators=_json_separators(machine, separators),
+        sort_keys=_flag(machine, sort_keys),
     )
 
 
-def _flag(expressions: Expressions, value: Any) -> bool:
+def _flag(machine: Machine, value: Any) -> bool:
     """Return the truth of an argument of which nothing else matters."""
-    truth = expressions.machine.condition(value)
+    truth = machine.condition(value)
     if type(truth) is not bool:
-        raise expressions.machine.unsupported("an argument whose truth the row decides")
+        raise machine.unsupported("an argument whose truth the row decides")
     return truth
 
 
-def _json_indent(expressions: Expressions, indent: Any) -> str | None:
+def _json_indent(machine: Machine, indent: Any) -> str | None:
     """Return the text of an indent, as `json.dumps` derives it from a number."""
     if indent is None or type(indent) is str:
         return indent
     if type(indent) in (int, bool) and indent <= _MAX_JSON_INDENT:
         return " " * int(indent)
-    raise expressions.machine.unsupported("`tojson` with this `indent`")
+    raise machine.unsupported("`tojson` with this `indent`")
 
 
-def _json_separators(expressions: Expressions, separators: Any) -> tuple[str, str] | None:
+def _json_separators(machine: Machine, separators: Any) -> tuple[str, str] | None:
     """Return the two separators of `json.dumps`."""
     if separators is None:
         return None
     if type(separators) in (list, tuple) and [type(separator) for separator in separators] == [str, str]:
         return separators[0], separators[1]
-    raise expressions.machine.unsupported("`tojson` with these `separators`")
+    raise machine.unsupported("`tojson` with these `separators`")
 
 
-def _items(expressions: Expressions, value: Any) -> Any:
-    machine = expressions.machine
+def _items(machine: Machine, value: Any) -> Any:
     if value.kind.known_fields is None:
         raise machine.unsupported("`items` of a value of the row whose keys aren't known")
     machine.operate("length", value)  # None is no mapping
@@ -224,12 +211,10 @@ _LOOKING_INSIDE: dict[str, Callable[[Any], bool]] = {
 
 _FILTERS: dict[str, Callable[..., Any]] = {
     "tojson": _tojson,
-    "trim": lambda expressions, value, chars=None: expressions.machine.operate(
-        "strip", expressions.machine.text(value), chars
-    ),
+    "trim": lambda machine, value, chars=None: machine.operate("strip", machine.text(value), chars),
     **{name: _text_of(name) for name in ("upper", "lower", "capitalize")},
     "title": _text_of("title_filter"),
-    "string": lambda expressions, value: expressions.machine.text(value),
+    "string": lambda machine, value: machine.text(value),
     "safe": _safe,
     **dict.fromkeys(["length", "count"], _operation("length")),
     "first": _item(0, "first"),
@@ -237,8 +222,8 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(["default", "d"], _default),
     "join": _join,
     "replace": _replace,
-    "int": lambda expressions, value, default=0, base=10: expressions.machine.operate("int", value, default, base),
-    "float": lambda expressions, value, default=0.0: expressions.machine.operate("float", value, default),
+    "int": lambda machine, value, default=0, base=10: machine.operate("int", value, default, base),
+    "float": lambda machine, value, default=0.0: machine.operate("float", value, default),
     "abs": _operation("abs"),
     "round": _round,
     "min": _extreme("min"),
@@ -273,38 +258,36 @@ _KINDS = {
 
 
 def apply_test(  # noqa: PLR0911 - a return for each kind of value
-    expressions: Expressions, name: str, value: Any, arguments: list[Any], named: dict[str, Any]
+    machine: Machine, name: str, value: Any, arguments: list[Any], named: dict[str, Any]
 ) -> Any:
     """Test a value."""
-    machine = expressions.machine
-    environment = expressions.environment
+    environment = machine.environment
     if named:
         raise machine.unsupported("a test with named arguments")
     if not is_opaque(value) and not any(map(is_opaque, arguments)):
         if type(value).__name__ == "Namespace" and name == "defined":
             return True
         return machine.real(
-            environment.call_test, name, value, arguments, {}, expressions.context, expressions.context.eval_ctx
+            environment.call_test, name, value, arguments, {}, machine.context, machine.context.eval_ctx
         )
     if name in ("defined", "undefined") and not arguments:
         return name == "defined"
     if type(value) is Closed and name in _KINDS and not arguments:
         return value.kind in _KINDS[name]
     if name in _COMPARISONS and len(arguments) == 1:
-        return expressions.compare(_COMPARISONS[name], value, arguments[0])
+        return compare(machine, _COMPARISONS[name], value, arguments[0])
     if type(value) is MarkedSafe or type(value) is not Sym:
         raise machine.unsupported(f"the test `{name}` with a value of the row")
     if name in _KINDS and not arguments:
-        return of_kind(expressions, value, *_KINDS[name])
+        return of_kind(machine, value, *_KINDS[name])
     test = _TESTS.get(name)
     if test is None:
         raise machine.unsupported(f"the test `{name}` of a value of the row")
-    return machine.bound(f"the test `{name}`", test, expressions, value, *arguments)
+    return machine.bound(f"the test `{name}`", test, machine, value, *arguments)
 
 
-def of_kind(expressions: Expressions, value: Sym, *kinds: str) -> Any:
+def of_kind(machine: Machine, value: Sym, *kinds: str) -> Any:
     """Test if a value of the row is of one of these kinds of `Kind`; rows whose value is of an unknown kind bail."""
-    machine = expressions.machine
     if value.kind.only(*kinds):
         return True
     if value.kind.never(*kinds, "other"):
@@ -322,17 +305,16 @@ def of_kind(expressions: Expressions, value: Sym, *kinds: str) -> Any:
 
 
 def _identity(constant: bool) -> Callable[..., Any]:
-    return lambda expressions, value: expressions.machine.operate("is", value, constant)
+    return lambda machine, value: machine.operate("is", value, constant)
 
 
-def _sameas(expressions: Expressions, value: Sym, other: Any) -> Any:
+def _sameas(machine: Machine, value: Sym, other: Any) -> Any:
     if other is None or type(other) is bool:
-        return expressions.machine.operate("is", value, other)
-    raise expressions.machine.unsupported("`sameas` with a value of the row")
+        return machine.operate("is", value, other)
+    raise machine.unsupported("`sameas` with a value of the row")
 
 
-def _divisible(expressions: Expressions, value: Sym, num: Any, /, *, rest: int = 0) -> Any:
-    machine = expressions.machine
+def _divisible(machine: Machine, value: Sym, num: Any, /, *, rest: int = 0) -> Any:
     if not value.kind.only("int", "bool", "float", "none"):
         raise machine.unsupported("a division of a value of the row that may be no number")
     return machine.operate("eq", machine.operate("mod", value, num), rest)
@@ -342,7 +324,7 @@ _TESTS: dict[str, Callable[..., Any]] = {
     "true": _identity(True),
     "false": _identity(False),
     "sameas": _sameas,
-    "odd": lambda expressions, value: _divisible(expressions, value, 2, rest=1),
-    "even": lambda expressions, value: _divisible(expressions, value, 2),
+    "odd": lambda machine, value: _divisible(machine, value, 2, rest=1),
+    "even": lambda machine, value: _divisible(machine, value, 2),
     "divisibleby": _divisible,
 }

@@ -388,10 +388,9 @@ class Scope:
     The given names take precedence over the environment's globals.
     """
 
-    def __init__(self, machine: Machine, names: Mapping[str, Any], environment: Any) -> None:
+    def __init__(self, machine: Machine, names: Mapping[str, Any]) -> None:
         self.machine = machine
         self.names = names
-        self.globals = environment.globals
         self.activation = Activation(None)
         self.has_template_self = False
         """True if Jinja defines the variable `self`, which is the template and isn't in any context."""
@@ -426,7 +425,7 @@ class Scope:
             self.set(target, MISSING)
 
     def _resolved(self, name: str) -> Any:
-        return self.names[name] if name in self.names else self.globals.get(name, MISSING)
+        return self.names[name] if name in self.names else self.machine.environment.globals.get(name, MISSING)
 
     # Namespaces
 
@@ -446,17 +445,17 @@ class Scope:
             raise self.machine.unsupported("a namespace's name begins with `_`")
         self.machine.state[namespace, name] = value
 
-    def attribute(self, environment: Any, value: Any, name: str) -> Any:
+    def attribute(self, value: Any, name: str) -> Any:
         """Return `value.name` of a known value."""
         machine = self.machine
         if type(value) is not Namespace:
-            return machine.real(environment.getattr, value, name)
+            return machine.real(machine.environment.getattr, value, name)
         self._refuse_in_test()
         if name.startswith("_") or name in _NAMESPACE_ATTRIBUTES:
             raise machine.unsupported("an attribute that all namespaces have")
         stored = machine.state.get((value, name), MISSING)
         # Only errors would show which object lacks the attribute, and Jinja2 raises those.
-        undefined = environment.undefined
+        undefined = machine.environment.undefined
         return machine.lift(lambda item: undefined(obj=value, name=name) if item is MISSING else item, stored)
 
     def _refuse_in_test(self) -> None:

@@ -206,6 +206,10 @@ class Operands:
         """Facts on the way here: the truth of conditions, by their nodes; and which nodes have been checked."""
         self.block: list[Statement] = []
         self.steps = 0
+        self.environment: Any = None
+        """The environment, whose filters and tests handle values of the row."""
+        self.context: Any = None
+        """Jinja's context of the evaluation."""
         self.is_testing = False
         """True while a loop's condition is evaluated for all items at once."""
         self.lineno = 0

@@ -32,7 +32,6 @@ class Statements:
         self.expressions = expressions
         self.machine: Machine = expressions.machine
         self.scope: Scope = expressions.scope
-        self.environment = expressions.environment
 
     def template(self, node: nodes.Template, frame: Frame) -> None:
         """Execute a whole template; its root frame has been analysed."""
@@ -236,7 +235,7 @@ class Statements:
     def _run(self, node: nodes.For, inner: Frame, items: list[tuple[Any, bool | int]], loop_ref: str | None) -> None:
         """Run the body for each item."""
         forks = self.machine.forks
-        loop = LoopContext(self.machine, [item for item, _ in items], self.environment.undefined)
+        loop = LoopContext(self.machine, [item for item, _ in items], self.machine.environment.undefined)
         for item, truth in items:
             self.machine.step(node)
             if next(loop, None) is None:
@@ -321,7 +320,7 @@ class Statements:
             return self._macro_body(node, inner, dict(zip(arguments, values, strict=True)), outer)
 
         return runtime.Macro(
-            self.environment,
+            self.machine.environment,
             body,
             getattr(node, "name", None),  # type: ignore[arg-type]
             tuple(names),  # type: ignore[arg-type]  # as compiled code has it
@@ -348,7 +347,7 @@ class Statements:
                     self.scope.set(ref, self.expressions.evaluate(node.defaults[default], frame))
                 else:
                     message = f"parameter {argument.name!r} was not provided"
-                    self.scope.set(ref, self.environment.undefined(message, name=argument.name))
+                    self.scope.set(ref, self.machine.environment.undefined(message, name=argument.name))
             return self.machine.captured(lambda: self.body(node.body, frame))
         except LoopControl as control:
             raise self.machine.unsupported(f"a {control} outside of a loop") from control
