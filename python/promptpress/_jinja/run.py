@@ -295,11 +295,11 @@ def traced_rows(
         if failed is not None and first_row + row in failed:
             continue
         try:
-            found = parts(row)
+            of_row = parts(row)
         except Exception:  # nested too deeply, or used where only a value without an origin will do
             continue
-        if "".join([text for text, _ in found]) == texts[row].as_py():
-            out[row] = found
+        if "".join([text for text, _ in of_row]) == texts[row].as_py():
+            out[row] = of_row
     return out
 
 

@@ -72,8 +72,8 @@ class Once:
         self._machine.state[self._key] = index + 1
         return self._items[index]
 
-    def taken(self) -> list[Any]:
-        """Return the values that are left; whoever wants more of them later is refused."""
+    def rest(self) -> list[Any]:
+        """Return the values that are left, after which asking for more is refused."""
         index = self._position()
         self._machine.state[self._key] = None
         return self._items[index:]

@@ -204,7 +204,7 @@ class Statements:
     def _items(self, value: Any) -> list[Any]:
         """Return what a loop goes over; nothing else may use a generator that a loop has gone over."""
         if type(value) is Once:
-            return value.taken()
+            return value.rest()
         if type(value) is LoopContext:
             raise self.machine.unsupported("a loop over `loop`")
         items: list[Any] = self.machine.real(list, self.machine.expanded(value))
