@@ -50,6 +50,13 @@ def help_of(command: str) -> str:
     return out.getvalue()
 
 
+def test_what_is_made_of_the_code_is_up_to_date() -> None:
+    """`python tools/docs_site/reference.py` writes what is missing."""
+    made = tool("reference").reference()
+    assert set(made) >= {"commands.md", "errors.md", "audit.md"}
+    assert [name for name, text in made.items() if (DOCS / name).read_text(encoding="utf-8") != text] == []
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_of_every_command_is_on_the_page(command: str, sources: Path) -> None:
     page = (sources / "commands.md").read_text(encoding="utf-8")
