@@ -1,9 +1,9 @@
 """Writes what docs/ has from the code's own tables: the page of all commands, and the tables of codes.
 
-    python tools/docs_site/reference.py [--check]
+    python tools/docs_site/reference.py [--check | --words]
 
 docs/commands.md is made from the command's parsers. In other pages a table stands between `<!-- made: NAME -->` and
-`<!-- /made -->`. With `--check` nothing is written: the exit code is 1 if a page isn't what the code gives.
+`<!-- /made -->`. With `--check` nothing is written: the exit code is 1 if a page isn't what the code gives. `--words` prints how many words people have to read.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ from pathlib import Path
 from command_help import command_page
 from promptpress._core import ERROR_CODES
 from promptpress_workbench.audit.codes import CODES, NOTES
+from promptpress_workbench.export.forms import EXPORTS
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+PROJECT = Path(__file__).resolve().parents[2]
+DOCS = PROJECT / "docs"
 BLOCK = re.compile(r"(<!-- made: ([\w ]+) -->\n).*?(<!-- /made -->)", re.DOTALL)
+MADE = re.compile(r"<!-- (?:made|compiled): .*?<!-- /(?:made|compiled) -->", re.DOTALL)
+NOT_TO_READ = {"commands.md", "reliability.md", "benchmarks.md", "design.md"}
+"""Pages that programs write, and those about the program's insides."""
 
 
 def reference() -> dict[str, str]:
@@ -36,6 +41,13 @@ def table(name: str) -> str:
     kind, *codes = name.split()
     if kind == "errors":
         return rows(("code", "meaning"), ERROR_CODES.items())
+    if kind == "forms":
+        return (
+            "\n".join(
+                ["| form | what it is | for |", "|---|---|---|", *(form.row(name) for name, form in EXPORTS.items())]
+            )
+            + "\n"
+        )
     if kind == "notes":
         return rows(("code", "meaning"), NOTES.items())
     names = list(CODES)
@@ -51,8 +63,18 @@ def rows(titles: tuple[str, ...], cells: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def words() -> dict[str, int]:
+    """Return the number of words of README.md and of each page of docs/, outside what programs write."""
+    pages = [PROJECT / "README.md", *(path for path in sorted(DOCS.glob("*.md")) if path.name not in NOT_TO_READ)]
+    return {path.name: len(MADE.sub("", path.read_text(encoding="utf-8")).split()) for path in pages}
+
+
 def main() -> int:
-    """Write the pages, or compare them."""
+    """Write the pages, compare them, or count their words."""
+    if "--words" in sys.argv:
+        counts = words()
+        print(*(f"{count:6,} {name}" for name, count in counts.items()), f"{sum(counts.values()):6,} in all", sep="\n")
+        return 0
     stale = []
     for name, text in reference().items():
         path = DOCS / name
