@@ -3,8 +3,9 @@
     python tools/docs_site [--out FOLDER] [--sources-only]
 
 Sphinx reads a folder of sources that is made anew here: README and docs/ (pages.py; reference.py writes what docs/ has
-from the code's tables), and a page for each public module, filled from docstrings (api.py). A warning of Sphinx is an error,
-and so are a public name that no page describes and a page that would load anything from elsewhere (self_contained.py).
+from the code's tables), and a page for each public module, filled from docstrings (api.py). A warning of Sphinx is an
+error, and so are a public name that no page describes and a page that would load anything from elsewhere
+(self_contained.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     python tools/docs_site/reference.py [--check | --words]
 
 docs/commands.md is made from the command's parsers. In other pages a table stands between `<!-- made: NAME -->` and
-`<!-- /made -->`. With `--check` nothing is written: the exit code is 1 if a page isn't what the code gives. `--words` prints how many words people have to read.
+`<!-- /made -->`. With `--check` nothing is written: the exit code is 1 if a page isn't what the code gives. `--words` prints
+how many words people have to read.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def reference() -> dict[str, str]:
     for path in sorted(DOCS.glob("*.md")):
         text = path.read_text(encoding="utf-8")
         if BLOCK.search(text):
-            made[path.name] = BLOCK.sub(lambda found: f"{found[1]}{table(found[2])}{found[3]}", text)
+            made[path.name] = BLOCK.sub(lambda block: f"{block[1]}{table(block[2])}{block[3]}", text)
     return made
 
 
@@ -42,12 +43,8 @@ def table(name: str) -> str:
     if kind == "errors":
         return rows(("code", "meaning"), ERROR_CODES.items())
     if kind == "forms":
-        return (
-            "\n".join(
-                ["| form | what it is | for |", "|---|---|---|", *(form.row(name) for name, form in EXPORTS.items())]
-            )
-            + "\n"
-        )
+        lines = [form.row(name) for name, form in EXPORTS.items()]
+        return "\n".join(["| form | what it is | for |", "|---|---|---|", *lines]) + "\n"
     if kind == "notes":
         return rows(("code", "meaning"), NOTES.items())
     names = list(CODES)
