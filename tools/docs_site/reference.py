@@ -3,8 +3,8 @@
     python tools/docs_site/reference.py [--check | --words]
 
 docs/commands.md is made from the command's parsers. In other pages a table stands between `<!-- made: NAME -->` and
-`<!-- /made -->`. With `--check` nothing is written: the exit code is 1 if a page isn't what the code gives. `--words` prints
-how many words people have to read.
+`<!-- /made -->`. With `--check` nothing is written: the exit code is 1 if a page isn't what the code gives. `--words`
+prints how many words people have to read.
 """
 
 from __future__ import annotations
