@@ -1,4 +1,4 @@
-"""The codes of findings: each has a case that triggers it, the page lists it, and those of notes are the core's."""
+"""The codes of findings: each has a case that triggers it, and those of notes are the core's."""
 
 from __future__ import annotations
 
@@ -10,21 +10,7 @@ from promptpress_workbench.audit.codes import CODES, NOTES, SEVERITIES
 from promptpress_workbench.audit.values import KINDS
 
 PROJECT = Path(__file__).resolve().parents[2]
-PAGE = PROJECT / "docs" / "audit.md"
 NOTE = re.compile(r'(?:Note::(?:warning|info)|\bnote)\)?\(\s*"([a-z_]+)"')
-
-
-def lines() -> list[str]:
-    """The tables of docs/audit.md."""
-    of_findings = [
-        f"| `{code}` | {entry.severity} | {entry.meaning} | {entry.remedy} |" for code, entry in CODES.items()
-    ]
-    return [*of_findings, *(f"| `{code}` | {meaning} |" for code, meaning in NOTES.items())]
-
-
-def test_the_page_lists_every_code_as_the_table_has_it():
-    listed = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    assert listed == lines()
 
 
 def test_every_code_has_a_case():

@@ -448,9 +448,6 @@ def test_the_documented_exit_codes_are_those_of_the_command() -> None:
     text = (Path(__file__).parents[2] / "docs" / "command.md").read_text(encoding="utf-8")
     documented = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
     assert documented == {int(code) for code in ExitCode}
-    for command in ("render", "verify"):
-        for option in re.findall(r"--[a-z-]+", run(warm.command(command, "--help-all")).stdout):
-            assert f"`{option}" in text
 
 
 @pytest.mark.parametrize(

@@ -194,10 +194,10 @@ def test_links(page: Path) -> None:
             assert (page.parent / link).exists(), f"{page.name}: there is no {link}"
 
 
-def test_options_of_the_command() -> None:
+def test_options_that_the_page_of_the_command_names() -> None:
+    # Every option of every command is in docs/commands.md: tests/project/test_docs_site.py.
     page = (PROJECT / "docs" / "command.md").read_text(encoding="utf-8")
-    # Every option of every command is on the page that `make docs` makes: tests/project/test_docs_site.py.
-    assert set(known_options(["render", "verify"])) <= set(options(page)) <= set(known_options())
+    assert set(options(page)) <= set(known_options())
 
 
 FILE = re.compile(r"`([\w./-]+\.(?:rs|py)|(?:src|python|tests|tools|benches)/[\w./-]*)`")

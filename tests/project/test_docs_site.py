@@ -32,6 +32,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 DOCS = test_docs.PROJECT / "docs"
+MOST_WORDS = 35_000
+"""The words of README.md and docs/ that people have to read, outside of design, benchmarks and what programs write."""
 
 
 def tool(name: str) -> ModuleType:
@@ -48,6 +50,18 @@ def help_of(command: str) -> str:
     with redirect_stdout(out), pytest.raises(SystemExit):
         parse([command, "--help-all"])
     return out.getvalue()
+
+
+def test_what_is_made_of_the_code_is_up_to_date() -> None:
+    """`python tools/docs_site/reference.py` writes what is missing."""
+    made = tool("reference").reference()
+    assert set(made) >= {"commands.md", "errors.md", "audit.md", "notes.md", "export.md"}
+    assert [name for name, text in made.items() if (DOCS / name).read_text(encoding="utf-8") != text] == []
+
+
+def test_the_pages_stay_short() -> None:
+    """`python tools/docs_site/reference.py --words` prints the words of each page."""
+    assert sum(tool("reference").words().values()) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("command", COMMANDS)

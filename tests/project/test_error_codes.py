@@ -466,28 +466,3 @@ def test_a_nul_character_in_a_place_is_shown() -> None:
     """A column whose name has a NUL character: the text shows it, as the core's do, and the attribute has it."""
     error = render_error("null_value", "null", row=3, column="a\0b")
     assert (str(error), error.column) == ('row 3, column "a\\x00b": null', "a\0b")
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The page.
-
-ENTRY = re.compile(r"^### `(\w+)`\n\n(.+)\n\n> (.+)\n\n(.+)\n", re.MULTILINE)
-
-
-@pytest.fixture(scope="module")
-def entries() -> dict[str, tuple[str, str, str]]:
-    page = (PROJECT / "docs" / "errors.md").read_text(encoding="utf-8")
-    assert len(ENTRY.findall(page)) == page.count("\n### ")
-    return {code: (meaning, example, remedy) for code, meaning, example, remedy in ENTRY.findall(page)}
-
-
-def test_the_page_lists_the_catalogue(entries: dict[str, tuple[str, str, str]]) -> None:
-    assert list(entries) == list(_core.ERROR_CODES)
-    assert {code: meaning for code, (meaning, _, _) in entries.items()} == _core.ERROR_CODES
-
-
-@UNWARNED
-@pytest.mark.parametrize("code", CALLS)
-def test_the_page_shows_a_message_as_it_is(entries: dict[str, tuple[str, str, str]], code: str) -> None:
-    excerpts = entries[code][1].strip("`").split(" … ")
-    assert re.fullmatch(".*".join(map(re.escape, excerpts)), str(raised(CALLS[code][0])), re.DOTALL)

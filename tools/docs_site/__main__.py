@@ -2,9 +2,10 @@
 
     python tools/docs_site [--out FOLDER] [--sources-only]
 
-Sphinx reads a folder of sources that is made anew here: README and docs/ (pages.py), the help of every command
-(command_help.py), and a page for each public module, filled from docstrings (api.py). A warning of Sphinx is an error,
-and so are a public name that no page describes and a page that would load anything from elsewhere (self_contained.py).
+Sphinx reads a folder of sources that is made anew here: README and docs/ (pages.py; reference.py writes what docs/ has
+from the code's tables), and a page for each public module, filled from docstrings (api.py). A warning of Sphinx is an
+error, and so are a public name that no page describes and a page that would load anything from elsewhere
+(self_contained.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import sys
 from pathlib import Path
 
 from api import api_pages, undocumented
-from command_help import command_page
 from pages import pages
 
 HERE = Path(__file__).resolve().parent
@@ -30,7 +30,7 @@ def main() -> int:
     arguments = parser.parse_args()
     sources = arguments.out / "sources"
     shutil.rmtree(arguments.out, ignore_errors=True)
-    files = {**pages(PROJECT), "commands.md": command_page(), **api_pages()}
+    files = {**pages(PROJECT), **api_pages()}
     for name, content in files.items():
         path = sources / name
         path.parent.mkdir(parents=True, exist_ok=True)

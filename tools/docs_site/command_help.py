@@ -88,7 +88,7 @@ def values(action: argparse.Action) -> str:
 def explained(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
     """An option's help, the values that it takes, and whether it must be there."""
     parts = [cell((action.help or "") % {**vars(action), "prog": parser.prog})] if action.help else []
-    if action.choices is not None and "|" not in str(action.metavar):
+    if action.choices is not None and not all(str(choice) in f"{action.metavar} {parts}" for choice in action.choices):
         parts.append(", ".join(f"`{choice}`" for choice in action.choices).replace("|", "\\|"))
     if action.required and action.option_strings:
         parts.append("(required)")

@@ -10,8 +10,8 @@ from pathlib import Path
 LEARN = ["jobs", "start", "guide"]
 DO = [
     *("messages", "conversations", "media", "harness-configurations", "prompt-files", "jinja", "tokens"),
-    *("budgets", "export", "prefix-order"),
-    *("command", "view", "origins", "notes", "audit", "reproduce", "faults", "scale", "integrations", "backends"),
+    *("budgets", "export", "prefix-order", "command", "view", "origins", "notes", "audit", "reproduce", "faults"),
+    *("scale", "integrations", "backends", "verify"),
 ]
 LOOK_UP = ["commands", "api/index", "errors", "jinja-compiled", "fidelity", "glossary", "benchmarks", "reliability"]
 WHY = ["design"]

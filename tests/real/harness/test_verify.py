@@ -307,7 +307,7 @@ def test_a_difference_is_shown_where_it_is(opencompass, folder, capsys, monkeypa
     monkeypatch.setattr(PromptTemplate, "generate_item", changed)
     rows = {"question": ["1+1=?", "Cats or dogs?"], "answer": ["2", "both"]}
     code, out = compared(folder, capsys, config("{question}"), rows=rows)
-    page = (Path(__file__).parents[3] / "docs" / "command.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "verify.md").read_text(encoding="utf-8")
     excerpt = page.partition("```text\ndifferent at ")[2].partition("```")[0]
     assert code == ExitCode.DIFFERENT
     assert out == f"different at {excerpt}".replace("promptpress 0.1.0", f"promptpress {pp.__version__}")
