@@ -12,7 +12,7 @@ from jinja2.utils import missing
 
 from promptpress._jinja.compiler.calls import Evaluator
 from promptpress._jinja.compiler.machine import Activation, Machine, Scope
-from promptpress._jinja.compiler.operands import Once
+from promptpress._jinja.compiler.operands import MAX_STEPS, TEXTS, Once
 from promptpress._jinja.compiler.values import (
     MISSING,
     TEXT,
@@ -207,6 +207,8 @@ class Statements:
             return value.rest()
         if type(value) is LoopContext:
             raise self.machine.unsupported("a loop over `loop`")
+        if type(value) in TEXTS and len(value) > MAX_STEPS:
+            raise self.machine.unsupported(f"a loop over more than {MAX_STEPS:,} characters")
         items: list[Any] = self.machine.real(list, self.machine.expanded(value))
         return items
 
