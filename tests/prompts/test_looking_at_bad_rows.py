@@ -15,13 +15,22 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from marks import UNWARNED
+from marks import UNWARNED, heavy
 from promptpress_workbench.diff.comparison import compare
+from promptpress_workbench.prompts.failed_rows import value_text
 from promptpress_workbench.prompts.prompt_source import RequestFilter, TableRows, extremes, failing, matching
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import source_of
 from promptpress_workbench.viewer.sources import SampleStore, Sources
-from promptpress_workbench.viewer.view import Choice, DifferenceSearch, ErrorSearch, TextSearch, View, lengths_of
+from promptpress_workbench.viewer.view import (
+    Choice,
+    DifferenceSearch,
+    ErrorSearch,
+    TextSearch,
+    View,
+    lengths_of,
+    repeated_of,
+)
 
 ROWS, BATCH = 12, 4
 LONG = "x" * 100
@@ -130,7 +139,9 @@ KINDS = {
         questions,
     ),
 }
-CASES = [(kind, positions) for kind in KINDS for positions in POSITIONS]
+OFTEN = ("first", "all", "batch", "some")
+CASES = [(kind, positions) for kind in KINDS for positions in OFTEN]
+CASES += heavy(*((kind, positions) for kind in KINDS for positions in POSITIONS if positions not in OFTEN))
 EVERY = RequestFilter()
 
 
@@ -176,7 +187,7 @@ def case_of(name: str, positions: str) -> Case:
     return Case(kind, bad, kind.make(), kind.samples(bad), kind.samples([]))
 
 
-@pytest.fixture(params=CASES, ids=[f"{kind}-{positions}" for kind, positions in CASES])
+@pytest.fixture(params=CASES, ids="-".join)
 def case(request: pytest.FixtureRequest) -> Case:
     return case_of(*request.param)
 
@@ -291,7 +302,7 @@ def test_differences(case: Case) -> None:
     if case.kind.audits:
         rendered = case.renderer.render(case.samples, errors="column", index="sample")
         without_reasons = rendered.drop_columns(["error"])
-        for table in (rendered, without_reasons):
+        for table in (rendered, without_reasons, rendered.drop_columns(["sample"])):
             file = RenderedSource(TableRows(table))
             comparison = compare(file, source, limit=100, prompts=100)
             assert (comparison.is_equal, comparison.errors_equal) == (True, failed)
@@ -361,6 +372,21 @@ def test_the_viewer(case: Case) -> None:
         store.close()
 
 
-def test_longest_rows_of_the_viewer() -> None:
+def test_rows_of_the_figures_of_the_viewer() -> None:
     case = case_of("labels", "some")
-    assert {row for row, _ in lengths_of(figures(case).longest)}.isdisjoint(case.bad)
+    statistics = figures(case)
+    assert {row for row, _ in lengths_of(statistics.longest)}.isdisjoint(case.bad)
+    assert {row for _, rows in repeated_of(statistics) for row in rows}.isdisjoint(case.bad)
+
+
+def test_a_row_without_turns_stands_for_all_of_its_turns() -> None:
+    case = case_of("turns", "first")
+    for sides in ((case.samples, case.whole), (case.whole, case.samples)):
+        sources = [source_of(case.renderer, TableRows(side)) for side in sides]
+        (difference,) = compare(*sources, limit=10, prompts=10).first
+        assert (difference.sample, difference.turn) == (0, 0)
+
+
+def test_json_of_a_bad_row_has_a_line_for_each_item() -> None:
+    assert value_text('[{"role": "user", "content": 5}, {}]') == '{"role": "user", "content": 5}\n{}'
+    assert [value_text(value) for value in ("[oops", "[]", 5, [], None)] == ["[oops", "[]", "5", "[]", "null"]

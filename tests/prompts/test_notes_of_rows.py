@@ -24,7 +24,7 @@ def source_of(case: Case) -> RendererSource | None:
 
 def is_shown(source: RendererSource, row: int) -> bool:
     try:
-        return bool(source.prompts(row))
+        return all(prompt.error is None for prompt in source.prompts(row))
     except (pp.RenderError, pp.TemplateError):
         return False
 
