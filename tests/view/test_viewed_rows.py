@@ -13,7 +13,7 @@ from promptpress import ChatTemplate, DataError, Renderer
 from promptpress_workbench.cli.option_values import row_numbers
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.prompts.prompt import prompt_of
-from promptpress_workbench.viewer.prompt_html import copied_text, rows_html
+from promptpress_workbench.viewer.prompt_html import compared_html, copied_text, rows_html
 from promptpress_workbench.viewer.search import Wanted
 from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Sources
 from promptpress_workbench.viewer.view import View
@@ -148,3 +148,7 @@ def test_an_error_comes_first_with_the_values_of_its_row(view: View) -> None:
     assert html.startswith('<p class="pp-wrong">unconvertible_value: ')
     assert "row 7 \u00b7 can&#x27;t be rendered" in html
     assert "&lt;b&gt;7&lt;/b&gt;" in html
+    html = compared_html(view.prompts(7), [prompt_of("fine", 7)])
+    assert html.startswith('<p class="pp-differs">differs: A can&#x27;t be rendered</p>')
+    assert html.count("unconvertible_value: ") == 1
+    assert "fine" in html

@@ -45,13 +45,17 @@ def rows_html(prompts: Sequence[Prompt], *, whole: bool = False, whitespace: boo
     short = list(prompts) if whole else list(cut(prompts, MAX_CHARACTERS))
     html = ""
     for part, prompt in zip(short, prompts, strict=False):
-        if prompt.error is None:
-            html += prompt_html(part, whitespace=whitespace, head=heading(prompt))
-        else:  # the reason goes before all else
-            head = " · ".join([*request_names(prompt.sample, prompt.label, prompt.turn), "can't be rendered"])
-            html += f'<p class="pp-wrong">{safe(prompt.error)}</p>{prompt_html(part, head=head)}'
+        html += "" if prompt.error is None else f'<p class="pp-wrong">{safe(prompt.error)}</p>'
+        html += prompt_html(part, whitespace=whitespace, head=_head(prompt))
     left = sum(prompt.characters for prompt in prompts) - sum(prompt.characters for prompt in short)
     return html, left
+
+
+def _head(prompt: Prompt) -> str:
+    """Return the heading of a prompt; the error of one that can't be rendered stands elsewhere."""
+    if prompt.error is None:
+        return heading(prompt)
+    return " · ".join([*request_names(prompt.sample, prompt.label, prompt.turn), "can't be rendered"])
 
 
 def cut(prompts: Iterable[Prompt], characters: int) -> Iterator[Prompt]:
@@ -108,17 +112,20 @@ def compared_html(
 def _pair(mine: Prompt | None, yours: Prompt | None, names: tuple[str, str], whitespace: bool) -> str:
     prompts = (mine, yours)
     heads = [
-        " · ".join(filter(None, [name, "no such prompt" if prompt is None else heading(prompt)]))
+        " · ".join(filter(None, [name, "no such prompt" if prompt is None else _head(prompt)]))
         for prompt, name in zip(prompts, names, strict=True)
     ]
     rows = [_row(*(f'<div class="pp-head">{safe(head)}</div>' for head in heads))]
+    caption = "only on one side"
     if mine is not None and yours is not None:
         location = first_difference(mine, yours)
         caption = "the same on both sides" if location is None else f"differs: {location_text(location, mine)}"
-        rows += _rows(with_speakers(mine), with_speakers(yours), whitespace)
+    if mine is None or yours is None or mine.error or yours.error:
+        rows.append(
+            _row(*("" if prompt is None else rows_html([prompt], whitespace=whitespace)[0] for prompt in prompts))
+        )
     else:
-        caption = "only on one side"
-        rows.append(_row(*("" if prompt is None else prompt_html(prompt, whitespace=whitespace) for prompt in prompts)))
+        rows += _rows(with_speakers(mine), with_speakers(yours), whitespace)
     return f'<p class="pp-differs">{safe(caption)}</p><div class="pp-sides">{"".join(rows)}</div>'
 
 

@@ -1,1 +1,1 @@
-"""The page (`whole_page`, with `figure_panels`) and its `server`: all that needs NiceGUI."""
+"""The page (`whole_page`, with `list_panel` and `figure_panels`) and its `server`: all that needs NiceGUI."""
