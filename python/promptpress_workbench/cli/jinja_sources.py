@@ -93,7 +93,7 @@ def template_of(settings: Settings, allowed: Container[str] = ()) -> JinjaTempla
     try:
         template: JinjaTemplate = _make(make, "--jinja", path, source, options)
     except promptpress.TemplateError as error:
-        if error.path.startswith("constants"):
+        if str(error.path).startswith("constants"):
             raise UsageError(f"--constant {error.path.partition('.')[2]}: {error.message}") from error
         if error.path not in given:
             raise
