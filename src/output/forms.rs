@@ -12,12 +12,7 @@ pub fn form(name: &str) -> Option<&'static OutputForm> {
     FORMS.iter().copied().find(|form| form.name == name)
 }
 
-/// Return the form of a configuration without one: messages if the model is an API, those of chat APIs if nothing is of
-/// a harness, else text.
-pub fn default_form(speaks_api: bool, is_plain: bool) -> &'static OutputForm {
-    match (speaks_api, is_plain) {
-        (true, true) => &openai::FORM,
-        (true, false) => &messages::FORM,
-        (false, _) => &text::FORM,
-    }
+/// Return the form of a configuration without one: messages if the model is an API, else text.
+pub fn default_form(speaks_api: bool) -> &'static OutputForm {
+    if speaks_api { &messages::FORM } else { &text::FORM }
 }

@@ -235,9 +235,8 @@ impl Config {
             &Substitution::ALL,
         )?;
         let is_raw = matches!(prompt.as_ref().or(ice.as_ref()), Some(Template::Raw(_)));
-        let is_plain = substitution == Substitution::SinglePass && s.default_substitution() == substitution;
         let output = match word(&s.output, "output", "")? {
-            "" => default_form(is_raw || speaks_api(&s.meta_template), is_plain),
+            "" => default_form(is_raw || speaks_api(&s.meta_template)),
             name => form(name)
                 .ok_or_else(|| not_one_of("output", name, &FORMS.iter().map(|form| form.name).collect::<Vec<_>>()))?,
         };

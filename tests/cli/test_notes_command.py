@@ -60,7 +60,17 @@ def test_strict_makes_them_errors_before_anything_is_written(command):
     assert command(SLIP, "--strict", "--quiet") == (ExitCode.CONFIGURATION, [error], None)
     assert command(RIGHT, "--strict") == (ExitCode.OK, [], ["Q: 1+1=?"])
     expected = f"promptpress: error: {PLACEHOLDER} (--strict)"
-    assert command({"prompt_template": "Q: {questoin}"}, "--strict") == (ExitCode.CONFIGURATION, [expected], None)
+    slip = {"prompt_template": "Q: {questoin}", "unknown": "keep"}
+    assert command(slip, "--strict") == (ExitCode.CONFIGURATION, [expected], None)
+
+
+def test_a_mistake_is_an_error_where_nothing_of_a_harness_is_given(command):
+    slip = {"prompt_template": "Q: {questoin}"}
+    expected = f"promptpress: error: {PLACEHOLDER} (--unknown keep writes the prompts all the same)"
+    assert command(slip) == command(slip, "--quiet") == (ExitCode.CONFIGURATION, [expected], None)
+    kept = ExitCode.OK, [f"promptpress: note: {PLACEHOLDER}"], ["Q: {questoin}"]
+    assert command(slip, "--unknown", "keep") == command({**slip, "unknown": "keep"}) == kept
+    assert command(SLIP, "--unknown", "refuse", "--substitution", "single_pass")[0] == ExitCode.CONFIGURATION
 
 
 def test_what_may_be_intended_is_no_error(command):

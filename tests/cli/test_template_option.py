@@ -75,13 +75,55 @@ def test_more_examples_than_there_are(capsys: pytest.CaptureFixture[str]) -> Non
 def test_what_the_system_says() -> None:
     assert render("--template", "{question}", "--system", "Be {answer}.") == 0
     system, human = prompts()[0]
-    assert (system, human) == ({"role": "SYSTEM", "prompt": "Be 2."}, {"role": "HUMAN", "prompt": "1+1?"})
+    assert (system, human) == ({"role": "system", "content": "Be 2."}, {"role": "user", "content": "1+1?"})
     options = ["--system", "S", "--answer", "answer", "--shots", "1", "--examples", "train.csv"]
     assert render("--template", "{question}", *options) == 0
+    said = [{"role": "user", "content": "3+3?"}, {"role": "assistant", "content": "006"}]
+    assert prompts()[0] == [{"role": "system", "content": "S"}, *said, {"role": "user", "content": "1+1?"}]
     shots = [{"role": "HUMAN", "prompt": "3+3?"}, {"role": "BOT", "prompt": "006"}]
-    assert prompts()[0] == [{"role": "SYSTEM", "prompt": "S"}, *shots, {"role": "HUMAN", "prompt": "1+1?"}]
     assert render("--template", "{question}", "--output", "messages", *options[2:]) == 0
     assert prompts()[0] == [*shots, {"role": "HUMAN", "prompt": "1+1?"}]
+
+
+def test_texts_of_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.txt").write_bytes(b"Q: {question}\nA:\r\n")
+    (folder / "s.txt").write_text("Be brief\n\n", encoding="utf-8")
+    assert render("--template", "@q.txt", "--system", "@s.txt") == 0
+    assert prompts()[0] == [
+        {"role": "system", "content": "Be brief\n"},
+        {"role": "user", "content": "Q: 1+1?\nA:"},
+    ]
+    assert render("--template", "@@{question}") == 0
+    assert prompts()[0] == "@1+1?"
+    (folder / "q.jinja").write_text("{{ greeting }} {{ question }}{{ n + 1 }}\n", encoding="utf-8")
+    assert render("--jinja", "@q.jinja", "--constant", "greeting=Hello", "n=1") == 0
+    assert prompts()[0] == "Hello 1+1?2"
+    capsys.readouterr()
+    (folder / "empty.txt").write_text("\n", encoding="utf-8")
+    for arguments, words in (
+        (["--template", "@nowhere.txt"], "begins with @ is written with @@"),
+        (["--template", "@empty.txt"], "--template: it is empty"),
+        (["--template", "{question", "--system", "S"], "--template: '{question' stays"),
+        (["--template", "{question}", "--system", "{questoin}"], "--system: '{questoin}' names no column"),
+        (["--template", "Q: {{ question }}"], "--jinja"),
+        (["--template", "{question}", "--constant", "a=1"], "--constant: goes with --jinja"),
+        (["--jinja", "{{ q }}", "--constant", "self=1"], "--constant"),
+    ):
+        assert render(*arguments) == 2
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("template", ["{questoin} {question}", "", "{question"])
+def test_who_looks_sees_a_mistake(template: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (
+        ["show", "--template", template],
+        ["stats", "--template", template],
+        ["audit", "--template", template],
+        ["diff", "--template", "Q: {question}", "--template-b", template],
+        ["view", "--template", template, "--html", "page.html"],
+    ):
+        assert main([*command, "--data", "test.csv"]) in (0, 1), capsys.readouterr().err
+        assert "error:" not in capsys.readouterr().err
 
 
 def test_a_model() -> None:

@@ -1,4 +1,4 @@
-"""Prompts of a template that names a misspelt column: exports refuse them, and everything else warns."""
+"""Prompts of a template that names a misspelt column: exports refuse them, and everything else warns, if they are a harness's or Jinja."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRITES: dict[str, Any] = {
     "datasets": {},
 }
 TEMPLATES = {
-    "configuration": lambda name: pp.Renderer(f"Q: {{{name}}}"),
+    "configuration": lambda name: pp.Renderer(f"Q: {{{name}}}", dialect="opencompass"),
     "jinja": lambda name: pp.JinjaTemplate(f"Q: {{{{ {name} }}}}"),
 }
 
@@ -120,14 +120,20 @@ def test_the_command_refuses_a_misspelt_column(tmp_path: Path, capsys: pytest.Ca
         assert main([*command, "--unknown", "keep"]) == ExitCode.OK
         assert f"promptpress: note: {location}" in capsys.readouterr().err
         out.unlink()
-        # So is a file that was rendered.
+        # So is a file that was rendered, and where nothing of a harness is given it isn't rendered.
         prompts = str(tmp_path / "prompts.parquet")
-        assert main(["render", *source, "--data", str(data), "--out", prompts]) == ExitCode.OK
+        render = ["render", *source, "--data", str(data), "--out", prompts]
+        assert main(render) == (ExitCode.USAGE if "--template" in source else ExitCode.OK)
+        assert main([*render, "--unknown", "refuse"]) in (ExitCode.USAGE, ExitCode.CONFIGURATION)
+        if "--template" in source:
+            render += ["--dialect", "opencompass"]
+            capsys.readouterr()
+            assert main(render) == ExitCode.OK
         assert main(["export", "openai-batch", prompts, *model]) == ExitCode.CONFIGURATION
         assert main(["export", "openai-batch", prompts, *model, "--unknown", "keep"]) == ExitCode.OK
         out.unlink()
         capsys.readouterr()
         for other in ("show", "stats", "render"):
-            ends = ["--out", "-"] if other == "render" else []
+            ends = ["--out", "-", "--unknown", "keep"] if other == "render" else []
             assert main([other, *source, "--data", str(data), *ends]) == ExitCode.OK
             assert capsys.readouterr().err.count(f"note: {location}") == 1, other

@@ -76,7 +76,7 @@ def exports(**options: Any) -> Call:
 
 
 def misspelt() -> None:
-    table = pp.Renderer("{questoin}").render(pa.table({"question": ["1+1?"]}))
+    table = pp.Renderer("{questoin}", dialect="opencompass").render(pa.table({"question": ["1+1?"]}))
     pp.export.openai_batch(table, NEVER_WRITTEN, model="m")
 
 
@@ -191,6 +191,8 @@ CALLS: dict[str, list[Call]] = {
     "unreadable_object": [makes(Unreadable())],
     "invalid_unicode": [makes("\ud800")],
     "missing_template": [makes(None)],
+    "empty_template": [renders(SAMPLES, "")],
+    "unclosed_brace": [renders(pa.table({"question": ["1+1?"]}), "{question")],
     "wrong_template_form": [makes({**conversation()["prompt_template"], "template": "{question}"})],
     "template_syntax": [
         lambda: pp.JinjaTemplate("{% if %}"),

@@ -83,7 +83,7 @@ def test_pieces_of_every_case_are_its_prompts(path: Path) -> None:
     for case in read_cases(path.read_text(encoding="utf-8")):
         if "error" in case.expected or case.replies is not None:
             continue
-        renderer = pp.Renderer(**case.settings, examples=case.examples)
+        renderer = pp.Renderer(**case.settings, unknown="keep", examples=case.examples)
         source = RendererSource(renderer, TableRows(case.samples))
         table = renderer.render(case.samples)
         wanted = pp.to_pylist(table["prompt"])

@@ -70,9 +70,9 @@ def refusal(columns: list[MisspeltColumn]) -> TemplateError | None:
     """Return the error of a template with such columns: the first, and how many more there are; None for none."""
     if not columns:
         return None
+    location, message, code = columns[0]
     more = f"; and {len(columns) - 1} more" if len(columns) > 1 else ""
-    message = f'{columns[0].message}{more} (unknown="keep" writes the prompts all the same)'
-    return template_error(columns[0].code, columns[0].location, message)
+    return template_error(code, location, f'{message}{more} (unknown="keep" writes the prompts all the same)')
 
 
 @dataclass(frozen=True)

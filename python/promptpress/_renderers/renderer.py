@@ -73,15 +73,17 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         output: `"text"` (the language-model parser), `"messages"` (the API parser), `"prompt_list"` (before any meta
             template), `"messages_json"`, or `"openai"` (`role` and `content` as chat APIs take them, a text as one
             message of the user; a `content` is a list of parts where one can be). None: messages for raw messages, a
-            list-form meta template or a role with `api_role`; else text. In messages of `MMPromptTemplate` `parts`, a
-            list of structs, may stand in the place of a `prompt`; without a meta template the messages are the parts
-            themselves. See `to_pylist`.
+            list-form meta template or a role with `api_role`, in OpenAI's form if nothing of a harness is given; else
+            text. In messages of `MMPromptTemplate` `parts`, a list of structs, may stand in the place of a `prompt`;
+            without a meta template the messages are the parts themselves. See `to_pylist`.
         labels: The labels of ppl; None: those of the inferencer, the template, or the output column.
         dialect: The harness whose rules decide where they differ. None: `"opencompass"`.
         substitution: `"harness"` replaces column by column and looks into values, as the harnesses do; `"single_pass"`
-            replaces each placeholder of a template once, and leaves values alone. None: `"harness"` if anything of a
-            harness is given (a template dict with a `type`, `ice_template`, `retriever`, `reader`, `inferencer`,
-            `meta_template`, `dialect`), else `"single_pass"`.
+            replaces each placeholder of a template once, and leaves values alone; pairs of braces directly around a
+            column's name go together there as in `str.format`: each two stand for one (`{{name}}` is the text
+            `{name}`), and a pair that is left over is filled in. None: `"harness"` if anything of a harness is given (a
+            template dict with a `type`, `ice_template`, `retriever`, `reader`, `inferencer`, `meta_template`,
+            `dialect`), else `"single_pass"`.
         strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
         tokens: Texts of token ids in a meta template: a dict or a function.
         names: Other names for the output columns `prompt`, `label`, `turn` and `hash`.
@@ -252,8 +254,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         Args:
             samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset, also one that streams;
                 anything with the Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation; a
-                Polars LazyFrame; rows as a list of dicts, or columns as a dict of lists; or the path of a file, as the
-                command reads it.
+                Polars LazyFrame; rows as dicts, of a list or a generator, or columns as a dict of lists; or the path of
+                a file, as the command reads it.
             keep: Columns of the samples to keep next to the prompts; `"all"` keeps all of them.
             index: The name of a column for the number of each request's sample, from 0.
             hashes: Whether to say a hash of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of messages
@@ -328,15 +330,16 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
     def notes(self, samples_or_schema: TableLike | pa.Schema) -> pa.Table:
         """Find what is probably a mistake, from the configuration and the schema alone.
 
-        The prompts stay the harness's: a misspelt placeholder goes into each of them as it stands. `render`, `stream`,
-        `converse` and calls warn of notes whose severity is `"warning"`, by a `PromptWarning`, once for each schema.
+        `render`, `stream`, `converse` and calls refuse a template with notes whose severity is `"error"`, which there
+        are if nothing of a harness is given; and warn of `"warning"` by a `PromptWarning`, once for each schema.
 
         Args:
             samples_or_schema: Samples as in `render`, or their `pyarrow.Schema`. Whether examples are samples too can
                 be seen from samples alone.
 
         Returns:
-            `code`, `severity` (`"warning"` or `"info"`), `place` (a path in the configuration), `message` and `remedy`.
+            `code`, `severity` (`"error"`, `"warning"` or `"info"`), `place` (a path in the configuration), `message`
+                and `remedy`.
 
         Raises:
             RenderError: As `render`, for samples that are no table.

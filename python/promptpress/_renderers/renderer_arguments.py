@@ -51,8 +51,10 @@ def engine_of_arguments(arguments: Mapping[str, Any]) -> ConfiguredEngine:
     by_default = default_substitution(settings)
     if settings["substitution"] is None:
         settings["substitution"] = by_default
-    if settings["unknown"] is None and by_default == settings["substitution"] == "single_pass":
-        settings["unknown"] = "refuse"
+    if by_default == settings["substitution"] == "single_pass":
+        settings["unknown"] = settings["unknown"] or "refuse"
+        if settings["output"] is None and chat_template is None and _is_chat(settings["prompt_template"]):
+            settings["output"] = "openai"
     settings["dialect"] = settings["dialect"] or DIALECTS[0]
     chat = None
     if chat_template is not None:
@@ -73,6 +75,11 @@ def engine_of_arguments(arguments: Mapping[str, Any]) -> ConfiguredEngine:
     engine.tokenizer = None if tokenizer is None else load_tokenizer(tokenizer)
     engine.fit = _shot_fit(engine, budget, shot_names)
     return engine
+
+
+def _is_chat(template: Any) -> bool:
+    """Return true for a list of messages, with its settings or without."""
+    return isinstance(template, list) or (isinstance(template, dict) and isinstance(template.get("messages"), list))
 
 
 def _shot_fit(engine: ConfiguredEngine, budget: Mapping[str, Any], names: Mapping[str, str]) -> ShotFit | None:

@@ -119,7 +119,7 @@ def _jinja_template(settings: Settings, text: str) -> JinjaTemplate:
     try:
         template: JinjaTemplate = _make(make, "--jinja", path, source, options)
     except promptpress.TemplateError as error:
-        if error.path.startswith("constants"):
+        if str(error.path).startswith("constants"):
             raise UsageError(f"--constant {error.path.partition('.')[2]}: {error.message}") from error
         if error.path not in given:
             raise
