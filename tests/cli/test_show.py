@@ -314,8 +314,8 @@ def test_a_reader_that_goes_away() -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_a_leak_is_noted_in_its_row(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "sums.csv").write_text("question,answer\n6 times 7?,42\nWrite {answer}.,7\n", encoding="utf-8")
+def test_a_leak_is_noted_in_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("sums.csv").write_text("question,answer\n6 times 7?,42\nWrite {answer}.,7\n", encoding="utf-8")
     command = ["show", "--template", "{question}", "--data", "sums.csv", "--substitution", "harness", "--row", "1"]
     assert main(command) == 0
     note = "row 1: braces in the text of 'question' were filled in, as harnesses do; --substitution single_pass"
