@@ -77,7 +77,8 @@ def test_a_whole_run(tmp_path: Path) -> None:
 def rates(text: str, workload: str) -> tuple[float, float]:
     """Return promptpress's rows a second in a workload, and how many times as fast as OpenCompass that is."""
     section = text.partition(f"### {workload}\n")[2].partition("\n##")[0]
-    heads, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
+    lines = [line.strip("|") for line in section.splitlines() if "|" in line]
+    heads, _, *rows = [[cell.strip() for cell in line.split("|")] for line in lines]
     by_peer = {row[0]: dict(zip(heads, (cell.replace(",", "") for cell in row), strict=True)) for row in rows}
     return float(by_peer["promptpress"]["rows/s"]), float(by_peer["OpenCompass"]["promptpress: times as fast"])
 

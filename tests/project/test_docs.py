@@ -1,11 +1,11 @@
 """Runs what the documents show, so that it is true.
 
-Python blocks of a file run in order, in one namespace and one folder, which holds the examples as the project does; those
-of the pages in `IN_START` run in examples/start. A
-`text` block right after a block is what that block prints. `py` blocks are lines of a program in examples/, whose own
-tests run it: it needs what isn't always there. Shell blocks run where they use the command, and beside the harness
-(tests/real/harness/test_recipes.py) where they need one; of the others it is checked that they only install or make what
-there is. A `yaml` block right after the name of a file in examples/start is that file.
+Python blocks of a file run in order, in one namespace and one folder, which holds the examples as the project does.
+The pages in `IN_START` run in examples/start. A `text` block right after a block is what that block prints. `py`
+blocks are lines of a program in examples/, whose own tests run it: it needs what isn't always there. Shell blocks run
+where they use the command, and beside the harness (tests/real/harness/test_recipes.py) where they need one; of the
+others it is checked that they only install or make what there is. A `yaml` block right after the name of a file in
+examples/start is that file.
 """
 
 from __future__ import annotations
