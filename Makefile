@@ -176,7 +176,6 @@ bench: $(BENCH)/.built $(JINJA)/.built $(JINJA)/.peers ## beside harnesses, engi
 	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
 	$(JINJA)/bin/python -m pytest benches --benchmark-json=target/bench-jinja.json $(BENCH_ARGS)
 	$(BENCH)/bin/python benches/report.py target/bench.json target/bench-jinja.json $(if $(BENCH_ARGS),,--out docs/benchmarks.md)
-	$(if $(BENCH_ARGS),,$(BENCH)/bin/python tools/readme_figures.py)
 
 # As root on Debian valgrind is installed where there is none.
 instructions: $(VENV)/.built $(RELEASED)/.unpacked ## what a row costs, counted by valgrind (INSTRUCTIONS_ARGS=--check compares with kept figures)

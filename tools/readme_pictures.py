@@ -1,4 +1,4 @@
-"""Draws docs/prompt.svg and docs/leak.svg: prompts coloured by where each piece comes from, as README shows them.
+"""Draws docs/prompt.svg and docs/leak.svg for README and docs/start.md: prompts coloured by the origin of each piece.
 
     python tools/readme_pictures.py [--check]
 

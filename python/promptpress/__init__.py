@@ -36,7 +36,7 @@ if _TYPE_CHECKING:
     from promptpress._renderers.templates import ChatTemplate as ChatTemplate
     from promptpress._renderers.templates import JinjaTemplate as JinjaTemplate
 
-# Without what needs an extra: `from promptpress import *` has to work where that isn't installed.
+# Without `ChatTemplate` and `JinjaTemplate`: `from promptpress import *` needn't import Jinja2.
 __all__ = [
     "Config",
     "ConfigError",
@@ -90,7 +90,7 @@ def __getattr__(name: str) -> _Any:
 
         return importlib.import_module(f"promptpress.{name}")
     if name in _CLASSES:
-        from promptpress._renderers import template_class  # noqa: PLC0415 - needs Jinja2
+        from promptpress._renderers import template_class  # noqa: PLC0415 - imports Jinja2
 
         return template_class(name)
     if name in _OF_TOOLS:

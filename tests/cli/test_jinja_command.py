@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -195,16 +193,6 @@ def test_a_configuration_without_a_template_next_to_a_template(
     (folder / "tokenizer_config.json").write_text('{"bos_token": "<s>"}')
     assert render("--chat-template", "tokenizer_config.json", "--data", "talks.jsonl") == 3
     assert "has no chat template; chat_template.jinja may be it: give the folder" in capsys.readouterr().err
-
-
-def test_without_jinja2_it_says_what_to_install(folder: Path) -> None:
-    (folder / "jinja2.py").write_text("raise ModuleNotFoundError('no', name='jinja2')")
-    (folder / "task.yaml").write_text("task: t\ndoc_to_text: x\ntest_split: test\n")
-    for arguments in (["--jinja", "{{ q }}"], ["--chat-template", "."], ["task.yaml"]):
-        line = [sys.executable, "-m", "promptpress", "render", *arguments, "--data", "test.jsonl", "--out", "-"]
-        done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
-        assert done.returncode == 3
-        assert "Jinja2: pip install 'promptpress[jinja]'" in done.stderr
 
 
 # Conversations

@@ -312,3 +312,14 @@ def test_a_reader_that_goes_away() -> None:
     done = subprocess.run(f"{command} | head -1", shell=True, capture_output=True, check=False)
     assert done.stdout.decode().startswith("── row 4")
     assert b"Traceback" not in done.stderr
+
+
+def test_a_leak_is_noted_in_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("sums.csv").write_text("question,answer\n6 times 7?,42\nWrite {answer}.,7\n", encoding="utf-8")
+    command = ["show", "--template", "{question}", "--data", "sums.csv", "--substitution", "harness", "--row", "1"]
+    assert main(command) == 0
+    note = "row 1: braces in the text of 'question' were filled in, as harnesses do; --substitution single_pass"
+    assert note in capsys.readouterr().err
+    for quiet in (["--quiet"], ["--substitution", "single_pass"], ["--row", "0"]):
+        assert main([*command, *quiet]) == 0
+        assert capsys.readouterr().err == ""

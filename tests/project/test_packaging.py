@@ -20,7 +20,6 @@ else:
 PROJECT = test_docs.PROJECT
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 READMES = [PROJECT / "README.md", PROJECT / "README.zh-CN.md"]
-WRITTEN_BY = ["tools/readme_figures.py", "tools/readme_pictures.py"]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ def test_links_of_readme_hold_on_pypi_too(project: dict[str, Any]) -> None:
 def test_pictures_come_as_files_and_pages_as_pages() -> None:
     text = (PROJECT / "README.md").read_text(encoding="utf-8")
     pictures = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", text)
-    assert len(pictures) == 2
+    assert len(pictures) == 1
     for link in LINK.findall(text):
         assert link.startswith("https://raw.") == (link in pictures)
 
@@ -98,9 +97,9 @@ def test_the_pinned_release_of_transformers_is_one_of_those_run_with(name: str) 
     assert f"transformers {series}" in (PROJECT / "docs" / "fidelity.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("tool", WRITTEN_BY)
-def test_what_is_generated_is_what_would_be_generated(tool: str) -> None:
-    done = subprocess.run([sys.executable, str(PROJECT / tool), "--check"], capture_output=True, text=True, check=False)
+def test_pictures_are_what_would_be_drawn() -> None:
+    command = [sys.executable, str(PROJECT / "tools" / "readme_pictures.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -114,6 +113,7 @@ def test_pictures_load_nothing_and_run_nothing() -> None:
 def test_the_chinese_readme_shows_the_same() -> None:
     english, chinese = ([(block.language, block.code) for block in test_docs.blocks(page)] for page in READMES)
     assert english == chinese
+    assert len(READMES[0].read_text(encoding="utf-8").split()) <= 900
     levels, levels_zh = (re.findall(r"^(#+) ", page.read_text(encoding="utf-8"), re.MULTILINE) for page in READMES)
     assert levels == levels_zh
     rows, rows_zh = (page.read_text(encoding="utf-8").count("\n| ") for page in READMES)

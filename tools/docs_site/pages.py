@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 # In the order in which they are to be read; what isn't named comes after these by itself.
-LEARN = ["jobs", "start", "guide"]
+LEARN = ["recipes", "start", "guide", "sources"]
 DO = [
     *("messages", "conversations", "media", "harness-configurations", "prompt-files", "jinja", "tokens"),
     *("budgets", "export", "prefix-order", "command", "view", "origins", "notes", "audit", "reproduce", "faults"),

@@ -115,9 +115,8 @@ def _jinja_template(settings: Settings, text: str) -> JinjaTemplate:
     delimiters = [given[name] for name in _DELIMITERS if isinstance(given.get(name), str) and given[name]]
     source = _source(text, delimiters)
     path = text if source is not text else ""
-    make = _public("JinjaTemplate", "--jinja")
     try:
-        template: JinjaTemplate = _make(make, "--jinja", path, source, options)
+        template: JinjaTemplate = _make(promptpress.JinjaTemplate, "--jinja", path, source, options)
     except promptpress.TemplateError as error:
         if str(error.path).startswith("constants"):
             raise UsageError(f"--constant {error.path.partition('.')[2]}: {error.message}") from error
@@ -139,7 +138,7 @@ def _template_of_choices(settings: Settings, allowed: Container[str]) -> JinjaTe
     option = first_given(settings, [name for name in OF_CONFIGURATIONS if name not in allowed])
     if option is not None:
         raise UsageError(f"{option}: not for {path}, whose choices are lists, of which a Jinja template makes a text")
-    template: JinjaTemplate = _public("JinjaTemplate", path).from_config(path, **settings.given(("strings",)))
+    template = promptpress.JinjaTemplate.from_config(path, **settings.given(("strings",)))
     engine_of(template).runner.noted = True  # as in `template_of`
     return template
 
@@ -150,7 +149,7 @@ def chat_template(settings: Settings) -> ChatTemplate:
     if not Path(path).exists():
         raise ConfigError(f"--chat-template {path}: no such file or folder")
     options = _named_values("--chat-argument", settings.chat_argument, names) | settings.given(names)
-    make = _public("ChatTemplate", "--chat-template").from_tokenizer
+    make = promptpress.ChatTemplate.from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)
     return template
 
@@ -186,14 +185,6 @@ def _make(make: Callable[..., Any], option: str, path: str, source: str, options
             raise
         prefix = "" if path and path in error.message else f"{path or option}: "
         raise ConfigError(f"{prefix}{in_options(error.message)}") from error
-
-
-def _public(name: str, option: str) -> Any:
-    """Return a class of promptpress that needs Jinja2."""
-    try:
-        return getattr(promptpress, name)
-    except ImportError:
-        raise ConfigError(f"{option} needs Jinja2: pip install 'promptpress[jinja]'") from None
 
 
 def _source(given: str, delimiters: Sequence[str]) -> str:

@@ -228,13 +228,7 @@ def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
                 f"{settings.config}: process_docs: it is a function, which is never called here; "
                 "--processed-docs says that --data, and --examples, hold what it returns"
             )
-    try:
-        import jinja2  # noqa: F401, PLC0415 - an extra
-    except ImportError:
-        raise ConfigError(
-            f"{settings.config}: a task's templates need Jinja2: pip install 'promptpress[jinja]'"
-        ) from None
-    from promptpress import lm_eval  # noqa: PLC0415 - needs Jinja2
+    from promptpress import lm_eval  # noqa: PLC0415 - imports Jinja2
 
     task = {
         key: value for key, value in config.items() if not (isinstance(value, Function) and key in _KEYS_WITHOUT_EFFECT)

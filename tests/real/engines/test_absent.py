@@ -8,7 +8,7 @@ import sys
 import pytest
 
 WITHOUT = (
-    "import sys\nfor name in ('polars', 'duckdb', 'datasets', 'transformers', 'jinja2'): sys.modules[name] = None\n"
+    "import sys\nfor name in ('polars', 'duckdb', 'datasets', 'transformers'): sys.modules[name] = None\n"
     "import promptpress as pp\nfrom promptpress import datasets, duckdb, polars, transformers\n"
 )
 
@@ -27,10 +27,6 @@ WITHOUT = (
             'DuckDB isn\'t installed: pip install "promptpress[duckdb]"',
         ),
         (
-            "polars.PromptExpressions(None).chat('')",
-            'promptpress.ChatTemplate needs Jinja2: pip install "promptpress[jinja]"',
-        ),
-        (
             "polars.PromptExpressions(None).render('{q}')",
             'Polars isn\'t installed: pip install "promptpress[polars]"',
         ),
@@ -46,7 +42,7 @@ def test_modules_are_there_and_can_be_switched_off() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
 
 
-def test_renderers_are_seen_without_jinja() -> None:
+def test_renderers_are_seen_without_these_packages() -> None:
     code = (
         WITHOUT.partition("from")[0] + "samples = {'q': ['1', '2']}\na, b = pp.Renderer('{q}'), pp.Renderer('{q}!')\n"
         "exec('from promptpress import *', {})\n"
