@@ -21,12 +21,10 @@ from promptpress_workbench.prompts.failed_rows import value_text
 from promptpress_workbench.prompts.prompt_source import RequestFilter, TableRows, extremes, failing, matching
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import source_of
+from promptpress_workbench.viewer.search import DifferenceSearch, RowSearch, Wanted
 from promptpress_workbench.viewer.sources import SampleStore, Sources
 from promptpress_workbench.viewer.view import (
     Choice,
-    DifferenceSearch,
-    ErrorSearch,
-    TextSearch,
     View,
     lengths_of,
     repeated_of,
@@ -357,8 +355,8 @@ def test_the_viewer(case: Case) -> None:
         assert all(line["text"] for line in lines)
         good = sorted({request[0] for request in case.good()})
         for finder, rows in (
-            (ErrorSearch(view.source), list(case.bad)),
-            (TextSearch(view.source, "question"), good),
+            (RowSearch(view.source, Wanted(column="error")), list(case.bad)),
+            (RowSearch(view.source, Wanted("question")), good),
             (DifferenceSearch(view.source, view.source), []),
         ):
             assert finder.wait(20)
