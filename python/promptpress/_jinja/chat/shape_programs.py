@@ -241,7 +241,7 @@ class ShapeProgram(NamedTuple):
 _LATER = ShapeProgram(None, ("its shape hasn't been met often",), ())
 _TOO_MANY = ShapeProgram(None, (f"programs are made for {MAX_PROGRAMS:,} shapes, and its own is a further one",), ())
 _TOO_COSTLY = ShapeProgram(None, ("compiling the template costs too much",), ())
-_UNKNOWN = ShapeProgram(None, ("no earlier conversation has the same roles and keys",), ())
+_UNKNOWN = ShapeProgram(None, ("the first of its shape",), ())
 
 
 class ShapePrograms:

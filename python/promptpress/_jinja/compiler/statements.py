@@ -10,6 +10,7 @@ from jinja2 import nodes, runtime
 from jinja2.compiler import Frame, find_undeclared
 from jinja2.utils import missing
 
+from promptpress._errors.errors import counted
 from promptpress._jinja.compiler.calls import Evaluator
 from promptpress._jinja.compiler.machine import Activation, Machine, Scope
 from promptpress._jinja.compiler.operands import MAX_STEPS, TEXTS, Once
@@ -208,7 +209,7 @@ class Statements:
         if type(value) is LoopContext:
             raise self.machine.unsupported("a loop over `loop`")
         if type(value) in TEXTS and len(value) > MAX_STEPS:
-            raise self.machine.unsupported(f"a loop over more than {MAX_STEPS:,} characters")
+            raise self.machine.unsupported(f"a loop over more than {counted(MAX_STEPS, 'character')}")
         items: list[Any] = self.machine.real(list, self.machine.expanded(value))
         return items
 
