@@ -19,9 +19,9 @@ from promptpress._config.configuration import Configuration, labels_of
 from promptpress._config.tokenizer import EncodedRequests
 from promptpress._engine.configured_run import ConfiguredRun, FittedRun, ShotFit, chosen_configuration
 from promptpress._engine.notes import (
-    checked_notes,
     LastRun,
     MisspeltColumn,
+    checked_notes,
     find_notes,
     misspelt_in,
     warn_of_no_rows,

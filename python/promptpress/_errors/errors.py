@@ -183,7 +183,7 @@ def not_a_table(samples: Any, first: Any = None) -> TypeError:
     return error
 
 
-def _description_and_remedy(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911, PLR0912 - for each kind
+def _description_and_remedy(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911 - for each kind
     name, package = type(samples).__name__, type(samples).__module__.partition(".")[0]
     if isinstance(samples, os.PathLike):
         return name, "a path is text, not bytes: os.fsdecode(samples)"

@@ -19,6 +19,7 @@ from promptpress_workbench.files.write.json_lines import LineWriter, Piece, obje
 from promptpress_workbench.files.write.shards import sharded_lines
 from promptpress_workbench.threads import background_writer
 
+
 def refuse_misspelt_columns(schema: pa.Schema, unknown: Unknown) -> None:
     """Refuse prompts of a template with a misspelt column, as metadata say: they may cost money."""
     if unknown not in ("refuse", "keep"):
