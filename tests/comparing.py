@@ -33,18 +33,24 @@ def fits_arrow(requests: list[Any]) -> bool:
 
 
 def with_kept_braces(
-    config: dict[str, Any], samples: pa.Table, examples: pa.Table | None = None, more: Sequence[str] = ()
+    config: dict[str, Any],
+    samples: pa.Table,
+    examples: pa.Table | None = None,
+    more: Sequence[str] = (),
+    *,
+    are_apart: bool = False,
 ) -> dict[str, Any] | None:
     """A configuration whose texts come out of a single pass with all braces around the placeholders of columns.
 
     `divergence` compares with such texts, because what doubled braces stand for has nothing to do with values. None
-    where braces may come together in another way than they stand in a template, or belong to names.
+    where braces may come together in another way than they stand in a template, or belong to names, unless it is known
+    that they are apart.
     """
     prompt = config.get("prompt_template")
     parts = [prompt, config.get("ice_template")]
     output_column = (config.get("reader") or {}).get("output_column")
     names = [*dict.fromkeys([*samples.column_names, *filter(None, [output_column]), *more])]
-    if "{{" in repr(config):
+    if "{{" in repr(config) and not are_apart:
         has_tokens = any(isinstance(part, dict) and {"ice_token", "sep_token"} & part.keys() for part in parts)
         has_others = examples is not None and {*examples.column_names} != {*samples.column_names}
         if has_tokens or has_others or any("{" in name or "}" in name for name in names):
