@@ -281,6 +281,7 @@ class CompiledRenderer:
         tokens: Callable[[int], str | None] | None,
         python_text: Callable[..., Any] | None,
     ) -> CompiledRenderer: ...
+    def opposite(self) -> CompiledRenderer: ...
     def render(
         self,
         samples: pa.Table,

@@ -270,6 +270,20 @@ impl CompiledRenderer {
         })
     }
 
+    /// Compile the configuration with the other rule of substitution, in which doubled braces stay as they are.
+    fn opposite(&self, py: Python<'_>) -> PyResult<Self> {
+        let host = Interpreter::new(None, self.examples.as_ref()).within(self.core.config.limits);
+        let _work = self.work();
+        let made = detached(py, Some(&host), || render::opposite(&self.core, &host))?;
+        Ok(Self {
+            core: raised(py, &host, made)?,
+            examples: self.examples.as_ref().map(|texts| texts.clone_ref(py)),
+            process: self.process,
+            at_work: AtomicUsize::new(0),
+            opposite: OnceLock::new(),
+        })
+    }
+
     /// Render a table's rows from `position` on. `spans` is True for detailed spans, False for coarse ones and None for
     /// no spans. `hashes` adds a hash of each request. `errors` returns the errors of rows instead of raising the first
     /// one.

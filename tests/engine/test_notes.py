@@ -545,7 +545,9 @@ RIGHT = {
 
 def is_plain(arguments):
     prompt = arguments.get("prompt_template")
-    return set(arguments) <= {"prompt_template", "mode", "labels"} and not (isinstance(prompt, dict) and "type" in prompt)
+    return set(arguments) <= {"prompt_template", "mode", "labels"} and not (
+        isinstance(prompt, dict) and "type" in prompt
+    )
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -1,4 +1,4 @@
-"""Prompts of a template that names a misspelt column: exports refuse them, and everything else warns, if they are a harness's or Jinja."""
+"""Prompts of a template that names a misspelt column: exports refuse them, and of a harness or Jinja all else warns."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
-from comparing import may_join_braces, with_kept_braces
+from comparing import with_kept_braces
 
 from .configurations import Case
 from .draw import Draw
@@ -132,12 +132,10 @@ def diverging(case: Case) -> None:
     both = []
     if case.model == "openicl_model":
         return  # it has one way
-    reader = case.config.get("reader") or {}
-    names = [*case.samples.column_names, *(case.train.column_names if case.train is not None else ())]
-    names += [reader["output_column"]] if reader.get("output_column") else []
-    if "{{" in repr(case.config) and may_join_braces(case.config, names):
+    plain = with_kept_braces(case.config, case.samples, case.train)
+    if plain is None:
         return
-    for config in ({**case.config, "substitution": "harness"}, with_kept_braces(case.config, names)):
+    for config in ({**case.config, "substitution": "harness"}, plain):
         try:
             renderer = pp.Renderer(**{**config, "unknown": "keep"}, examples=case.train)
             both.append(renderer.render(case.samples)["prompt"].to_pylist())

@@ -41,7 +41,12 @@ class World:
 
     def pieces(self) -> list[str]:
         named = [f"{'{' * left}{name}{'}' * right}" for name in self.names for left, right in BRACES]
-        return [*LITERALS, *(f"{{{name}}}" for name in self.names), *named, *(f"\\boxed{{{name}}}" for name in self.names)]
+        return [
+            *LITERALS,
+            *(f"{{{name}}}" for name in self.names),
+            *named,
+            *(f"\\boxed{{{name}}}" for name in self.names),
+        ]
 
     def text(self, *, with_ice: bool = False, most: int = 5) -> str:
         """A text of a template; `with_ice` puts the ICE token in it."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import promptpress as pp
 import pyarrow as pa
+from comparing import with_kept_braces
 
 LIKELY = ("<|im_end|>", "</s>", "<think>", "[INST]")
 META_TOKENS = ("<s>",)
@@ -190,7 +191,7 @@ class Model:
         """The rows whose prompts the two ways of substituting make differently."""
         if self.config["substitution"] != "harness":
             return set()
-        other = pp.Renderer(**{**self.config, "substitution": "single_pass"}, examples=self.examples)
+        other = pp.Renderer(**self._values_alone(), examples=self.examples)
         pairs = zip(self.requests, requests_of(other, self.samples), strict=True)
         return {first.row for first, second in pairs if first.prompt != second.prompt}
 
@@ -216,7 +217,15 @@ class Model:
 
     # -- examples
 
-    def _example_values(self, **options: str) -> dict[str, dict[int, str | None]]:
+    def _values_alone(self) -> dict[str, Any]:
+        """The configuration with values that aren't looked into."""
+        if self.config["substitution"] == "single_pass":
+            return self.config
+        plain = with_kept_braces(self.config, self.samples, self.examples, are_apart=True)
+        assert plain is not None
+        return plain
+
+    def _example_values(self, **options: Any) -> dict[str, dict[int, str | None]]:
         """The values of examples that requests show, by column and row: those of rows that can be chosen."""
         out: dict[str, dict[int, str | None]] = defaultdict(dict)
         retriever = self.config.get("retriever")
@@ -262,7 +271,7 @@ class Model:
         }
         if "hist" in columns:
             columns["hist"] = pa.array([[{"role": "user", "content": "x"}]], self.samples.schema.field("hist").type)
-        probe = pp.Renderer(**{**self.config, "substitution": "single_pass"}, examples=self.examples)
+        probe = pp.Renderer(**self._values_alone(), examples=self.examples)
         spans = [span for request in requests_of(probe, pa.table(columns)) for span in request.spans]
         return {span["column"] for span in spans if is_of_sample(span)}
 
@@ -411,7 +420,9 @@ class Model:
 
     def _columns(self) -> Iterator[Finding]:
         # A value that is only a placeholder gives way to the sample's, and the template shows its column nevertheless.
-        used = set(self._example_values(substitution="single_pass"))
+        parts = ("prompt_template", "ice_template", "substitution")
+        plain = {part: value for part, value in self._values_alone().items() if part in parts}
+        used = set(self._example_values(**plain))
         if self.has_turns:
             used |= {"question", "answer"}
         else:

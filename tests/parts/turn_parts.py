@@ -125,7 +125,9 @@ def check_divergence(settings: dict[str, Any], samples: pa.Table, allowed: set[s
     None where the table can't be rendered. `allowed` holds the columns that may bring in a placeholder.
     """
     ways = [{**settings, "substitution": way} for way in WAYS]
-    plain = with_kept_braces(settings, ["question", "answer", *samples.column_names])
+    plain = with_kept_braces(settings, samples, more=["question", "answer"])
+    if plain is None:
+        return None
     both = [one_by_one(way, samples, replied=True) for way in (ways[0], plain)]
     rows = None
     for way, mine in zip(ways, both, strict=True):

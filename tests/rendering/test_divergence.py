@@ -10,7 +10,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
-from comparing import clean, may_join_braces, with_kept_braces
+from comparing import clean, with_kept_braces
 from generators.strategies import Case, cases, media_cases
 from hypothesis import assume, given, settings
 from marks import UNWARNED
@@ -38,12 +38,10 @@ def requests(table: pa.Table) -> list[Any]:
 
 def rows_apart(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None = None) -> list[int] | None:
     """The rows in which two renders differ; None where one way refuses."""
-    tables = [samples, *([] if examples is None else [examples])]
-    output_column = (config.get("reader") or {}).get("output_column")
-    names = [*dict.fromkeys([*(name for table in tables for name in table.column_names), *filter(None, [output_column])])]
-    if may_join_braces(config, names) and "{{" in repr(config):
+    plain = with_kept_braces(config, samples, examples)
+    if plain is None:
         return None
-    ways = ({**config, "substitution": "harness"}, with_kept_braces(config, names))
+    ways = ({**config, "substitution": "harness"}, plain)
     try:
         filled, copied = (requests(pp.Renderer(**way, examples=examples).render(samples)) for way in ways)
     except (pp.TemplateError, pp.RenderError):

@@ -48,20 +48,19 @@ def test_messages_are_those_of_chat_apis() -> None:
         ('{"q": {question}}', '{"q": 1+1?}', ["question"]),
         ("{{question}", "{1+1?", ["question"]),
         ("{{x}} {{question {question}", "{{x}} {{question 1+1?", ["question"]),
-        (r"\boxed{{answer}} {question}", r"\boxed{answer} 1+1?", ["question"]),
+        (r"\boxed{{answer}} {question}", r"\boxed{answer} 1+1?", ["answer", "question"]),
     ],
 )
 @UNWARNED
 def test_doubled_braces_stand_for_braces(template: str, expected: str, required: list[str]) -> None:
-    for words in ({}, {"output_column": "masked"}, {"dialect": "opencompass", "substitution": "single_pass"}):
-        if "output_column" in words:
-            words, text = {"output_column": "answer"}, template + "{answer}"
-        else:
-            words, text = words, template
+    single_pass = {"dialect": "opencompass", "substitution": "single_pass"}
+    for words, text in (({}, template), ({"output_column": "answer"}, template + "{answer}"), (single_pass, template)):
         renderer = pp.Renderer(text, unknown="keep", **words)
         (row,) = renderer.render(ROWS, spans=True).to_pylist()
         assert row["prompt"] == expected
-        assert [name for name in renderer.required_columns if name != "x"] == required
+        masked = [words["output_column"]] if "output_column" in words else []
+        assert [name for name in renderer.required_columns if name != "x"] == [n for n in required if n not in masked]
+        assert renderer.render(ROWS.select(required))["prompt"][0].as_py() == expected
         explained = renderer.explain(ROWS, 0).to_pylist()
         assert [(span["start"], span["end"], span["source"]) for span in explained] == [
             (span["start"], span["end"], span["source"]) for span in row["spans"]

@@ -167,8 +167,8 @@ class Configuration:
 
     def required_columns(self) -> list[str]:
         """Return the names in braces of all templates and the columns of labels and choices, except the masked one."""
-        unescapes = self.settings["substitution"] == "single_pass"
-        names = dict.fromkeys(name for text in self.core.literals for name in braced_names(text, unescapes=unescapes))
+        # Doubled braces stand for braces only around the name of a column that is there, so it counts too.
+        names = dict.fromkeys(name for text in self.core.literals for name in braced_names(text))
         masked = self.core.masked_column
         for column in (self.core.label_column, self.core.index_column):
             if column is not None:

@@ -59,13 +59,13 @@ def follows_harness(arguments: Mapping[str, Any]) -> bool:
 _BRACED = re.compile(r"(\{+)([^{}]*)(\}+)")
 
 
-def braced_names(text: str, *, unescapes: bool) -> list[str]:
-    """Return the names that stand in braces in a text, and may be columns that are filled in.
+def braced_names(text: str, *, unescapes: bool = False) -> list[str]:
+    """Return the names that stand in braces in a text, and may be columns.
 
-    If `unescapes`, every two pairs of braces directly around a name stand for one, and only a pair that is left over
-    fills in a column.
+    If `unescapes`, they are those that are filled in: every two pairs of braces directly around a name stand for one,
+    and only a pair that is left over fills in a column.
 
-    >>> braced_names("{a} {{b}} {{{c}}}", unescapes=True), braced_names("{{b}}", unescapes=False)
+    >>> braced_names("{a} {{b}} {{{c}}}", unescapes=True), braced_names("{{b}}")
     (['a', 'c'], ['b'])
     """
     return [name for left, name, right in _BRACED.findall(text) if not unescapes or min(len(left), len(right)) % 2]

@@ -15,12 +15,11 @@ from promptpress._arrow.columns import is_messages, is_text
 from promptpress._arrow.core_tables import check_values, column_names
 from promptpress._config.configuration import Configuration
 from promptpress._config.tokenizer import EncodedRequests
-from promptpress._core import Note, RenderError, StreamState
+from promptpress._core import Note, RenderError, StreamState, TemplateError
 from promptpress._errors.errors import (
     NothingRenderedWarning,
     PromptWarning,
     RowErrors,
-    TemplateError,
     callers_level,
     counted,
     template_error,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pyarrow as pa
 from promptpress.engine import ConfiguredEngine, RenderOptions, TableEngine, sample_numbers
 from promptpress.engine import core as _core
-from promptpress.engine.configs import Configuration
 from promptpress.engine.tables import core_schema, is_text
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import Encoder, LoadedTokenizer, TokenEngine, TokenSettings
@@ -244,14 +243,14 @@ class ConfiguredSubject(Subject):
         return names.split() if isinstance(names, str) else [name for name in names if isinstance(name, str)]
 
     @cached_property
-    def single_pass(self) -> Configuration:
-        """The same configuration, but placeholders in values aren't filled in."""
-        return self.engine.configuration.changed(substitution="single_pass")
+    def single_pass(self) -> _core.CompiledRenderer:
+        """The core of the same configuration of a harness, but placeholders in values aren't filled in."""
+        return self.core.opposite()
 
     @cached_property
     def template_columns(self) -> list[str]:
         # If only the templates' placeholders are filled in, no value of an example brings in a column.
-        core = self.single_pass.core if self.is_harness else self.core
+        core = self.single_pass if self.is_harness else self.core
         names = set(_core.template_columns(core, core_schema(self.schema), self.labels, _no_texts))
         if self.family in {"MultiTurnPromptTemplate", "MMPromptTemplate"}:
             names |= {*self.engine.required_columns, *_CONTENT} - {self.core.masked_column}

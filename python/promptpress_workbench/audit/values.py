@@ -204,7 +204,7 @@ class Placeholders(ConfiguredCheck):
         if self._single_pass is None:
             return batch.divergence
         # The examples depend on the position in the stream, so the batch is rendered there a second time.
-        labels, core = self._subject.labels, self._single_pass.core
+        labels, core = self._subject.labels, self._single_pass
         parts = core.render(batch.core_table, labels, batch.position, False, batch.python_text)
         rows: list[pa.Array] = []
         for requests, part in zip(batch.requests, parts, strict=True):

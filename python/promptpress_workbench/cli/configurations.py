@@ -87,8 +87,8 @@ def _option_of(place: str) -> str:
 def in_options_of_template(error: promptpress.TemplateError) -> UsageError | None:
     """Return an error of the short form in the words of the options; None if it is another error."""
     codes = ("unsupported_mode", "missing_output_column", "missing_column", "invalid_number", *_MISTAKES)
-    option = _option_of(error.path)
-    if error.code not in codes or option == error.path:
+    option = _option_of(error.path or "")
+    if error.code not in codes or option == (error.path or ""):
         return None
     message = in_options(error.message)
     for words, options in _PHRASES.items():
@@ -254,9 +254,9 @@ def report_notes(
         place = str if settings.template is None else _option_of
         texts = [f"{place(note.place)}: {note.message}; {in_options(note.remedy)}" for note in notes]
     else:
-        error = refusal(engine.misspelt_columns(schema)) if settings.unknown == "refuse" and not looks else None
-        if error is not None:
-            raise error
+        refused = refusal(engine.misspelt_columns(schema)) if settings.unknown == "refuse" and not looks else None
+        if refused is not None:
+            raise refused
         texts = engine.undefined_names(schema)
     errors = [*held, *texts] if settings.strict else []
     for text in errors[1:] if settings.strict else texts:

@@ -118,8 +118,8 @@ def _jinja_template(settings: Settings, text: str) -> JinjaTemplate:
     try:
         template: JinjaTemplate = _make(promptpress.JinjaTemplate, "--jinja", path, source, options)
     except promptpress.TemplateError as error:
-        if str(error.path).startswith("constants"):
-            raise UsageError(f"--constant {error.path.partition('.')[2]}: {error.message}") from error
+        if (error.path or "").startswith("constants"):
+            raise UsageError(f"--constant: {error.message}") from error
         if error.path not in given:
             raise
         raise UsageError(f"--jinja-option {error}") from error

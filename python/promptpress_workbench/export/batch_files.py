@@ -15,11 +15,11 @@ from promptpress.engine import RenderedLines
 from promptpress.engine import core as _core
 from promptpress.engine.errors import callers_level, render_error, template_error
 from promptpress.engine.tables import lazy_compute as pc
-from promptpress.typing import StreamLike
+from promptpress.typing import StreamLike, Unknown
 
 from promptpress_workbench.export.chat_messages import Form, Prompts, are_plain, column_field, holds_texts, refuse_nulls
 from promptpress_workbench.export.custom_ids import CustomIds
-from promptpress_workbench.export.streams import Path, RenderedStream, Unknown, Written, write_lines
+from promptpress_workbench.export.streams import Path, RenderedStream, Written, write_lines
 from promptpress_workbench.files.write.json_lines import LineWriter, Piece
 
 CHAT = "/v1/chat/completions"

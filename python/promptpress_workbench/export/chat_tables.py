@@ -10,13 +10,12 @@ from typing import Any
 import pyarrow as pa
 from promptpress.engine import as_reader, warn_of_no_rows
 from promptpress.engine.errors import render_error
-from promptpress.typing import StreamLike
+from promptpress.typing import StreamLike, Unknown
 from pyarrow import types
 
 from promptpress_workbench.export.chat_messages import Form, Prompts, answer_texts, check_answer
 from promptpress_workbench.export.streams import (
     Path,
-    Unknown,
     converted_reader,
     refuse_misspelt_columns,
     whole_table,

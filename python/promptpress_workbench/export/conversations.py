@@ -11,7 +11,7 @@ import pyarrow as pa
 from promptpress.engine.errors import render_error, template_error
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tables import named_json_field
-from promptpress.typing import StreamLike
+from promptpress.typing import StreamLike, Unknown
 from pyarrow import types
 
 from promptpress_workbench.export.chat_messages import (
@@ -31,7 +31,6 @@ from promptpress_workbench.export.streams import (
     ObjectLines,
     Path,
     RenderedStream,
-    Unknown,
     Written,
     kept_members,
     write_lines,

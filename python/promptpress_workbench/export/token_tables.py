@@ -12,14 +12,13 @@ import pyarrow as pa
 from promptpress.engine import as_reader
 from promptpress.engine.errors import render_error, template_error
 from promptpress.engine.tables import lazy_compute as pc
-from promptpress.typing import StreamLike
+from promptpress.typing import StreamLike, Unknown
 from pyarrow import types
 
 from promptpress_workbench.export.chat_messages import lists_of, refuse_nulls
 from promptpress_workbench.export.forms import MaskColumn
 from promptpress_workbench.export.streams import (
     Convert,
-    Unknown,
     converted_reader,
     no_rows,
     refuse_misspelt_columns,

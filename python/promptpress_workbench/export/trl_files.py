@@ -9,7 +9,7 @@ import pyarrow as pa
 from promptpress.engine import as_reader
 from promptpress.engine.errors import render_error, template_error
 from promptpress.engine.tables import take_rows
-from promptpress.typing import StreamLike
+from promptpress.typing import StreamLike, Unknown
 
 from promptpress_workbench.export.chat_messages import (
     ASSISTANT,
@@ -28,7 +28,6 @@ from promptpress_workbench.export.streams import (
     ObjectLines,
     Path,
     RenderedStream,
-    Unknown,
     Written,
     kept_members,
     no_rows,
