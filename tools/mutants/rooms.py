@@ -1,11 +1,11 @@
-"""Which tests concern which part of the source: folders of tests/, those that are over soonest first."""
+"""Which tests concern which part of the source."""
 
 from __future__ import annotations
 
-# The environment of a folder of tests, as `make` names them, if it isn't .venv.
-ENVIRONMENTS = {"real/harness": ".venv-harness", "real/jinja": ".venv-jinja", "real/view": ".venv-view"}
+import re
+from pathlib import Path
 
-# The longest beginning of a path counts.
+# Folders of tests/ by the beginning of a file's path, of which the longest counts; those that take least time first.
 TESTS = {
     "python/promptpress/": "project config engine harness",
     "python/promptpress/_arrow/": "statistics arrow io engine rendering",
@@ -19,12 +19,8 @@ TESTS = {
     "python/promptpress_harness/aisbench/bulk.py": "harness real/harness",
     "python/promptpress_harness/bulk/": "harness real/harness",
     "python/promptpress_harness/configs/": "config io cli harness",
-    "python/promptpress_harness/format_prompts.py": "harness config cli",
     "python/promptpress_harness/opencompass/bulk": "harness real/harness",
     "python/promptpress_harness/lm_eval/": "jinja cli io real/jinja",
-    "python/promptpress_harness/openicl.py": "harness config rendering",
-    "python/promptpress_harness/python_subset/": "config cli",
-    "python/promptpress_harness/single/": "harness config",
     "python/promptpress_harness/transformers.py": "jinja real/jinja",
     "python/promptpress_workbench/": "export io cli engine",
     "python/promptpress_workbench/audit/": "audit view cli",
@@ -35,24 +31,37 @@ TESTS = {
     "python/promptpress_workbench/prompts/": "prompts view cli",
     "python/promptpress_workbench/statistics/": "statistics view cli",
     "python/promptpress_workbench/viewer/": "view cli real/view",
-    "src/": "statistics fingerprint config engine arrow tokens rendering cli",
+    "src/": "rendering/test_cases.py statistics fingerprint config engine arrow tokens rendering cli",
     "src/audit/": "audit statistics cli",
     "src/conversations/": "jinja export engine rendering",
     "src/jinja/": "jinja engine tokens real/jinja",
     "src/json_lines/": "export io cli",
     "src/json_reader/": "io arrow cli",
     "src/lints/": "config audit engine cli",
-    "src/prefix_order/": "statistics engine cli",
     "src/python_text/": "arrow statistics rendering jinja",
-    "src/statistics/": "statistics diff audit cli",
     "src/token_ids/": "tokens engine",
 }
 
 
-def tests_of(path: str) -> dict[str, list[str]]:
-    """The folders of tests for a file, by environment."""
-    room = max((beginning for beginning in TESTS if path.startswith(beginning)), key=len)
-    folders: dict[str, list[str]] = {}
-    for name in TESTS[room].split():
-        folders.setdefault(ENVIRONMENTS.get(name, ".venv"), []).append(f"tests/{name}")
-    return folders
+def tests_of(tree: Path, path: Path) -> list[tuple[str, list[str]]]:
+    """The tests for a file, each with its environment: first those that share a word of its name, then all of its room."""
+    name = path.relative_to(tree).as_posix()
+    folders = TESTS[max((room for room in TESTS if name.startswith(room)), key=len)].split()
+    words = _words(path) | _words(path.parent)
+    out = []
+    for folder in folders:
+        near = [str(test.relative_to(tree)) for test in sorted((tree / "tests" / folder).glob("test_*.py")) if words & _words(test)]
+        out.append((not near, _environment(folder), near or [f"tests/{folder}"]))
+        if near:
+            out.append((True, _environment(folder), [f"tests/{folder}"]))
+    return [(environment, tests) for _, environment, tests in sorted(out, key=lambda of: of[0])]
+
+
+def _environment(folder: str) -> str:
+    """The environment of a folder of tests, as `make` names it."""
+    return f".venv-{folder.removeprefix('real/')}" if folder.startswith("real/") else ".venv"
+
+
+def _words(path: Path) -> set[str]:
+    """The words of a file's name."""
+    return {word.removesuffix("s") for word in re.findall("[a-z]{3,}", path.stem)} - {"test", "and"}
