@@ -1,9 +1,9 @@
 """Makes small changes to the source, one at a time, and shows those that no test notices.
 
-`python tools/mutants --rust 20 --python 20 --seed 1` draws the places, each kind of change as often as another. A change is
-made in a worktree of its own, `target/mutants/tree`, at the commit that is checked out: the checkout isn't touched. The
-tests that concern the file (`rooms.py`) run there until one fails, which has to pass without the change; cargo's run last.
-A survivor is shown as a diff: a test is missing, code is dead, or the change is none.
+`python tools/mutants --rust 20 --python 20 --seed 1` draws them, each kind as often as another. A change is
+made in a worktree of its own, `target/mutants/tree`, at the commit that is checked out: the checkout isn't touched.
+There the tests that concern the file (`rooms.py`) run until one fails, which has to pass without the change; cargo's
+run last. A survivor is shown as a diff: a test is missing, code is dead, or the change is none.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ def main() -> int:
 def drawn(language: str, arguments: argparse.Namespace) -> Iterator[tuple[Path, Change]]:
     """Yield files and changes whose tests can run here, the operators in turn."""
     pattern, changes = LANGUAGES[language]
-    places: defaultdict[str, list[tuple[Path, Change]]] = defaultdict(list)
+    by_kind: defaultdict[str, list[tuple[Path, Change]]] = defaultdict(list)
     for path in sorted(TREE.glob(pattern)):
         if all((arguments.environments / name).exists() for name, _ in tests_of(TREE, path)):
             for change in changes(path.read_text("latin-1")):
-                places[change.operator].append((path, change))
+                by_kind[change.operator].append((path, change))
     rng = random.Random(arguments.seed)
-    for of_operator in places.values():
+    for of_operator in by_kind.values():
         rng.shuffle(of_operator)
-    while any(places.values()):
-        for of_operator in places.values():
+    while any(by_kind.values()):
+        for of_operator in by_kind.values():
             if of_operator:
                 yield of_operator.pop()
 

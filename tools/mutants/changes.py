@@ -15,12 +15,13 @@ _SWAPPED = {a: b for pair in _PAIRS.split(",") for a, b in [pair.split(" ", 1)]}
 _SWAPPED |= {b: a for a, b in _SWAPPED.items()}
 _SIGN = re.compile(r"<=?|>=?|==|!=|\bis\s+not\b|\bnot\s+in\b|\bis\b|\bin\b|[+-]|\band\b|\bor\b")
 _UNREAD = {"annotation", "returns", "decorator_list", "bases"}
-# Docstrings and texts have no places of their own; errors, f-strings and types are passed over with all that is in them.
+# Docstrings and texts have no places; errors, f-strings and types are passed over with all that is in them.
 _PASSED_OVER = re.compile(r"raise\b|assert\b|r?f[\"']|__(slots|all)__\b|if (TYPE_CHECKING|__name__)\b|Literal\[|cast\(")
 
 _RUST_PASSED_OVER = re.compile(
+    r"^#\[cfg\(test\)\]\n(?:pub\S* )?mod tests \{.*"
     r'//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?\'(?:\\.[^\']*|[^\'\\])\'|#!?\[[^\]]*\]'
-    r"|^[\d, ]+$|\b(?:debug_)?assert\w*!\(.*?\);|^#\[cfg\(test\)\]\n(?:pub\S* )?mod tests \{.*",
+    r"|^[\d, ]+$|\b(?:debug_)?assert\w*!\(.*?\);",
     re.DOTALL | re.MULTILINE,
 )
 _EARLY = {
@@ -41,7 +42,7 @@ _RUST = {
     "not": r"(?<=[ (])(!)(?=[a-z(])",
     "flag": r"\b(true|false)\b",
     "early return": rf"\bfn [^{{;]*-> ({'|'.join(map(re.escape, _EARLY))})[^{{;]*\{{()$",
-    "statement": r"^ +((?!return|break|continue|let |use |type |const |static )[\w.*\[\]]+(?:\([^\n]*\)| [-+|&]?= [^\n]*);)$",
+    "statement": r"^ +((?!return|break|continue|let |use |type |const )[\w.*\[\]]+(?:\([^\n]*\)| [-+|&]?= [^\n]*);)$",
 }
 
 
@@ -64,15 +65,15 @@ def rust_changes(text: str) -> Iterator[Change]:
     for operator, pattern in _RUST.items():
         for match in re.finditer(pattern, code, re.MULTILINE):
             start, end = match.span(match.lastindex or 0)
-            found = text[start:end]
+            replaced = text[start:end]
             if operator == "condition":
-                yield Change(operator, start, end, f"!({found})")
+                yield Change(operator, start, end, f"!({replaced})")
             elif operator == "number":
-                yield Change(operator, start, end, str(int(found) + 1))
+                yield Change(operator, start, end, str(int(replaced) + 1))
             elif operator == "early return":
                 yield Change(operator, start, end, f" return {_EARLY[match[1]]};")
-            elif operator != "statement" or found.count("(") == found.count(")"):
-                yield Change(operator, start, end, _SWAPPED.get(found, ""))
+            elif operator != "statement" or replaced.count("(") == replaced.count(")"):
+                yield Change(operator, start, end, _SWAPPED.get(replaced, ""))
 
 
 def python_changes(text: str) -> Iterator[Change]:
@@ -120,9 +121,9 @@ def python_changes(text: str) -> Iterator[Change]:
         yield from changes(node)
         for field, value in ast.iter_fields(node):
             for child in value if isinstance(value, list) else [value]:
-                if field not in _UNREAD and isinstance(child, ast.AST):
-                    if not hasattr(child, "lineno") or not _PASSED_OVER.match(text, span(child)[0]):
-                        yield from walk(child)
+                is_code = field not in _UNREAD and isinstance(child, ast.AST)
+                if is_code and not (hasattr(child, "lineno") and _PASSED_OVER.match(text, span(child)[0])):
+                    yield from walk(child)
 
     return walk(ast.parse(text.encode("latin-1")))
 

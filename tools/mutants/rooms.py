@@ -44,15 +44,16 @@ TESTS = {
 
 
 def tests_of(tree: Path, path: Path) -> list[tuple[str, list[str]]]:
-    """The tests for a file, each with its environment: first those that share a word of its name, then all of its room."""
+    """The tests for a file, with their environments: those that share a word of its name, then all of its room."""
     name = path.relative_to(tree).as_posix()
     folders = TESTS[max((room for room in TESTS if name.startswith(room)), key=len)].split()
     words = _words(path) | _words(path.parent)
     out = []
     for folder in folders:
-        near = [str(test.relative_to(tree)) for test in sorted((tree / "tests" / folder).glob("test_*.py")) if words & _words(test)]
-        out.append((not near, _environment(folder), near or [f"tests/{folder}"]))
-        if near:
+        files = sorted((tree / "tests" / folder).glob("test_*.py"))
+        nearest = [str(test.relative_to(tree)) for test in files if words & _words(test)]
+        out.append((not nearest, _environment(folder), nearest or [f"tests/{folder}"]))
+        if nearest:
             out.append((True, _environment(folder), [f"tests/{folder}"]))
     return [(environment, tests) for _, environment, tests in sorted(out, key=lambda of: of[0])]
 
