@@ -41,7 +41,7 @@ def test_python(tool: ModuleType) -> None:
 
 def test_rust(tool: ModuleType) -> None:
     source = (
-        'fn f(a: &[u8]) -> bool {\n    // 1 < 2\n    if a.len() <= 3 && !is(b"!1") {\n        g();\n    }\n    true\n}\n'
+        'fn f(a: &[u8]) -> bool {\n    // 1 <\n    if a.len() <= 3 && !is(b"!1") {\n        g();\n    }\n    true\n}\n'
         "#[cfg(test)]\nmod tests {\n    const A: bool = 1 < 2;\n}\n"
     )
     made = {(change.operator, change.of(source)) for change in tool.rust_changes(source)}

@@ -19,7 +19,7 @@ _UNREAD = {"annotation", "returns", "decorator_list", "bases"}
 _PASSED_OVER = re.compile(r"raise\b|assert\b|r?f[\"']|__(slots|all)__\b|if (TYPE_CHECKING|__name__)\b|Literal\[|cast\(")
 
 _RUST_PASSED_OVER = re.compile(
-    r"^#\[cfg\(test\)\]\n(?:pub\S* )?mod tests \{.*"
+    r"^#\[cfg\(test\)\]\n(?:pub\S* )?mod tests \{.*|"
     r'//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?\'(?:\\.[^\']*|[^\'\\])\'|#!?\[[^\]]*\]'
     r"|^[\d, ]+$|\b(?:debug_)?assert\w*!\(.*?\);",
     re.DOTALL | re.MULTILINE,
