@@ -138,7 +138,7 @@ def test_files_and_formats(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--quiet") == 1
     assert Path("found.txt").read_text(encoding="utf-8") == capsys.readouterr().out
     assert run("--out-format", "json", "--quiet") == 1
-    assert json.loads(capsys.readouterr().out) == findings
+    assert capsys.readouterr().out == json.dumps(findings, ensure_ascii=False, indent=2) + "\n"
 
 
 def test_limits_and_rows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -9,6 +12,7 @@ pytest.importorskip("jinja2")
 
 import jinja2
 import promptpress as pp
+from marks import UNWARNED
 from promptpress._jinja.reference import Reference
 
 ROWS = pa.table(
@@ -121,3 +125,20 @@ def test_names_of_fields_with_nul_are_left_to_jinja2() -> None:
         assert template.last_run is not None
         (reason,) = template.last_run.reasons
         assert "NUL" in reason
+
+
+@pytest.mark.parametrize(
+    "source",
+    [f"{{{{ x is {kind} }}}}" for kind in ("string", "number", "mapping", "sequence", "iterable", "boolean", "none")]
+    + ["{% set d = {'k': x, 'a': 1} %}{{ x in d }}"],
+)
+@UNWARNED
+@pytest.mark.parametrize("value", [b"q", [1], {"p": 1}, 1.5, "a", True, None], ids=repr)
+def test_questions_about_any_value(source: str, value: Any) -> None:
+    try:
+        want = jinja2.Environment().from_string(source).render(x=value)
+    except TypeError as error:
+        with pytest.raises(pp.RenderError, match=re.escape(f"row 0: TypeError: {error}")):
+            pp.JinjaTemplate(source).render(pa.table({"x": [value]}))
+    else:
+        assert pp.JinjaTemplate(source).render(pa.table({"x": [value]}))["prompt"].to_pylist() == [want]

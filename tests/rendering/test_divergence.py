@@ -275,9 +275,10 @@ def test_rows_of_many_slices_and_chunks() -> None:
     rows = 50_000
     odd = {0, 8_191, 8_192, 30_000, 49_999}
     samples = pa.table({"q": ["{a}" if row in odd else str(row) for row in range(rows)], "a": ["x"] * rows})
-    renderer = pp.Renderer("{q} {a}")
-    for given_table in (samples, chunked(samples, [1, 8_192, 30_000, 30_001])):
-        assert renderer.divergence(given_table)["row"].to_pylist() == sorted(odd)
+    for way in ("harness", "single_pass"):
+        renderer = pp.Renderer("{q} {a}", substitution=way)
+        for given_table in (samples, chunked(samples, [1, 8_192, 30_000, 30_001])):
+            assert renderer.divergence(given_table)["row"].to_pylist() == sorted(odd)
     labels = pp.Renderer("{q}", mode="ppl", labels=[str(n) for n in range(100)])
     assert labels.divergence(samples.slice(0, 9_000))["row"].to_pylist() == [0, 8_191, 8_192]
 

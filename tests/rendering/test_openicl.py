@@ -31,6 +31,15 @@ def test_random_cases(case: Case) -> None:
     check(case)
 
 
+@UNWARNED
+@pytest.mark.parametrize("token", ["None", "on"])
+def test_the_text_of_a_null_may_hold_the_token_of_a_column(token: str) -> None:
+    template = {"type": "PromptTemplate", "template": "</A>", "column_token_map": {"a": "</A>", "q": token}}
+    samples = pa.table({"a": pa.array([None, "b"], pa.string()), "q": ["Q", "R"]})
+    renderer = pp.Renderer(prompt_template=template, dialect="openicl", substitution="harness")
+    assert renderer.render(samples)["prompt"].to_pylist() == ["None".replace(token, "Q"), "b"]
+
+
 SST = {
     "type": "PromptTemplate",
     "template": {"neg": "</E>Bad: </text>\n", "pos": "</E>Good: </text>\n"},

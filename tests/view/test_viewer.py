@@ -374,6 +374,8 @@ def test_the_page_is_headed_by_template_and_file(folder: Path) -> None:
     for operands, heading in (
         (["b.json", "--model", "models.json"], "b.json · data.parquet"),
         (["--template", "<b> {q}"], "&lt;b&gt; {q} · data.parquet"),
+        (["--template", "{q}" * 40], f"{'{q}' * 40} · data.parquet"),
+        (["--template", "{q}" * 40 + "."], f"{'{q}' * 39}{{q… · data.parquet"),
     ):
         assert main(["view", *operands, "--data", "data.parquet", "--html", "out.html", "--quiet"]) == 0
         page = (folder / "out.html").read_text(encoding="utf-8")
