@@ -53,7 +53,7 @@ def test_a_chat_template_makes_texts(capsys: pytest.CaptureFixture[str]) -> None
     chat = ["--chat-template", "chat.jinja", "--column", "talk", "--data", "talks.parquet"]
     assert bodies(*chat, "--url", "/v1/completions") == ["<user> Hi. <assistant>Yes?"] * 2
     assert main(["export", "openai-batch", *chat, "--model-name", "m", "--out", "o.jsonl"]) == 2
-    assert "the server applies its own chat template" in capsys.readouterr().err
+    assert "applies the chat template itself" in capsys.readouterr().err
     assert not Path("o.jsonl").exists()
 
 
@@ -111,8 +111,28 @@ def test_rows_that_cannot_be_rendered(capsys: pytest.CaptureFixture[str]) -> Non
     tables = ["render", *BAD, "--out", "out.parquet"]
     assert main(tables) == 4
     assert "--errors skip leaves such rows out" in capsys.readouterr().err
-    assert main([*command[:2], "talks.parquet", "--column", "talk", *command[-4:], "--errors", "skip"]) == 2
-    assert "--errors: is about rows that can't be rendered, and talks.parquet holds prompts" in capsys.readouterr().err
+
+
+def test_bad_conversations_of_a_file_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    good = {"role": "user", "content": "Hi."}
+    bad = [
+        None,
+        [],
+        [good, {"role": "user", "content": 5}],
+        [{"content": "x"}],
+        [{"from": "gpt"}, "x"],
+        [good, {"role": "assistant", "content": None}],
+        {"a": 1},
+    ]
+    talks = [[good], *bad, [{"from": "human", "value": "Ho."}], [good, {"role": "assistant", "content": "Ha."}]]
+    Path("bad.jsonl").write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in talks))
+    command = ["export", "openai-batch", "bad.jsonl", "--model-name", "m", "--out", "out.jsonl"]
+    assert main(command) == 4
+    assert main([*command, "--errors", "skip"]) == 0
+    error = capsys.readouterr().err
+    assert f"{len(bad)} of {len(talks)} rows can't be rendered, and are left out: row 1: null_value" in error
+    written = [json.loads(line) for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["custom_id"] for line in written] == ["0", "8", "9"]
 
 
 def test_samples_keep_their_numbers_if_rows_are_left_out() -> None:

@@ -12,10 +12,12 @@ from promptpress._arrow.columns import is_text, one_array
 from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.python_text import json_on_one_line
 from promptpress._arrow.python_values import column_of_prompts, to_pylist
+from promptpress._core import RenderError
+from promptpress._engine.notes import LastRun
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, Run
 from promptpress._engine.table_engine import StreamRenderer, TableEngine
-from promptpress._errors.errors import render_error
+from promptpress._errors.errors import render_error, row_error_text
 from promptpress._jinja.chat.conversations import as_openai, conversation_of
 
 
@@ -61,7 +63,11 @@ class ColumnEngine(TableEngine):
         return cls(**state)
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
-        return _ColumnRun(self.column, first)
+        return _ColumnRun(self, options, first)
+
+    def ended(self, run: Run, *, is_batch: bool = False) -> None:
+        super().ended(run, is_batch=is_batch)
+        self.last_run = LastRun(samples=run.samples, errors=run.errors.renumbered(self._row_number_in(run)))
 
 
 class PromptColumn(StreamRenderer[ColumnEngine]):
@@ -87,9 +93,10 @@ class PromptColumn(StreamRenderer[ColumnEngine]):
 
 
 class _ColumnRun(Run):
-    def __init__(self, column: str, first: int) -> None:
+    def __init__(self, engine: ColumnEngine, options: RenderOptions, first: int) -> None:
         super().__init__(first)
-        self._column = column
+        self._column = engine.column
+        self._collects_errors = options.collects_errors
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
         field = table.schema.field(self._column)
@@ -98,12 +105,22 @@ class _ColumnRun(Run):
             chunks = [one_array(chunks, self._column)]
         for chunk in chunks:
             prompts = chunk
+            failed: dict[int, RenderError] | None = {} if self._collects_errors else None
             if is_json(field):
-                prompts = _of_json(chunk, self._column, first)
+                prompts = _of_json(chunk, self._column, first, failed)
             elif _is_sharegpt(chunk.type):
                 prompts = _as_json(chunk)
-            yield Part(first, len(prompts), prompts)
+            errors = None
+            if failed is not None:
+                nulls = {row: _NULL for row, null in enumerate(prompts.is_null().to_pylist(), first) if null}
+                texts = {row: row_error_text(error) for row, error in {**nulls, **failed}.items()}
+                errors = pa.array([texts.get(row) for row in range(first, first + len(prompts))], pa.string())
+            yield Part(first, len(prompts), prompts, errors)
             first += len(prompts)
+
+
+_CALLS = ("tool_calls", "function_call")
+_NULL = render_error("null_value", "it has no prompt")
 
 
 def _fields_of(kind: pa.DataType) -> set[str]:
@@ -129,8 +146,28 @@ def _as_json(column: pa.Array) -> pa.Array:
     return pa.array(texts, pa.large_string())
 
 
-def _of_json(column: pa.Array, name: str, first_row: int) -> pa.Array:
-    """Return the conversations of a column of JSON as the JSON of messages; text of a prompt stays one."""
+def _check_messages(conversation: list[Any]) -> None:
+    """Raise a ValueError for what no chat API takes as messages."""
+    if not conversation:
+        raise ValueError("it has no message")
+    for number, message in enumerate(conversation):
+        if not isinstance(message, dict):
+            raise ValueError(f"message {number} is {message!r}, and no object")
+        said = as_openai(message)
+        content = said.get("content")
+        if not isinstance(said.get("role"), str):
+            raise ValueError(f"message {number} has no role")
+        if content is None and not any(said.get(name) for name in _CALLS):
+            raise ValueError(f"message {number} has no content")
+        if content is not None and not isinstance(content, (str, list)):
+            raise ValueError(f"message {number} has the content {content!r}, which is no text")
+
+
+def _of_json(column: pa.Array, name: str, first_row: int, failed: dict[int, RenderError] | None) -> pa.Array:
+    """Return the conversations of a column of JSON as the JSON of messages; text of a prompt stays one.
+
+    Rows that hold no conversation are put into `failed`, unless it is None.
+    """
     written = json_on_one_line(column, name, first_row).to_pylist()
     texts: list[str | None] = []
     for row, (value, text) in enumerate(zip(json_texts(column).to_pylist(), written, strict=True), first_row):
@@ -140,8 +177,15 @@ def _of_json(column: pa.Array, name: str, first_row: int) -> pa.Array:
         messages = json.loads(value)
         try:
             conversation = messages if isinstance(messages, str) else conversation_of(messages)
+            if failed is not None and isinstance(conversation, list):
+                _check_messages(conversation)
         except ValueError as error:
-            raise render_error("wrong_column_type", str(error), row, name) from error
+            failure = render_error("wrong_column_type", str(error), row, name)
+            if failed is None:
+                raise failure from error
+            failed[row] = failure
+            texts.append(None)
+            continue
         if isinstance(conversation, list):
             conversation = [as_openai(message) if isinstance(message, dict) else message for message in conversation]
         texts.append(text if conversation == messages else json.dumps(conversation, ensure_ascii=False))

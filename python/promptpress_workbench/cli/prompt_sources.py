@@ -202,8 +202,6 @@ def refuse_rendering(settings: Settings, allowed: Container[str] = ()) -> None:
     path = prompt_files(settings)[0]
     if option is not None:
         raise UsageError(f"{path}: holds prompts, so {option} has nothing to add")
-    if settings.errors is not None and settings.chat_template is None:
-        raise UsageError(f"--errors: is about rows that can't be rendered, and {path} holds prompts")
 
 
 def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:
