@@ -253,8 +253,8 @@ fn jinja_like(text: &TemplateText, braces: &Braced, columns: &[&str]) -> Option<
 fn empty(main: &Template, texts: &[TemplateText], path: &str, out: &mut Vec<Note>) {
     // What is said before a conversation's rounds is no template of a sample.
     let begin = format!("{}.begin[", path_of(main, path));
-    let mut said = texts.iter().filter(|text| !text.path.starts_with(&begin)).peekable();
-    if matches!(main, Template::Prompt(_) | Template::Raw(_)) && said.peek().is_some() && said.all(is_blank) {
+    let mut filled = texts.iter().filter(|text| !text.path.starts_with(&begin)).peekable();
+    if matches!(main, Template::Prompt(_) | Template::Raw(_)) && filled.peek().is_some() && filled.all(is_blank) {
         let message = "it is empty, so every prompt is, too".to_owned();
         let remedy = "write a text with a column's name in braces, such as '{question}'".to_owned();
         out.push(Note::warning("empty_template", path_of(main, path), message, remedy));

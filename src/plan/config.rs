@@ -53,7 +53,7 @@ impl Layout {
         [("string", Self::String), ("large_string", Self::LargeString), ("string_view", Self::StringView)];
 }
 
-/// What becomes of a template that is surely mistaken, such as one with a misspelt column: true if it is an error.
+/// The choices for a template that is surely mistaken, such as one with a misspelt column: true makes it an error.
 pub const UNKNOWN: [(&str, bool); 2] = [("refuse", true), ("keep", false)];
 
 /// The columns with the questions and the answer.

@@ -268,9 +268,9 @@ mod tests {
                 .flat_map(|(n, token)| text.match_indices(token).map(move |(index, _)| (index, n)))
                 .collect();
             expected.sort_unstable();
-            let found: Vec<_> =
+            let matches: Vec<_> =
                 sites(&tokens, &text, false).iter().map(|site| (site.start, site.column.unwrap())).collect();
-            assert_eq!(found, expected, "{all:?}");
+            assert_eq!(matches, expected, "{all:?}");
         }
     }
 

@@ -78,8 +78,8 @@ def test_what_the_system_says() -> None:
     assert (system, human) == ({"role": "system", "content": "Be 2."}, {"role": "user", "content": "1+1?"})
     options = ["--system", "S", "--answer", "answer", "--shots", "1", "--examples", "train.csv"]
     assert render("--template", "{question}", *options) == 0
-    said = [{"role": "user", "content": "3+3?"}, {"role": "assistant", "content": "006"}]
-    assert prompts()[0] == [{"role": "system", "content": "S"}, *said, {"role": "user", "content": "1+1?"}]
+    messages = [{"role": "user", "content": "3+3?"}, {"role": "assistant", "content": "006"}]
+    assert prompts()[0] == [{"role": "system", "content": "S"}, *messages, {"role": "user", "content": "1+1?"}]
     shots = [{"role": "HUMAN", "prompt": "3+3?"}, {"role": "BOT", "prompt": "006"}]
     assert render("--template", "{question}", "--output", "messages", *options[2:]) == 0
     assert prompts()[0] == [*shots, {"role": "HUMAN", "prompt": "1+1?"}]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import promptpress as pp
 import pyarrow as pa
 import pytest
 
 pytest.importorskip("jinja2")
 
+from promptpress.lm_eval import requests
 from promptpress_harness.lm_eval.backend.building import copier
 from promptpress_harness.lm_eval.backend.tasks import as_table, difference
 from promptpress_harness.lm_eval.documents import column_of, document_error, renderer_of
@@ -22,6 +24,15 @@ def test_columns_and_documents() -> None:
     assert choose_documents(9, samples=[7, 2, 4], rank=1, world_size=2) == ([1], [4])
     kwargs = TaskConfig.of({"test_split": "test", "doc_to_text": "{{q}}", "doc_to_target": "a"}).generation_kwargs
     assert kwargs == {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256, "until": ["\n\n"]}
+
+
+def test_braces_around_what_a_template_writes_stay() -> None:
+    rows = pa.table({"q": ["1"], "a": ["x"]})
+    text = "{{ '{' }}{{ q }}{{ '}' }} {{ '{{' }}{{ q }}{{ '}' }}{{ a }}{{ '}}' }}"
+    task = {"task": "t", "test_split": "test", "doc_to_text": text, "doc_to_target": "{{a}}"}
+    for shots, context in ((0, "{1} {{1}x}}"), (1, "{1} {{1}x}} x\n\n{1} {{1}x}}")):
+        made = requests(task, rows, fewshot_docs=rows, num_fewshot=shots)
+        assert pp.to_pylist(made["arguments"])[0][0] == context
 
 
 def test_templates_that_are_compiled() -> None:

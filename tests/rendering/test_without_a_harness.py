@@ -20,9 +20,9 @@ def prompt(*arguments: Any, **settings: Any) -> Any:
 
 
 def test_messages_are_those_of_chat_apis() -> None:
-    asked = {"role": "user", "content": "1+1?"}
-    assert prompt("{question}", system="Be brief") == [{"role": "system", "content": "Be brief"}, asked]
-    assert prompt(ASK) == [asked]
+    question = {"role": "user", "content": "1+1?"}
+    assert prompt("{question}", system="Be brief") == [{"role": "system", "content": "Be brief"}, question]
+    assert prompt(ASK) == [question]
     few = prompt("{question}", shots=1, examples=ROWS.append_column("x", [[0]]), output_column="answer", system="S")
     assert [message["role"] for message in few] == ["system", "user", "assistant", "user"]
     # What is said is done, and a harness's words bring the harness's messages.
@@ -119,7 +119,7 @@ def test_what_nobody_means_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_is_rendered_with_a_warning_where_that_is_said_or_a_harness_is(name: str) -> None:
+def test_mistakes_are_warnings_with_keep_and_with_a_harness(name: str) -> None:
     template, code, _ = REFUSED[name]
     renderer = pp.Renderer(template, unknown="keep")
     with pytest.warns(pp.PromptWarning):
@@ -144,7 +144,7 @@ def test_it_is_rendered_with_a_warning_where_that_is_said_or_a_harness_is(name: 
     ],
 )
 @UNWARNED
-def test_what_may_be_meant_is_rendered(template: str) -> None:
+def test_braces_without_a_mistake_are_rendered(template: str) -> None:
     pp.Renderer(template).render(ROWS)
 
 
@@ -178,6 +178,6 @@ def test_who_looks_sees_what_is_refused() -> None:
     assert len(pp.diff(renderer, pp.Renderer("{question}"), ROWS).rows) == 1
 
 
-def test_a_template_without_a_column_is_said_although_braces_name_one() -> None:
+def test_doubled_braces_alone_give_a_warning_of_no_column() -> None:
     with pytest.warns(pp.PromptWarning, match="no column stands in it"):
         assert prompt("Q: {{question}}") == "Q: {question}"

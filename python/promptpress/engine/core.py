@@ -3,6 +3,7 @@
 from promptpress._core import (
     OUTPUT_FORMS,
     SETTINGS,
+    CompiledRenderer,
     Duplicates,
     JsonColumns,
     JsonItems,
@@ -35,6 +36,7 @@ from promptpress._core import (
 __all__ = [
     "OUTPUT_FORMS",
     "SETTINGS",
+    "CompiledRenderer",
     "Duplicates",
     "JsonColumns",
     "JsonItems",

@@ -77,11 +77,11 @@ def with_template(settings: Settings, read: Callable[[str], Config]) -> Callable
     return lambda path: config if path == TEMPLATE else read(path)
 
 
-def _option_of(place: str) -> str:
-    """Return the option that says what stands at a place of the short form; without one, the place itself."""
-    if place.startswith("prompt_template."):
-        return "--system" if ".begin[" in place else "--template"
-    return OPTIONS_OF_PLACES.get(place, place)
+def _option_of(path: str) -> str:
+    """Return the option that gives what stands at a path of the short form; without one, the path itself."""
+    if path.startswith("prompt_template."):
+        return "--system" if ".begin[" in path else "--template"
+    return OPTIONS_OF_PLACES.get(path, path)
 
 
 def in_options_of_template(error: promptpress.TemplateError) -> UsageError | None:
@@ -251,8 +251,8 @@ def report_notes(
                 raise (in_options_of_template(error) if settings.template is not None else None) or error from None
         if settings.strict:
             notes = [note for note in notes if note.severity != "info"]
-        place = str if settings.template is None else _option_of
-        texts = [f"{place(note.place)}: {note.message}; {in_options(note.remedy)}" for note in notes]
+        source_of = str if settings.template is None else _option_of
+        texts = [f"{source_of(note.place)}: {note.message}; {in_options(note.remedy)}" for note in notes]
     else:
         refused = refusal(engine.misspelt_columns(schema)) if settings.unknown == "refuse" and not looks else None
         if refused is not None:

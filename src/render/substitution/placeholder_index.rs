@@ -108,8 +108,9 @@ mod tests {
                     let placeholders: Vec<(usize, usize)> =
                         numbers.map(|n| sites.get(n)).map(|site| (site.position - start, site.column)).collect();
                     let text = std::str::from_utf8(&bytes[start..end]).unwrap();
-                    let found = sites(&tokens, text, false).into_iter().map(|site| (site.start, site.column.unwrap()));
-                    let expected: Vec<_> = found.filter(|(_, c)| *c > values_column).collect();
+                    let matches =
+                        sites(&tokens, text, false).into_iter().map(|site| (site.start, site.column.unwrap()));
+                    let expected: Vec<_> = matches.filter(|(_, c)| *c > values_column).collect();
                     assert_eq!(placeholders, expected, "{text:?}");
                 }
             }
