@@ -362,7 +362,7 @@ def test_two_templates(capsys: pytest.CaptureFixture[str]) -> None:
     hidden = ("--answer-b", "a", "--substitution-b", "harness")
     assert "none differs" in run_diff(capsys, "text.json", "--template-b", "Q: {q}\nA: {a}", *hidden, *data, code=0)
     assert "differ" in run_diff(capsys, "--template", "Q: {q}", *data, "--system-b", "Be kind.", code=1)
-    assert "both sides are the same" in run_diff(capsys, "--template", "Q: {q}", *data, code=2)
+    assert "there is only one side" in run_diff(capsys, "--template", "Q: {q}", *data, code=2)
     assert "neither A nor --template" in run_diff(capsys, *data, code=2)
     assert "--template with" in run_diff(capsys, "text.json", "--template", "x", "--mode-b", "gen", *data, code=2)
 
@@ -414,7 +414,7 @@ def test_samples_from_standard_input() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_both_sides_cant_be_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "both sides are the same" in run_diff(capsys, "text.json", "--data", "data.parquet", code=2)
+    assert "there is only one side" in run_diff(capsys, "text.json", "--data", "data.parquet", code=2)
     assert "2 operands come first" in run_diff(capsys, "a.json", "b.json", "c.json", code=2)
 
 

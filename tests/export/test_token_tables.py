@@ -158,7 +158,7 @@ def test_the_command_encodes_and_hands_on(capsys: pytest.CaptureFixture[str]) ->
         (["vllm-tokens", *CHAT, "--order", "prefix"], 2, "--order: not of vllm-tokens"),
         (["ray-tokens", *CHAT, "--truncation", "left"], 2, "--truncation left needs --max-tokens"),
         (["ray-tokens", *CHAT, "--max-tokens", "3"], 4, "row 0: the prompt has 19 tokens, and --max-tokens allows 3"),
-        (["vllm-tokens", "talks.jsonl", "--column", "messages"], 2, "encodes what it renders"),
+        (["vllm-tokens", "talks.jsonl", "--column", "messages"], 2, "takes texts, and the prompts are messages"),
         (["vllm-tokens", *CHAT, "--out", "x.csv"], 2, "token ids are lists, which .parquet, .arrow and .jsonl"),
         (["vllm-tokens", *CHAT, "--no-tokenizer"], 2, "--tokenizer: vllm-tokens has token ids; FILE says whose"),
         (["openai-batch", *CHAT, "--max-tokens", "3"], 2, "parameters of all requests go into --params"),

@@ -105,22 +105,25 @@ class _ColumnRun(Run):
             chunks = [one_array(chunks, self._column)]
         for chunk in chunks:
             prompts = chunk
-            failed: dict[int, RenderError] | None = {} if self._collects_errors else None
+            failed: dict[int, RenderError] = {}
             if is_json(field):
                 prompts = _of_json(chunk, self._column, first, failed)
             elif _is_sharegpt(chunk.type):
                 prompts = _as_json(chunk)
+            if chunk.null_count:
+                nulls = (row for row, is_null in enumerate(chunk.is_null().to_pylist(), first) if is_null)
+                failed |= {row: render_error("null_value", "it has no prompt", row, self._column) for row in nulls}
+            if failed and not self._collects_errors:
+                raise failed[min(failed)]
             errors = None
-            if failed is not None:
-                nulls = {row: _NULL for row, null in enumerate(prompts.is_null().to_pylist(), first) if null}
-                texts = {row: row_error_text(error) for row, error in {**nulls, **failed}.items()}
+            if self._collects_errors:
+                texts = {row: row_error_text(error) for row, error in failed.items()}
                 errors = pa.array([texts.get(row) for row in range(first, first + len(prompts))], pa.string())
             yield Part(first, len(prompts), prompts, errors)
             first += len(prompts)
 
 
 _CALLS = ("tool_calls", "function_call")
-_NULL = render_error("null_value", "it has no prompt")
 
 
 def _fields_of(kind: pa.DataType) -> set[str]:
@@ -163,10 +166,10 @@ def _check_messages(conversation: list[Any]) -> None:
             raise ValueError(f"message {number} has the content {content!r}, which is no text")
 
 
-def _of_json(column: pa.Array, name: str, first_row: int, failed: dict[int, RenderError] | None) -> pa.Array:
+def _of_json(column: pa.Array, name: str, first_row: int, failed: dict[int, RenderError]) -> pa.Array:
     """Return the conversations of a column of JSON as the JSON of messages; text of a prompt stays one.
 
-    Rows that hold no conversation are put into `failed`, unless it is None.
+    Rows that hold no conversation are put into `failed`.
     """
     written = json_on_one_line(column, name, first_row).to_pylist()
     texts: list[str | None] = []
@@ -177,13 +180,10 @@ def _of_json(column: pa.Array, name: str, first_row: int, failed: dict[int, Rend
         messages = json.loads(value)
         try:
             conversation = messages if isinstance(messages, str) else conversation_of(messages)
-            if failed is not None and isinstance(conversation, list):
+            if isinstance(conversation, list):
                 _check_messages(conversation)
         except ValueError as error:
-            failure = render_error("wrong_column_type", str(error), row, name)
-            if failed is None:
-                raise failure from error
-            failed[row] = failure
+            failed[row] = render_error("wrong_column_type", str(error), row, name)
             texts.append(None)
             continue
         if isinstance(conversation, list):

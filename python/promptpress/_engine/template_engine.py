@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -78,7 +79,8 @@ def checked_constants(constants: Mapping[str, Any] | None) -> str:
 
 def warn_of_file_name(source: str, remedy: str) -> None:
     """Warn if a template is probably the name of a file."""
-    if source.endswith(_SUFFIXES) and len(source.split()) == 1 and "{" not in source:
+    is_word = len(source.split()) == 1 and not {"{", "\0"} & set(source)
+    if is_word and (source.endswith(_SUFFIXES) or os.path.exists(source)):
         message = f"source: {source!r} is the name of a file, and would be the text of every prompt; {remedy}"
         warnings.warn(message, PromptWarning, stacklevel=callers_level())
 

@@ -141,7 +141,7 @@ class TokenEngine(TableEngine):
         if run.untrained and self.reports_runs:
             message = (
                 f"in {run.untrained:,} of {counted(run.requests, 'request')} no token is trained: an assistant says "
-                "nothing in them, or it is cut off"
+                "nothing in them, or it is cut off; answer= names a column of answers"
             )
             warnings.warn(message, PromptWarning, stacklevel=callers_level())
         self.inner.count_tokens(EncodedRequests(run.requests, run.by_library, run.reason))

@@ -62,6 +62,7 @@ def audit(
     only: Any = None,
     mask: Mask | None = None,
     output_column: str | None = None,
+    answer: str | None = None,
     row_number: Callable[[int], int] = int,
 ) -> pa.Table:
     """Return the table of findings, as `audit` of the renderers; `row_number` gives a row's number in the findings."""
@@ -89,7 +90,8 @@ def audit(
             raise render_error("missing_column", message, column=output_column)
         subject = TemplateSubject(reader.schema, output_column=output_column, **facts)
         kinds = [kind for kind in kinds if issubclass(kind, Check)]
-    subject.tokens = token_batches(copy.copy(engine), reader.schema, token_counter, labels, mask)
+    answered = copy.copy(engine) if answer is None else engine.answered(answer)
+    subject.tokens = token_batches(answered, reader.schema, token_counter, labels, mask)
     checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
     reads = UNRENDERABLE in codes or any(check.reads_requests for check in checks)
     if isinstance(subject, ConfiguredSubject):

@@ -63,6 +63,8 @@ def audit(settings: Settings, arguments: Namespace) -> ExitCode:
         reader, column = samples.reader(progress.advance), None if is_configured else settings.answer
         number = int if samples.chosen is None else samples.chosen.number
         options = {"only": only, "mask": arguments.mask, "output_column": column}
+        if arguments.mask is not None and settings.answer is not None:
+            options["answer"] = settings.answer
         findings = audit_table(renderer, reader, counter, limits, allow, row_number=number, **options)
     samples.close()
     findings = _in_options(findings)

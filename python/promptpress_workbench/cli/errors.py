@@ -26,6 +26,7 @@ _PHRASES = {
     'substitution="single_pass" leaves values alone': "--substitution single_pass leaves values alone",
     'fallback="jinja2" has Jinja2 render it': "--fallback jinja2 has Jinja2 render it",
     "answer= names": "--answer COL names",
+    "custom_id=": "--custom-id ",
     "labels=True needs": "--token-labels needs",
     "reasoning=True needs": "--reasoning needs",
     "last_turn=True needs": "--last-turn needs",

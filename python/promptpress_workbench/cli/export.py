@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +15,7 @@ import pyarrow as pa
 from promptpress import ConfigError
 from promptpress.engine import PromptColumn, RenderedLines, RenderOptions, engine_of
 from promptpress.engine.core import LineLayout
-from promptpress.engine.errors import OutputError, UsageError, counted, did_you_mean, reason, render_error
+from promptpress.engine.errors import OutputError, UsageError, counted, did_you_mean, of_row, reason, render_error
 
 from promptpress_workbench.cli.arguments import alternative
 from promptpress_workbench.cli.configurations import held_warnings, in_options_of_template, report_notes, token_counter
@@ -108,21 +110,19 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     _refuse_misspelt_columns(settings, arguments, schema)
     report_notes(texts, samples.schema, settings, held)
+    requests_of = _Numbers()
     with Progress(settings, samples.num_rows) as progress:
 
         def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
             if frame is not None and not options.collects_errors and has_only_prompts(renderer, schema):
                 return rendered_as_lines(renderer, samples, progress.advance, frame)
             requests = rendered(renderer, samples, progress.advance, options)
+            requests = requests_of.kept(requests) if index == SAMPLE else requests
             return with_cache_keys(requests, engine_of(renderer).fingerprint()) if arguments.cache_control else requests
 
-        try:
+        with _errors_of_options(arguments.kind), requests_of.numbered_errors():
             stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
             done = _write(arguments, stream, prompt, form, path=settings.out, kept=kept)
-        except promptpress.TemplateError as error:
-            if (usage := _usage_error(arguments.kind, error)) is None:
-                raise
-            raise usage from error
         faults = _faults(settings, renderer, progress.rows)
     samples.close()
     if not settings.quiet:
@@ -131,10 +131,44 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     return faults.exit_code
 
 
-def _usage_error(kind: str, error: promptpress.TemplateError) -> UsageError | None:
-    """Return an error of an export function with the option that it is about; None if it isn't about one."""
-    of_argument = {EXPORTS[kind].argument(name): name for name in _NAMED_BY_ERRORS}
-    return UsageError(f"{option_name(of_argument[error.path])}: {error.message}") if error.path in of_argument else None
+class _Numbers:
+    """The numbers of the samples that requests are of, for errors that count requests."""
+
+    def __init__(self) -> None:
+        self._numbers: list[Any] = []
+        self._is_of_sample = False
+
+    def kept(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield batches of requests, whose first column has the numbers of their samples."""
+        try:
+            for batch in batches:
+                self._numbers.append(batch.column(0))
+                yield batch
+        except promptpress.RenderError:
+            self._is_of_sample = True
+            raise
+
+    @contextmanager
+    def numbered_errors(self) -> Iterator[None]:
+        """Give errors of requests the number of the row in the data."""
+        try:
+            yield
+        except promptpress.RenderError as error:
+            if error.row is None or self._is_of_sample or not self._numbers:
+                raise
+            raise of_row(error, pa.chunked_array(self._numbers)[error.row].as_py()) from error.__cause__
+
+
+@contextmanager
+def _errors_of_options(kind: str) -> Iterator[None]:
+    """Name the option that an error of an export function is about."""
+    try:
+        yield
+    except promptpress.TemplateError as error:
+        of_argument = {EXPORTS[kind].argument(name): name for name in _NAMED_BY_ERRORS}
+        if error.path not in of_argument:
+            raise
+        raise UsageError(f"{option_name(of_argument[error.path])}: {error.message}") from error
 
 
 def _report(settings: Settings, texts: AnyRenderer, faults: Done) -> None:
@@ -237,7 +271,10 @@ def _check_tokens(settings: Settings, arguments: Namespace) -> None:
 
 def _columns_of_options(arguments: Namespace) -> list[str]:
     """Return the columns that options name, without those of `--keep` and `--custom-id`."""
-    named = [getattr(arguments, name) for name in _COLUMN_OPTIONS if name in EXPORTS[arguments.kind].options]
+    export = EXPORTS[arguments.kind]
+    # An answer is part of the tokens.
+    of_rows = [name for name in _COLUMN_OPTIONS if not (name == "answer" and export.writes == "tokens")]
+    named = [getattr(arguments, name) for name in of_rows if name in export.options]
     return [*(arguments.params_columns or {}).values(), *(name for name in named if name is not None)]
 
 
@@ -284,7 +321,7 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
     if settings.output is None and makes_messages and not sends_texts and not is_task(settings.config):
         settings = replace(settings, output="openai")
     try:
-        return open_source(settings)
+        texts, samples = open_source(settings)
     except promptpress.TemplateError as error:
         if error.code != "missing_api_role" or settings.output != "openai":
             raise
@@ -292,6 +329,21 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
             f"{error}; this meta template is for texts: leave the model out, for a chat API has its own template,"
             " or say --output text to send its text as one message"
         ) from error
+    if is_task(settings.config):
+        _check_task(settings, arguments, samples.schema)
+    return texts, samples
+
+
+def _check_task(settings: Settings, arguments: Namespace, schema: pa.Schema) -> None:
+    """Refuse requests that score continuations, and tell of parameters that a task sets for its own requests."""
+    if "continuation" in schema.names:
+        raise UsageError(
+            f"{settings.config}: its requests score continuations, for which {arguments.kind} has no place; render "
+            "writes them"
+        )
+    if "generation_kwargs" in schema.names and not arguments.params:
+        text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests; --params sets it"
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
 
 
 def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:

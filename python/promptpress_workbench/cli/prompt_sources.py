@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Container, Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import promptpress
 import pyarrow as pa
@@ -30,6 +33,9 @@ from promptpress_workbench.prompts.prompt_source import PromptSource, SampleRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import source_of
 
+if TYPE_CHECKING:
+    from promptpress.engine.templates import StagedRenderer
+
 # The reasons why some sources don't go into some outputs, as docs/sources.md lists them.
 NO_FINGERPRINT = "a fingerprint is of a configuration or a template, and not of prompts or of a task of lm-eval"
 TAKES_MESSAGES = (
@@ -37,7 +43,10 @@ TAKES_MESSAGES = (
     "export openai-batch --url /v1/completions and the exports of token ids take its texts"
 )
 TAKES_TEXTS = "takes texts, and the prompts are messages: --chat-template, or --output text, makes a text of them"
-NO_AUDIT = "an audit is of a configuration or a template: prompts that are there already don't say how they were made"
+NO_AUDIT = (
+    "an audit is of a configuration or a template: prompts that are there already don't say how they were made; "
+    "--chat-template FOLDER audits the chats that it makes of them"
+)
 
 PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 """The columns that hold prompts unless `--column` names another; the first one that there is."""
@@ -48,6 +57,11 @@ CHAT_OPTIONS = ("add_generation_prompt", "chat_argument", "environment", "fallba
 _OF_PROMPTS = ("tokenizer", "unknown", "column", "chat_template", "strings", *CHAT_OPTIONS)
 """Options for prompts that are there already."""
 
+_TEXTS = (".txt", ".md", ".jinja", ".jinja2", ".j2")
+"""Suffixes of templates, which no file of prompts has."""
+
+_MARK = "\ue000"
+_TOKENS = re.compile(r"(?:<[^<>\s]+>|\[[A-Z_]+\])+")
 _CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
 
 
@@ -66,7 +80,7 @@ def open_source(
     if is_task(settings.config):
         table = task_prompts(settings)
         return PromptColumn(PROMPT_COLUMN), TableSamples(table, batch_size or settings.batch_size)
-    if not holds_prompts(settings):
+    if not (holds_prompts(settings) or _is_chat_of_data(settings)):
         renderer = _checked_renderer(settings, allowed)
         return renderer, open_samples(settings, settings.data or (), renderer, batch_size)
     refuse_rendering(settings, allowed)
@@ -98,7 +112,7 @@ def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleR
     """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't."""
     if is_task(settings.config):
         return RenderedSource(TableRows(task_prompts(settings)), PROMPT_COLUMN)
-    if holds_prompts(settings):
+    if holds_prompts(settings) or (open_rows is None and settings.where is None and _is_chat_of_data(settings)):
         return _of_file(settings)
     renderer = _checked_renderer(settings)
     rows = chosen_rows(settings, renderer) if open_rows is None else open_rows(renderer)
@@ -112,6 +126,12 @@ def holds_prompts(settings: Settings) -> bool:
     if settings.config is not None:
         return is_rendered(settings.config)
     return bool(settings.data) and not settings.given(("template", "jinja", "chat_template"))
+
+
+def _is_chat_of_data(settings: Settings) -> bool:
+    """Return true if a chat template is behind a column of `--data`, and nothing else says what a prompt is."""
+    is_alone = settings.config is None and settings.template is None and settings.jinja is None
+    return is_alone and settings.chat_template is not None and bool(settings.data)
 
 
 def prompt_files(settings: Settings) -> list[str]:
@@ -132,9 +152,29 @@ def _of_column(
     if settings.chat_template is None:
         return prompts
     field = schema.field(name)
-    if not is_text(field.type) or is_json(field) or begins_with_messages(name, read):
+    is_named = settings.config is None and (settings.column is not None or name != PROMPT_COLUMN)
+    if is_named or not is_text(field.type) or is_json(field) or begins_with_messages(name, read):
         return chat_template(replace(settings, column=name))
-    return staged(prompts, settings)
+    renderer = staged(prompts, settings)
+    if (header := _header(renderer)) and _first_text(name, read).startswith(header):
+        text = f"the prompts begin with {header!r}, as chats do already; --chat-template makes chats of them once more"
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+    return renderer
+
+
+def _header(renderer: StagedRenderer) -> str:
+    """Return the control tokens with which a chat begins; an empty text if there are none."""
+    try:
+        (chat,) = engine_of(renderer).chat.of_users([_MARK])
+    except promptpress.RenderError:
+        return ""
+    tokens = _TOKENS.match(chat.partition(_MARK)[0])
+    return "" if tokens is None else tokens[0]
+
+
+def _first_text(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) -> str:
+    columns = (batch.column(batch.schema.get_field_index(column)).drop_null() for batch in read())
+    return next((str(texts[0].as_py()) for texts in columns if len(texts)), "")
 
 
 def _of_file(settings: Settings) -> PromptSource:
@@ -200,8 +240,11 @@ def refuse_rendering(settings: Settings, allowed: Container[str] = ()) -> None:
     option = first_given(settings, names if settings.chat_template is not None else [*names, *CHAT_OPTIONS])
     option = "--data" if settings.data and settings.config is not None else option
     path = prompt_files(settings)[0]
+    if option == "--data" and Path(path).suffix.lower() in _TEXTS:
+        raise UsageError(f"{path}: a template in a file is --template @{path}, and one of Jinja --jinja {path}")
     if option is not None:
-        raise UsageError(f"{path}: holds prompts, so {option} has nothing to add")
+        remedy = "" if option == "--data" else "; --data FILE --template '{prompt}' makes others of them"
+        raise UsageError(f"{path}: holds prompts, so {option} has nothing to add{remedy}")
 
 
 def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:

@@ -140,10 +140,10 @@ def _prompts(
 def diff(settings: Settings, arguments: Namespace) -> ExitCode:
     """Compare both sides and print the differences; the exit code tells if there are any."""
     sides = [settings, second_side(settings, arguments)]
-    if arguments.other is None and sides[0].given(PROMPT_OPTIONS) == sides[1].given(PROMPT_OPTIONS):
+    if arguments.other is None and first_given(arguments, [f"{name}_b" for name in PROMPT_OPTIONS]) is None:
         has_jinja_source(settings)  # raises an error if options don't go together
         named = first_given(settings, ("chat_template", "jinja", "template")) or settings.config
-        what = "neither A nor --template" if named is None else f"{named}: both sides are the same"
+        what = "neither A nor --template" if named is None else f"{named}: there is only one side"
         raise UsageError(f"{what}; name B, or an option of B such as --model-b or --template-b")
     if is_rendered(sides[0].config) != is_rendered(sides[1].config):
         # One side is a file of prompts, so the options are for the other side.

@@ -10,8 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 from promptpress import to_pylist
+from promptpress.engine import PromptColumn, RenderOptions, engine_of
 from promptpress.engine.errors import render_error
-from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, is_text, without_json, without_views
+from promptpress.engine.tables import (
+    PROMPT_COLUMN,
+    column_of_prompts,
+    is_json,
+    is_text,
+    named_json_field,
+    without_json,
+    without_views,
+)
 from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.prompts.failed_rows import NO_REASON
@@ -181,15 +190,26 @@ class RenderedSource:
         else:
             times = max(self._label_count, 1)
             samples = pa.array([number // times for number in range(first, first + batch.num_rows)], pa.int64())
-        prompts = without_json(column(self.prompt_column), batch.schema.field(self.prompt_column), first)
+        prompts, errors = column_requests(batch, self.prompt_column, first)
+        if is_json(batch.schema.field(self.prompt_column)):
+            prompts = without_json(prompts, named_json_field(self.prompt_column, prompts.type), first)
         return RequestBatch(
             samples,
             prompts,
             column(_LABEL) if self._label_count else None,
             column(_TURN).cast(pa.int64()) if self._has_turns else None,
             "counted" if self._has_turns and not self._has_samples else "said",
-            rendered_errors(prompts, batch),
+            errors,
         )
+
+
+def column_requests(batch: pa.RecordBatch, name: str, first: int = 0) -> tuple[pa.Array, pa.Array]:
+    """Return the prompts of a column, conversations as the JSON of messages, and the error of each that is none."""
+    run = engine_of(PromptColumn(name)).begin(RenderOptions(errors="column"), None, first)
+    (part,) = run.parts(pa.Table.from_batches([batch]), first, single=True)
+    given: Any = part.errors
+    nulls = rendered_errors(batch.column(batch.schema.get_field_index(name)), batch)
+    return part.prompts, pc.coalesce(nulls, given)
 
 
 def rendered_errors(prompts: pa.Array, batch: pa.RecordBatch) -> pa.Array:

@@ -11,6 +11,7 @@ from promptpress import RenderError
 from promptpress.engine import (
     ConfiguredEngine,
     Part,
+    PromptColumn,
     RenderOptions,
     TableEngine,
     TableRenderer,
@@ -20,13 +21,13 @@ from promptpress.engine import (
     sample_numbers,
 )
 from promptpress.engine import core as _core
-from promptpress.engine.tables import PROMPT_COLUMN, batch_rows, column_of_prompts, for_core, is_json, json_texts
+from promptpress.engine.tables import PROMPT_COLUMN, batch_rows, column_of_prompts, for_core, is_json
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import Encoder, LoadedTokenizer, load_tokenizer, text_parts
 from promptpress.typing import StreamLike, TableLike
 
 from promptpress_workbench.prompts.failed_rows import FailedRows
-from promptpress_workbench.prompts.rendered_source import rendered_errors
+from promptpress_workbench.prompts.rendered_source import column_requests
 from promptpress_workbench.statistics.statistics import LengthSummary, Statistics
 
 _PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
@@ -333,12 +334,13 @@ def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: Load
         hint = "; column= says which holds the requests" if column is None else ""
         raise KeyError(f"the table has {number} column {name!r}; it has {has}{hint}") from None
     field = reader.schema.field(index)
-    collector = _Collector(counter, is_json=is_json(field))
+    # Conversations in ShareGPT's form become the JSON of messages.
+    is_conversation = engine_of(PromptColumn(name)).output_schema(reader.schema, RenderOptions()).types != [field.type]
+    collector = _Collector(counter, is_json=is_json(field) or is_conversation)
     first = 0
     for batch in sliced(reader):
-        requests = json_texts(batch.column(index)) if is_json(field) else batch.column(index)
-        rows = _core.repeated_rows(first, batch.num_rows, 1)
-        collector.add(requests, rows, rendered_errors(requests, batch))
+        requests, errors = column_requests(batch, name, first)
+        collector.add(requests, _core.repeated_rows(first, batch.num_rows, 1), errors)
         first += batch.num_rows
     return collector.statistics(None, None, _Locator(is_known=False))
 
