@@ -80,6 +80,7 @@ PUBLIC = {
             "Template",
             "Tokens",
             "Truncation",
+            "Unknown",
         ),
         *("Message", "Request"),
     ),

@@ -1,6 +1,6 @@
 """Configuration dicts for tools: models and their classes, the short form, and paths of files."""
 
-from promptpress._config.configuration import Configuration, label_or_text
+from promptpress._config.configuration import label_or_text
 from promptpress._config.from_harness import (
     CHAT_INFERENCERS,
     INFERENCER_MODES,
@@ -28,7 +28,6 @@ __all__ = [
     "INFERENCER_MODES",
     "SHORT_WORDS",
     "STDIN",
-    "Configuration",
     "dialect_of",
     "find_model_class",
     "follows_harness",

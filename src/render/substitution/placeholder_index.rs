@@ -82,7 +82,7 @@ mod tests {
     use arrow_array::{Array, LargeStringArray, StringArray, StringViewArray};
 
     use super::*;
-    use crate::plan::sites;
+    use crate::plan::sites as sites_of;
     use crate::python_text::TextColumn;
 
     const VALUES: [&str; 12] =
@@ -109,7 +109,7 @@ mod tests {
                         numbers.map(|n| sites.get(n)).map(|site| (site.position - start, site.column)).collect();
                     let text = std::str::from_utf8(&bytes[start..end]).unwrap();
                     let matches =
-                        sites(&tokens, text, false).into_iter().map(|site| (site.start, site.column.unwrap()));
+                        sites_of(&tokens, text, false).into_iter().map(|site| (site.start, site.column.unwrap()));
                     let expected: Vec<_> = matches.filter(|(_, c)| *c > values_column).collect();
                     assert_eq!(placeholders, expected, "{text:?}");
                 }
