@@ -102,8 +102,11 @@ def test_options_of_templates() -> None:
         (4, "row 0: limit exceeded", ["--jinja", "{% for i in range(10**9) %}{% endfor %}"]),
         (2, "--jinja with c.json", ["c.json", "--jinja", "{{ q }}"]),
         (2, "--jinja with --template", ["--template", "{q}", "--jinja", "{{ q }}"]),
-        (2, "--jinja with --chat-template", ["--jinja", "{{ q }}", "--chat-template", "."]),
-        (2, "--column: goes with --chat-template", ["--jinja", "{{ q }}", "--column", "q"]),
+        (
+            2,
+            "--column: names the prompts of a rendered file, or conversations",
+            ["--jinja", "{{ q }}", "--column", "q"],
+        ),
         (2, "--mode: says how a configuration is rendered", ["--jinja", "{{ q }}", "--mode", "ppl"]),
         (2, "--environment: goes with --jinja or --chat-template", ["--template", "{q}", "--environment", "jinja2"]),
         (2, "is no time as in 2026", ["--jinja", "{{ q }}", "--now", "noon"]),

@@ -255,4 +255,4 @@ def test_lines_of_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_dataset_needs_data(capsys: pytest.CaptureFixture[str]) -> None:
     config(dataset("one"))
     assert main(["render", "c.json", "--out", "o.jsonl"]) == 2
-    assert "--data FILE is needed" in capsys.readouterr().err
+    assert "a configuration needs samples; --data FILE names them" in capsys.readouterr().err

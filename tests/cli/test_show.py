@@ -122,7 +122,7 @@ def test_a_rendered_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         want = output_of_show(capsys, "ppl.json", "--data", "data.parquet", "--row", "7")
         assert output_of_show(capsys, out, "--row", "7") == want
         assert "its configuration does" in output_of_show(capsys, out, "--row", "7", "--origins")
-    assert "holds prompts, so --data has nothing to add" in output_of_show(
+    assert "samples come with --data, and a file of prompts without" in output_of_show(
         capsys, out, "--data", "data.parquet", code=2
     )
     assert "--model has nothing to add" in output_of_show(capsys, out, "--model", "x.py", code=2)

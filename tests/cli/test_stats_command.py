@@ -189,7 +189,7 @@ def test_tokens(capsys: pytest.CaptureFixture[str]) -> None:
         (
             ["out.parquet", "--data", "data.parquet"],
             ExitCode.USAGE,
-            "out.parquet: holds prompts, so --data has nothing",
+            "out.parquet: a configuration is a .json",
         ),
         (["--template", "{q}"], ExitCode.USAGE, "--template: a configuration needs samples"),
         (["gone.parquet"], ExitCode.DATA, "gone.parquet"),

@@ -128,8 +128,8 @@ def test_wrong_options(
 def test_messages_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     turns = {"round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": ""}]}
     Path("turns.json").write_text(json.dumps({"prompt_template": turns, "meta_template": META}), encoding="utf-8")
-    assert run("turns.json", "--data", "data.parquet", "--out", "out.parquet") == ExitCode.CONFIGURATION
-    assert "tokens are those of texts" in capsys.readouterr().err
+    assert run("turns.json", "--data", "data.parquet", "--out", "out.parquet") == ExitCode.USAGE
+    assert "tokenize takes texts, and the prompts are messages: --chat-template" in capsys.readouterr().err
 
 
 def test_a_tokenizer_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -141,17 +141,14 @@ def refusal(work: Any) -> tuple[Any, ...] | None:
     return None
 
 
-def verbs(renderer: pp.Renderer, table: pa.Table, row: int) -> dict[str, Any]:
-    """Return the calls that render all rows, or the refused row."""
+def verbs(renderer: pp.Renderer, table: pa.Table) -> dict[str, Any]:
+    """Return the calls that render all rows."""
     return {
         "render": lambda: renderer.render(table),
         "spans": lambda: renderer.render(table, spans=True),
         "hashes": lambda: renderer.render(table, hashes=True),
         "stream": lambda: renderer.stream(table.to_reader()).read_all(),
         "call": lambda: renderer(table),
-        "stats": lambda: pp.stats(renderer, table),
-        "audit": lambda: renderer.audit(table),
-        "preview": lambda: renderer.preview(table.slice(row, 1))._repr_html_(),
     }
 
 
@@ -190,9 +187,7 @@ def check(_seed: int, _number: int, case: Case) -> int:
                     raise
                 continue
             stages.enter(f"rendering {strings}")
-            for verb, work in verbs(renderer, table, too_long[0] if too_long else 0).items():
-                if verb == "preview" and limit is None:
-                    continue
+            for verb, work in verbs(renderer, table).items():
                 refused = refusal(work)
                 what = f"{verb} of {case.name} as {case.output}"
                 if (refused is not None) != is_refused:

@@ -281,15 +281,6 @@ def test_it_is_public_and_imported_late() -> None:
     assert pp.ChatTemplate is ChatTemplate
 
 
-def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("jinja2", "promptpress._jinja"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    monkeypatch.delitem(vars(pp), "ChatTemplate", raising=False)
-    with pytest.raises(ImportError, match=r"pip install .promptpress\[jinja\]"):
-        pp.ChatTemplate  # noqa: B018
-
-
 @pytest.mark.parametrize("name", ["chat_template", "conversations", "return_assistant_tokens_mask"])
 def test_variables_that_transformers_cannot_pass_on(name: str) -> None:
     with pytest.raises(pp.TemplateError, match=f"^{name}: transformers raises a TypeError"):

@@ -253,9 +253,6 @@ def test_a_content_that_is_shown_where_it_lies_counts_as_well(form: str, strings
         "stream": lambda: renderer.stream(LONG.to_reader()).read_all(),
         "call": lambda: renderer(LONG),
         "explain": lambda: renderer.explain(LONG, 1),
-        "audit": lambda: renderer.audit(LONG),
-        "stats": lambda: pp.stats(renderer, LONG),
-        "preview": lambda: renderer.preview(LONG, rows=[1])._repr_html_(),
     }
     messages = set()
     for verb, work in verbs.items():
@@ -267,6 +264,11 @@ def test_a_content_that_is_shown_where_it_lies_counts_as_well(form: str, strings
         (1, 'row 1: the prompt would have more than 200 bytes; limits={"prompt_bytes": 200} allows no more')
     }
     assert len(renderer.render(LONG.slice(0, 1))) == len(renderer.explain(LONG, 0).slice(0, 1)) == 1
+    # Who looks is told, and goes on.
+    assert pp.stats(renderer, LONG).errors["first_rows"].to_pylist() == [[1]]
+    (finding,) = renderer.audit(LONG, only=["unrenderable_row"]).to_pylist()
+    assert (finding["rows"], finding["first_rows"]) == (1, [1])
+    assert "limit_exceeded" in renderer.preview(LONG, rows=[1])._repr_html_()
 
 
 @pytest.mark.parametrize("strings", ["string", "large_string", "string_view"])

@@ -57,7 +57,7 @@ MIXES: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", MIXES)
 def test_what_arrow_cant_hold_is_json(name: str) -> None:
-    renderer = pp.Renderer(MIXES[name])
+    renderer = pp.Renderer(MIXES[name], output="messages")
     for call in (renderer.render, renderer, lambda given: renderer.stream(given).read_all()):
         with pytest.raises((pp.RenderError, pp.TemplateError), match="messages_json") as raised:
             call(SAMPLES)

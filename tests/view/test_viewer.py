@@ -425,10 +425,10 @@ def test_rows_in_one_file_are_the_first_ten(folder: Path) -> None:
     [
         (["a.json", "--row", "1"], 2, "--html FILE"),
         (["a.json", "--html", "out.html", "--row", "1,3"], 4, "there is no such row"),
-        (["--model", "models.json", "--html", "out.html"], 2, "--model: without CONFIG"),
+        (["--model", "models.json", "--html", "out.html"], 2, "holds prompts, so --model has nothing to add"),
         (["a.json", "--template", "{q}", "--html", "out.html"], 2, "--template with a.json"),
-        (["--shots", "1", "--html", "out.html"], 2, "--shots: without CONFIG"),
-        (["--html", "out.html"], 4, "no column 'prompt'"),
+        (["--shots", "1", "--html", "out.html"], 2, "holds prompts, so --shots has nothing to add"),
+        (["--html", "out.html"], 2, "or --column names the prompts that --data has already"),
         (["a.json", "--model", "a.json", "--html", "out.html"], 3, "holds no model"),
         (["a.json", "--model-abbr", "three", "--model", "models.json", "--html", "o.html"], 2, "'one', 'two'"),
         (["a.json", "--html", "nowhere/out.html"], 5, "nowhere"),

@@ -318,10 +318,11 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
     if settings.template is None:
         settings = replace(settings, answer=None)  # it is the export's alone
     makes_messages = settings.chat_template is None and not holds_prompts(settings) and settings.jinja is None
+    allowed: tuple[str, ...] = ()
     if settings.output is None and makes_messages and not sends_texts and not is_task(settings.config):
-        settings = replace(settings, output="openai")
+        settings, allowed = replace(settings, output="openai"), ("output",)
     try:
-        texts, samples = open_source(settings)
+        texts, samples = open_source(settings, allowed=allowed)
     except promptpress.TemplateError as error:
         if error.code != "missing_api_role" or settings.output != "openai":
             raise

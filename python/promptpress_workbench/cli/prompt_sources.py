@@ -80,9 +80,10 @@ def open_source(
     if is_task(settings.config):
         table = task_prompts(settings)
         return PromptColumn(PROMPT_COLUMN), TableSamples(table, batch_size or settings.batch_size)
-    if not (holds_prompts(settings) or _is_chat_of_data(settings)):
+    if not holds_prompts(settings):
         renderer = _checked_renderer(settings, allowed)
-        return renderer, open_samples(settings, settings.data or (), renderer, batch_size)
+        samples = open_samples(settings, settings.data or (), renderer, batch_size)
+        return _found(settings, renderer, samples.schema, samples.reader), samples
     refuse_rendering(settings, allowed)
     samples = open_samples(settings, prompt_files(settings), None, batch_size)
     name = prompt_column_of(settings, samples.schema)
@@ -112,10 +113,11 @@ def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleR
     """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't."""
     if is_task(settings.config):
         return RenderedSource(TableRows(task_prompts(settings)), PROMPT_COLUMN)
-    if holds_prompts(settings) or (open_rows is None and settings.where is None and _is_chat_of_data(settings)):
+    if holds_prompts(settings):
         return _of_file(settings)
     renderer = _checked_renderer(settings)
     rows = chosen_rows(settings, renderer) if open_rows is None else open_rows(renderer)
+    renderer = _found(settings, renderer, rows.schema, rows.batches)
     report_notes(renderer, rows.schema, settings, looks=True)
     source = source_of(renderer, rows)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
@@ -128,10 +130,15 @@ def holds_prompts(settings: Settings) -> bool:
     return bool(settings.data) and not settings.given(("template", "jinja", "chat_template"))
 
 
-def _is_chat_of_data(settings: Settings) -> bool:
-    """Return true if a chat template is behind a column of `--data`, and nothing else says what a prompt is."""
-    is_alone = settings.config is None and settings.template is None and settings.jinja is None
-    return is_alone and settings.chat_template is not None and bool(settings.data)
+def _found(
+    settings: Settings, renderer: AnyRenderer, schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]]
+) -> AnyRenderer:
+    """Return a chat template over the column of `--data` that holds prompts, if none is named; or the same renderer."""
+    is_named = settings.given(("config", "template", "jinja", "column"))
+    if settings.chat_template is None or is_named or "messages" in schema.names:
+        return renderer
+    name = next((name for name in reversed(PROMPT_COLUMNS) if name in schema.names), None)
+    return renderer if name is None else _of_column(settings, schema, name, read)
 
 
 def prompt_files(settings: Settings) -> list[str]:
@@ -152,8 +159,7 @@ def _of_column(
     if settings.chat_template is None:
         return prompts
     field = schema.field(name)
-    is_named = settings.config is None and (settings.column is not None or name != PROMPT_COLUMN)
-    if is_named or not is_text(field.type) or is_json(field) or begins_with_messages(name, read):
+    if name == "conversations" or not is_text(field.type) or is_json(field) or begins_with_messages(name, read):
         return chat_template(replace(settings, column=name))
     renderer = staged(prompts, settings)
     if (header := _header(renderer)) and _first_text(name, read).startswith(header):
@@ -242,9 +248,15 @@ def refuse_rendering(settings: Settings, allowed: Container[str] = ()) -> None:
     path = prompt_files(settings)[0]
     if option == "--data" and Path(path).suffix.lower() in _TEXTS:
         raise UsageError(f"{path}: a template in a file is --template @{path}, and one of Jinja --jinja {path}")
+    if option == "--data":
+        kinds = ", ".join(_CONFIGS[:-1])
+        raise UsageError(
+            f"{path}: a configuration is a {kinds} or {_CONFIGS[-1]} file; samples come with --data, and a file of "
+            "prompts without"
+        )
     if option is not None:
-        remedy = "" if option == "--data" else "; --data FILE --template '{prompt}' makes others of them"
-        raise UsageError(f"{path}: holds prompts, so {option} has nothing to add{remedy}")
+        remedy = "--data FILE --template '{prompt}' makes others of them"
+        raise UsageError(f"{path}: holds prompts, so {option} has nothing to add; {remedy}")
 
 
 def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:
