@@ -149,3 +149,46 @@ def test_a_missing_column_of_answers_is_named() -> None:
     with pytest.raises(pp.RenderError, match="did you mean 'answer'") as caught:
         renderer.tokenize([{"q": "x", "answer": "y"}], small_tokenizer("bytes"), answer="anwser")
     assert caught.value.column == "anwser"
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.bool_(), pa.string_view(), pa.list_(pa.int8())], ids=str)
+def test_an_answer_is_the_text_of_its_value(kind: pa.DataType) -> None:
+    values = {pa.string_view(): ["x", ""], pa.list_(pa.int8()): [[1], []], pa.bool_(): [True, False]}.get(kind, [1, 0])
+    samples = pa.table({"q": ["a", "b"], "a": pa.array(values, kind), "talk": [[{"role": "user", "content": "c"}]] * 2})
+    texts = list(map(str, samples["a"].to_pylist()))
+    for renderer in (pp.Renderer("{q}", chat_template=CHAT), pp.ChatTemplate(SOURCE, column="talk")):
+        chats = engine_of(renderer).answered("a").render(samples, RenderOptions())["prompt"].to_pylist()
+        assert [chat.rpartition("<|assistant|>")[2] for chat in chats] == [f"{text}<|end|>" for text in texts]
+
+
+def test_an_error_of_an_answer_is_the_same_in_a_column() -> None:
+    joins = pp.ChatTemplate("{% for m in messages %}{{ '<' + m.content }}{% endfor %}")
+    samples = pa.table({"q": ["x", "y"], "a": ["1", None]})
+    engine = engine_of(pp.Renderer("{q}", chat_template=joins)).answered("a")
+    (error,) = engine.render(samples, RenderOptions.of((), errors="column"))["error"].drop_null().to_pylist()
+    assert error == "null_value: the answer is null, and an assistant says a text"
+
+
+def test_the_last_run_counts_rows_with_answers() -> None:
+    renderer = pp.Renderer("{q}", chat_template=CHAT)
+    samples = [{"q": "x", "a": "y"}, {"q": "x", "a": None}]
+    for chats in (renderer, pp.ChatTemplate(SOURCE)):
+        rows = [{**row, "messages": [{"role": "user", "content": "Hi"}]} for row in samples]
+        chats.tokenize(rows, small_tokenizer("bytes"), mask="assistant", answer="a", errors="skip")
+        assert chats.last_run.errors.rows == 1
+        assert chats.last_run.tokens.requests == 1
+
+
+def test_empty_messages_of_the_short_form_stay() -> None:
+    few = {"shots": 1, "examples": [{"q": "e", "a": ""}], "output_column": "a", "chat_template": CHAT}
+    for system in ("", "S"):
+        renderer = pp.Renderer("{q}", system=system, **few)
+        messages = [(SYSTEM, system), (USER, "e"), (ASSISTANT, ""), (USER, "")]
+        assert renderer.render([{"q": ""}])["prompt"].to_pylist() == [chat(messages, asks=True)]
+
+
+def test_templates_with_other_constants_are_not_equal() -> None:
+    values = [0, 0.0, -0.0, False, "0", [0], (0,), {"a": 1}, {"a": 1.0}, {"a": True}]
+    templates = [pp.ChatTemplate("{{ v }}", v=value) for value in values]
+    for template in templates:
+        assert [template == other for other in templates].count(True) == 1

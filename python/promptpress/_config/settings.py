@@ -302,7 +302,7 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
         raise template_error("missing_examples", "examples", message)
     if is_plain:
         filled |= {"substitution": substitution, "unknown": "refuse"}
-        if is_chat and "chat_template" not in rest:
+        if is_chat:
             filled["output"] = "openai"
     return {**filled, **{name: value for name, value in rest.items() if name != "prompt_template"}}
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.columns import is_text, without_views
 from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.python_text import with_texts
@@ -44,9 +46,11 @@ def answer_texts(rows: pa.Table, column: str, first: int = 0) -> pa.ChunkedArray
         hint = did_you_mean(column, rows.column_names)
         message = f"the table has no such column{hint or '; it has ' + ', '.join(map(repr, rows.column_names))}"
         raise render_error("missing_column", message, column=column)
-    answers = rows.select([column])
-    is_given = answers.column(0).is_valid()
-    return pc.if_else(is_given, with_texts(answers, [column], first).column(0), None)
+    answers = with_texts(rows.select([column]), [column], first)
+    texts = answers.column(0)
+    if not is_text(texts.type):
+        texts = pa.chunked_array(_core.field_texts(answers), pa.large_string())
+    return pc.if_else(rows.column(column).is_valid(), without_views(texts), None)
 
 
 def _answered(conversation: Any, answer: str | None) -> str | None:
@@ -186,8 +190,11 @@ class ChatEngine(TemplateEngine):
     def texts(
         self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
-        table = self._with_answers(table, first, failed)
+        unanswered: FailedRows | None = None if failed is None else {}
+        table = self._with_answers(table, first, unanswered)
         yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins)
+        if failed is not None:
+            failed |= unanswered or {}
         self.last_run = counts
 
     def fingerprint(self) -> str:
@@ -212,7 +219,8 @@ class ChatEngine(TemplateEngine):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ChatEngine):
             return NotImplemented
-        return self.state() == other.state()
+        # Of equal numbers each has a text of its own: 0, 0.0 and False.
+        return self.state() == other.state() and repr(self.state()) == repr(other.state())
 
     def __hash__(self) -> int:
         settings = self.renderer.settings

@@ -163,7 +163,10 @@ class ChatStage:
         self._engine.last_run = self._texts.last_run
         errors = None
         if refused is not None:
-            of_each: list[str | None] = [error for each in parts for error in each.errors.to_pylist()]
+            place = f'column "{_COLUMN}": '  # which no user knows
+            of_each: list[str | None] = [
+                error and error.replace(place, "", 1) for each in parts for error in each.errors.to_pylist()
+            ]
             of_each = [refused.get(row, error) for row, error in enumerate(of_each)]
             own = pa.array(of_each, pa.string())
             errors = own if part.errors is None else pc.coalesce(part.errors, own)

@@ -285,6 +285,9 @@ class ConfiguredEngine(TableEngine):
             self._last_run = self._counts_of(self._last_run)
         return self._last_run
 
+    def take_counts(self, other: TableEngine) -> None:
+        self._last_run = other.last_run  # type: ignore[assignment]  # of another engine of its kind
+
     def count_tokens(self, tokens: EncodedRequests) -> None:
         run = self.last_run
         self._last_run = None if run is None else replace(run, tokens=tokens)

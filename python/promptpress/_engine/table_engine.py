@@ -243,6 +243,10 @@ class TableEngine(ABC):
         """Return the names in the template that no column of the samples has, and that resemble a column's name."""
         return []
 
+    def take_counts(self, other: TableEngine) -> None:
+        """Take over what another engine has counted in its last run."""
+        self.last_run = other.last_run
+
     def count_tokens(self, tokens: EncodedRequests) -> None:
         """Put counts of tokens next to those of the last run."""
         if self.last_run is not None:

@@ -53,6 +53,7 @@ class TokenEngine(TableEngine):
 
     def __init__(self, inner: TableEngine, encoder: Encoder, settings: TokenSettings) -> None:
         super().__init__()
+        self._given = inner
         inner = inner if settings.answer is None else inner.answered(settings.answer)
         self.inner = inner
         self.encoder = encoder
@@ -146,6 +147,8 @@ class TokenEngine(TableEngine):
             warnings.warn(message, PromptWarning, stacklevel=callers_level())
         self.inner.count_tokens(EncodedRequests(run.requests, run.by_library, run.reason))
         self.last_run = self.inner.last_run
+        if self._given is not self.inner:
+            self._given.take_counts(self.inner)
 
     def shot_columns(self, part: RenderedRows | Part) -> list[Any]:
         """Return the columns of a budget, of some requests of the other engine."""
