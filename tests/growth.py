@@ -16,10 +16,10 @@ def growth(few: Callable[[], object], many: Callable[[], object], enough: float)
     """
     least = [float("inf"), float("inf")]
     for _ in range(TRIES):
-        for at, call in enumerate((few, many)):
+        for index, call in enumerate((few, many)):
             start = time.process_time()
             call()
-            least[at] = min(least[at], time.process_time() - start)
+            least[index] = min(least[index], time.process_time() - start)
         # Below a millisecond the time says more of the clock than of the call.
         ratio = least[1] / max(least[0], 0.001)
         if ratio <= enough:

@@ -158,20 +158,20 @@ def reasons() -> dict[str, str]:
     return dict(re.findall(r"^\| `([\w-]+)` \| [^|]* \| `([^`]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def refused(name: str, sink: str, *, is_behind: bool) -> str | None:  # noqa: PLR0911 - a rule for each reason
+def refused(name: str, sink: str, *, has_chat: bool) -> str | None:  # noqa: PLR0911 - a rule for each reason
     """The reason for which a cell is refused; None if it works."""
     source = SOURCES[name]
     is_text = isinstance(source.prompt(ROWS[0]), str)
     if sink == "fingerprint":
-        if source.prompts_are_there and not (is_behind and name == "conversations"):
+        if source.prompts_are_there and not (has_chat and name == "conversations"):
             return "no-configuration" if name == "conversations" else "no-fingerprint"
         return "no-fingerprint" if name == "lm-eval task" else None
-    if sink == "audit" and not is_behind and source.prompts_are_there:
+    if sink == "audit" and not has_chat and source.prompts_are_there:
         return "no-audit"
     if name == "lm-eval task":
         # It puts the chat template behind its contexts itself.
         return "no-audit" if sink == "audit" else "no-chat" if sink in OF_TRAINING else None
-    if is_behind:
+    if has_chat:
         return "takes-messages" if sink in OF_MESSAGES else None
     if sink in OF_TEXTS and not is_text:
         return "takes-texts-url" if sink == "completions" else "takes-texts"
@@ -217,11 +217,11 @@ def without(option: str, words: list[str]) -> list[str]:
     """The words without an option and its value."""
     if option not in words:
         return words
-    at = words.index(option)
-    return words[:at] + words[at + 2 :]
+    index = words.index(option)
+    return words[:index] + words[index + 2 :]
 
 
-def command(name: str, sink: str, *, is_behind: bool) -> list[str]:
+def command(name: str, sink: str, *, has_chat: bool) -> list[str]:
     source = SOURCES[name]
     first, *words = SINKS[sink]
     kind = [words.pop(0)] if first == "export" else []
@@ -237,7 +237,7 @@ def command(name: str, sink: str, *, is_behind: bool) -> list[str]:
         operands += source.other
         if name == "conversations":
             given = []
-    return [first, *kind, *operands, *words, *given, *(("--chat-template", "model") if is_behind else ())]
+    return [first, *kind, *operands, *words, *given, *(("--chat-template", "model") if has_chat else ())]
 
 
 def chat_text(messages: list[tuple[str, str]], *, asks: bool) -> str:
@@ -253,12 +253,12 @@ def asks(name: str) -> bool:
     return not (SOURCES[name].prompts_are_there and "text" not in name)
 
 
-def wanted(name: str, *, is_behind: bool, answered: bool = False) -> list[Prompt]:
+def wanted(name: str, *, has_chat: bool, answered: bool = False) -> list[Prompt]:
     """The prompts: as they are, or as the texts of chats, maybe with the answers."""
     out: list[Prompt] = []
     for row in ROWS:
         prompt = SOURCES[name].prompt(row)
-        if is_behind:
+        if has_chat:
             messages = [*as_messages(prompt), *([("assistant", row["answer"])] if answered else [])]
             if name == "harness's configuration":  # whose meta template of chats ends a message with a line feed
                 messages[0] = (messages[0][0], messages[0][1] + "\n")
@@ -329,13 +329,13 @@ def check_messages(folder: Path, sink: str, prompts: list[Prompt]) -> None:
             assert all(json.dumps(text)[1:-1] in json.dumps(line) for text in texts)
 
 
-@pytest.mark.parametrize("is_behind", [False, True], ids=["alone", "chat template behind"])
+@pytest.mark.parametrize("has_chat", [False, True], ids=["alone", "chat template after"])
 @pytest.mark.parametrize("sink", SINKS)
 @pytest.mark.parametrize("name", SOURCES)
 def test_each_cell_works_or_has_its_reason(  # noqa: PLR0917 - the cell, and fixtures
     name: str,
     sink: str,
-    is_behind: bool,
+    has_chat: bool,
     folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -344,22 +344,22 @@ def test_each_cell_works_or_has_its_reason(  # noqa: PLR0917 - the cell, and fix
     monkeypatch.chdir(folder)
     if sink == "datasets":
         pytest.importorskip("datasets")
-    words = command(name, sink, is_behind=is_behind)
+    words = command(name, sink, has_chat=has_chat)
     code = main([str(tmp_path / word) if word == "out.folder" else word for word in words])
     out, err = capsys.readouterr()
-    reason = refused(name, sink, is_behind=is_behind)
+    reason = refused(name, sink, has_chat=has_chat)
     if reason is not None:
         assert code in (2, 3), err
         assert reasons()[reason] in err
         return
     differs = sink == "diff" and SOURCES[name].other != ("talks.jsonl", "talks.jsonl")
     assert code == int(differs), err
-    prompts = wanted(name, is_behind=is_behind)
+    prompts = wanted(name, has_chat=has_chat)
     if sink == "render":
         check_rendered(folder, name, prompts)
     elif sink in OF_TOKENS:
         answered = sink in OF_TRAINING
-        texts = wanted(name, is_behind=is_behind, answered=answered)
+        texts = wanted(name, has_chat=has_chat, answered=answered)
         check_tokens(folder, texts, trained=answered)
     elif sink == "completions":
         assert [line["body"]["prompt"] for line in lines(folder)] == prompts
@@ -379,7 +379,5 @@ def test_each_cell_works_or_has_its_reason(  # noqa: PLR0917 - the cell, and fix
 
 def test_the_page_lists_no_other_reason() -> None:
     """Each reason of the page is that of a cell."""
-    cells = (
-        refused(name, sink, is_behind=is_behind) for name in SOURCES for sink in SINKS for is_behind in (False, True)
-    )
+    cells = (refused(name, sink, has_chat=has_chat) for name in SOURCES for sink in SINKS for has_chat in (False, True))
     assert {reason for reason in cells if reason is not None} == set(reasons())

@@ -317,7 +317,9 @@ def test_the_command_takes_rendered_files(capsys: pytest.CaptureFixture[str]) ->
     out = run_diff(capsys, "text.jsonl", "other_text.jsonl", "--max", "1", code=1)
     assert "[- -]" in out
     assert " - A:" not in out  # a file of prompts doesn't know
-    assert "--data has nothing to add" in run_diff(capsys, "text.jsonl", "other_text.jsonl", *data, code=2)
+    assert "samples come with --data, and a file of prompts without" in run_diff(
+        capsys, "text.jsonl", "other_text.jsonl", *data, code=2
+    )
     out = run_diff(capsys, "text.jsonl", "text.json", *data, "--substitution", "single_pass", code=1)
     assert "2 differ" in out
 

@@ -79,7 +79,7 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     cases = {
         ("talks.parquet",): "has no column 'prompt'; it has 'talk'; --column says which has the prompts",
         ("talks.parquet", "--column", "tlak"): "did you mean 'talk'?",
-        ("talks.parquet", "--data", "test.parquet"): "holds prompts, so --data has nothing to add",
+        ("talks.parquet", "--data", "test.parquet"): "samples come with --data, and a file of prompts without",
         ("--template", "{q}"): "--data FILE names them",
         (): "one of them says what a prompt is",
         ("--jinja", "{{ q }}", "--output", "text", "--data", "test.parquet"): "--output",

@@ -165,8 +165,8 @@ def of_chat_template(settings: ChatSettings, column: str, answer: str | None = N
 
 
 def of_staged(texts: str, settings: ChatSettings, answer: str | None) -> str:
-    """Return the fingerprint of a chat template behind texts that have one themselves."""
-    return _hex("chat template behind texts", {**_chat(settings), "texts": texts, **_answer(answer)})
+    """Return the fingerprint of a chat template after texts that have one themselves."""
+    return _hex("chat of texts", {**_chat(settings), "texts": texts, **_answer(answer)})
 
 
 def _answer(column: str | None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A chat template behind what another engine renders: the texts that a chat model gets.
+"""A chat template after what another engine renders: the texts that a chat model gets.
 
 Chat messages (`role`, `content`) go to the template as they are, and a text is one message of the user. For messages
 of a harness (`role`, `prompt`) the rules are those of OpenCompass 0.5.4 for its classes with a chat template
@@ -84,8 +84,8 @@ class ChatStage:
         return ChatStage(self.template, self._texts.strings, self._limits, answer=column)
 
     @classmethod
-    def behind(cls, template: Any, settings: Mapping[str, Any]) -> ChatStage:
-        """Return a stage behind the messages of a configuration, by the arguments of `Renderer`."""
+    def after(cls, template: Any, settings: Mapping[str, Any]) -> ChatStage:
+        """Return a stage after the messages of a configuration, by the arguments of `Renderer`."""
         return cls(template, settings["strings"], settings["limits"], is_answered=_ends_with_answer(settings))
 
     def marked(self) -> ChatStage:
@@ -163,13 +163,13 @@ class ChatStage:
         self._engine.last_run = self._texts.last_run
         errors = None
         if refused is not None:
-            place = f'column "{_COLUMN}": '  # which no user knows
+            location = f'column "{_COLUMN}": '  # which no user knows
             of_each: list[str | None] = [
-                error and error.replace(place, "", 1) for each in parts for error in each.errors.to_pylist()
+                error and error.replace(location, "", 1) for each in parts for error in each.errors.to_pylist()
             ]
             of_each = [refused.get(row, error) for row, error in enumerate(of_each)]
-            own = pa.array(of_each, pa.string())
-            errors = own if part.errors is None else pc.coalesce(part.errors, own)
+            failures = pa.array(of_each, pa.string())
+            errors = failures if part.errors is None else pc.coalesce(part.errors, failures)
             if errors.null_count < len(errors):
                 texts = with_nulls(texts, errors.is_null().to_pylist())
         spans = None

@@ -156,11 +156,11 @@ def _check_messages(conversation: list[Any]) -> None:
     for number, message in enumerate(conversation):
         if not isinstance(message, dict):
             raise ValueError(f"message {number} is {message!r}, and no object")
-        said = as_openai(message)
-        content = said.get("content")
-        if not isinstance(said.get("role"), str):
+        openai = as_openai(message)
+        content = openai.get("content")
+        if not isinstance(openai.get("role"), str):
             raise ValueError(f"message {number} has no role")
-        if content is None and not any(said.get(name) for name in _CALLS):
+        if content is None and not any(openai.get(name) for name in _CALLS):
             raise ValueError(f"message {number} has no content")
         if content is not None and not isinstance(content, (str, list)):
             raise ValueError(f"message {number} has the content {content!r}, which is no text")

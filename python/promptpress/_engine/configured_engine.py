@@ -440,7 +440,7 @@ class ConfiguredEngine(TableEngine):
         if template is not None:
             from promptpress._engine.chat_stage import ChatStage  # noqa: PLC0415 - it needs Jinja2
 
-            chat = ChatStage.behind(template, configuration.settings)
+            chat = ChatStage.after(template, configuration.settings)
             chat = chat if state.get("answer") is None else chat.answered(state["answer"])
         engine = cls(configuration, chat, fit)
         engine.tokenizer = state.get("tokenizer")

@@ -1,4 +1,4 @@
-"""The engine of a chat template behind texts that no configuration makes: those of a Jinja template, or of a column."""
+"""The engine of a chat template after texts that no configuration makes: those of a Jinja template, or of a column."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class StagedEngine(TableEngine):
 
 
 class StagedRenderer(StreamRenderer[StagedEngine]):
-    """A chat template behind the texts of a Jinja template, or of a column of prompts.
+    """A chat template after the texts of a Jinja template, or of a column of prompts.
 
     Args:
         texts: What gives the texts: a `JinjaTemplate`, or a `PromptColumn`.

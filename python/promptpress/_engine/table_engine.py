@@ -95,7 +95,7 @@ class TableEngine(ABC):
 
     @property
     def chat_template(self) -> TableRenderer[Any] | None:
-        """The chat template behind what else renders the requests; None if there is none."""
+        """The chat template after what else renders the requests; None if there is none."""
         return None
 
     @abstractmethod

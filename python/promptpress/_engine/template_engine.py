@@ -80,7 +80,7 @@ def checked_constants(constants: Mapping[str, Any] | None) -> str:
 def warn_of_file_name(source: str, remedy: str) -> None:
     """Warn if a template is probably the name of a file."""
     is_word = len(source.split()) == 1 and not {"{", "\0"} & set(source)
-    if is_word and (source.endswith(_SUFFIXES) or os.path.exists(source)):
+    if is_word and (source.endswith(_SUFFIXES) or ("/" in source and os.path.exists(source))):
         message = f"source: {source!r} is the name of a file, and would be the text of every prompt; {remedy}"
         warnings.warn(message, PromptWarning, stacklevel=callers_level())
 

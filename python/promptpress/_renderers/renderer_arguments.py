@@ -60,7 +60,7 @@ def engine_of_arguments(arguments: Mapping[str, Any]) -> ConfiguredEngine:
     if chat_template is not None:
         from promptpress._engine.chat_stage import ChatStage  # noqa: PLC0415 - it needs Jinja2
 
-        chat = ChatStage.behind(chat_template, settings)
+        chat = ChatStage.after(chat_template, settings)
         settings = plain_settings(chat.settings(settings))
     reading = OF_HARNESS if settings["substitution"] == "harness" else EXACT
     table = None if examples is None else _examples_table(examples, reading)

@@ -81,7 +81,7 @@ def template_of(
 ) -> JinjaTemplate | ChatTemplate | StagedRenderer | None:
     """Make the template that takes the place of a configuration, or that a configuration itself is; None if neither.
 
-    `allowed` is that of `has_jinja_source`. A Jinja template may have a chat template behind it.
+    `allowed` is that of `has_jinja_source`. A Jinja template may have a chat template after it.
     """
     if has_jinja_source(settings, allowed) and settings.jinja is None:
         return chat_template(settings)
@@ -94,7 +94,7 @@ def template_of(
 
 
 def staged(texts: JinjaTemplate | PromptColumn, settings: Settings) -> StagedRenderer:
-    """Put the chat template of `--chat-template` behind texts."""
+    """Put the chat template of `--chat-template` after texts."""
     chat = chat_template(settings)
     from promptpress.engine.templates import StagedRenderer  # noqa: PLC0415 - it needs Jinja2
 

@@ -203,13 +203,13 @@ def task_prompts(settings: Settings) -> pa.Table:
     requests, documents = _requests(settings)
     arguments = _plain(requests.column("arguments").combine_chunks())
     names = [field.name for field in arguments.type]
-    own = {name: requests.column(name) for name in ("doc_id", "idx")}
-    own |= {PROMPT_COLUMN if name == "context" else name: arguments.field(name) for name in names}
+    numbered = {name: requests.column(name) for name in ("doc_id", "idx")}
+    numbered |= {PROMPT_COLUMN if name == "context" else name: arguments.field(name) for name in names}
     rows = requests.column("doc_id").combine_chunks()
-    fields = [field for field in documents.schema if field.name not in own]
+    fields = [field for field in documents.schema if field.name not in numbered]
     kept = [pa.chunked_array(take_rows(documents.column(field.name), rows), field.type) for field in fields]
     table = pa.Table.from_arrays(kept, schema=pa.schema(fields))
-    for name, column in own.items():
+    for name, column in numbered.items():
         table = table.append_column(name, column)
     return table
 

@@ -52,7 +52,7 @@ PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 """The columns that hold prompts unless `--column` names another; the first one that there is."""
 
 CHAT_OPTIONS = ("add_generation_prompt", "chat_argument", "environment", "fallback", "now")
-"""Options of the chat template behind prompts that are there already."""
+"""Options of the chat template after prompts that are there already."""
 
 _OF_PROMPTS = ("tokenizer", "unknown", "column", "chat_template", "strings", *CHAT_OPTIONS)
 """Options for prompts that are there already."""
@@ -83,7 +83,7 @@ def open_source(
     if not holds_prompts(settings):
         renderer = _checked_renderer(settings, allowed)
         samples = open_samples(settings, settings.data or (), renderer, batch_size)
-        return _found(settings, renderer, samples.schema, samples.reader), samples
+        return _chat_of_data(settings, renderer, samples.schema, samples.reader), samples
     refuse_rendering(settings, allowed)
     samples = open_samples(settings, prompt_files(settings), None, batch_size)
     name = prompt_column_of(settings, samples.schema)
@@ -117,7 +117,7 @@ def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleR
         return _of_file(settings)
     renderer = _checked_renderer(settings)
     rows = chosen_rows(settings, renderer) if open_rows is None else open_rows(renderer)
-    renderer = _found(settings, renderer, rows.schema, rows.batches)
+    renderer = _chat_of_data(settings, renderer, rows.schema, rows.batches)
     report_notes(renderer, rows.schema, settings, looks=True)
     source = source_of(renderer, rows)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
@@ -130,7 +130,7 @@ def holds_prompts(settings: Settings) -> bool:
     return bool(settings.data) and not settings.given(("template", "jinja", "chat_template"))
 
 
-def _found(
+def _chat_of_data(
     settings: Settings, renderer: AnyRenderer, schema: pa.Schema, read: Callable[[], Iterable[pa.RecordBatch]]
 ) -> AnyRenderer:
     """Return a chat template over the column of `--data` that holds prompts, if none is named; or the same renderer."""
@@ -184,7 +184,7 @@ def _first_text(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) -> st
 
 
 def _of_file(settings: Settings) -> PromptSource:
-    """Make the source of prompts that are there already, maybe with a chat template behind them."""
+    """Make the source of prompts that are there already, maybe with a chat template after them."""
     refuse_rendering(settings)
     path = prompt_files(settings)[0]
     if settings.where is not None:
@@ -241,7 +241,7 @@ def refuse_prompts(settings: Settings) -> None:
 
 def refuse_rendering(settings: Settings, allowed: Container[str] = ()) -> None:
     """Refuse options that decide how prompts are rendered if the file already holds prompts, but the `allowed` ones."""
-    # A tokenizer may count the tokens of prompts that are there already, and a chat template may stand behind them.
+    # A tokenizer may count the tokens of prompts that are there already, and a chat template may stand after them.
     names = [name for name in PROMPT_OPTIONS if name not in _OF_PROMPTS and name not in allowed]
     option = first_given(settings, names if settings.chat_template is not None else [*names, *CHAT_OPTIONS])
     option = "--data" if settings.data and settings.config is not None else option

@@ -96,13 +96,13 @@ def report_no_rows(settings: Settings, rows: int) -> None:
 
 
 class RunCounts:
-    """Counts the rows of a template as they are rendered; other prompts may have a chat template behind them."""
+    """Counts the rows of a template as they are rendered; other prompts may have a chat template after them."""
 
     def __init__(self, renderer: AnyRenderer) -> None:
-        behind: Any = engine_of(renderer).chat_template
-        self._is_behind = behind is not None  # then it runs once for each batch
+        template: Any = engine_of(renderer).chat_template
+        self._is_stage = template is not None  # then it runs once for each batch
         is_template = not isinstance(renderer, (promptpress.Renderer, PromptColumn))
-        self._template: Any = renderer if behind is None and is_template else behind
+        self._template: Any = renderer if template is None and is_template else template
         self._last_run: Any = None
         self._rows = self._jinja2 = 0
         self._reasons: Counter[str] = Counter()
@@ -110,7 +110,7 @@ class RunCounts:
     def counted(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
         """Yield the rendered batches, and count their rows."""
         for batch in batches:
-            if self._is_behind:
+            if self._is_stage:
                 self._count()
             yield batch
 
