@@ -192,3 +192,16 @@ def test_templates_with_other_constants_are_not_equal() -> None:
     templates = [pp.ChatTemplate("{{ v }}", v=value) for value in values]
     for template in templates:
         assert [template == other for other in templates].count(True) == 1
+
+
+def test_a_budget_leaves_room_for_answers() -> None:
+    tokenizer = small_tokenizer("bytes")
+    few = {"shots": 2, "examples": EXAMPLES, "output_column": "a", "chat_template": CHAT}
+    samples = [{"q": "x", "a": "y" * 9}]
+    tokens = {"mask": "assistant", "answer": "a"}
+    (whole,) = pp.Renderer("{q}", **few).tokenize(samples, tokenizer, **tokens)["n_tokens"].to_pylist()
+    for most, shots in ((whole, 2), (whole - 1, 1)):
+        renderer = pp.Renderer("{q}", tokenizer=tokenizer, max_seq_len=most, fit="last", **few)
+        assert renderer.tokenize(samples, **tokens)["n_shots"].to_pylist() == [shots]
+    by_harness = pp.Renderer("{q}", tokenizer=tokenizer, max_seq_len=whole, **few)
+    assert by_harness.tokenize(samples, **tokens).num_rows == 1

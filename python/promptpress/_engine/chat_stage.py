@@ -155,7 +155,6 @@ class ChatStage:
             parts: list[Any] = list(self._texts.begin(of_texts, None).parts(table, 0))
             texts = one_array([each.prompts for each in parts])
             _check_limits(texts, self._limits, refused)
-            _check_nulls(part, refused)
         except RenderError as error:
             row = None if error.row is None else int(sample_numbers(part, times)[error.row].as_py())
             of_answer = self.answer if error.column == self.answer else None
@@ -187,7 +186,8 @@ class ChatStage:
         """Return the texts that the template makes of conversations of one message of the user."""
         users = pa.repeat(pa.scalar(_ROLES["HUMAN"]), len(texts))
         table = pa.table({_COLUMN: _lists(range(len(texts) + 1), users, pa.array(texts, pa.large_string()))})
-        parts: list[Any] = list(self._texts.begin(RenderOptions(), None).parts(table, 0))
+        chats = ChatEngine(self._texts.renderer, _COLUMN, self._texts.strings, {})
+        parts: list[Any] = list(chats.begin(RenderOptions(), None).parts(table, 0))
         return [text for part in parts for text in part.prompts.to_pylist()]
 
     def _spans(
@@ -239,16 +239,6 @@ def _check_limits(texts: pa.Array, limits: Mapping[str, int], refused: dict[int,
             "give smaller batches, or a higher limit"
         )
         raise render_error("limit_exceeded", message)
-
-
-def _check_nulls(part: RenderedRows | Part, refused: dict[int, str] | None) -> None:
-    """Refuse a null that is no error's, of a column of prompts; it is put into `refused`, unless that is None."""
-    if part.errors is None and part.prompts.null_count:
-        for row in pc.indices_nonzero(part.prompts.is_null()).to_pylist():
-            error = render_error("null_value", "the prompt is null", row)
-            if refused is None:
-                raise error
-            refused[row] = row_error_text(error)
 
 
 def _ends_with_answer(settings: Mapping[str, Any]) -> bool:
