@@ -204,9 +204,11 @@ def test_the_prompts_are_worth_the_name() -> None:
 def test_mathematics_is_full_of_braces_but_looks_into_no_column(job: str) -> None:
     """The divergence is exactly the rows in which two whole renders differ."""
     samples, _, config = JOBS[job]
+    # In single pass, a third brace says what the harness reads in two.
+    written_anew = json.loads(json.dumps(config).replace("{{problem}}", "{{{problem}}}"))
     both = [
-        pp.Renderer(**{**config, "substitution": way}, examples=examples_of(job)).render(data(samples))["prompt"]
-        for way in ("harness", "single_pass")
+        pp.Renderer(**{**of_way, "substitution": way}, examples=examples_of(job)).render(data(samples))["prompt"]
+        for way, of_way in (("harness", config), ("single_pass", written_anew))
     ]
     differing = [
         row for row, pair in enumerate(zip(*(column.to_pylist() for column in both), strict=True)) if len({*pair}) > 1

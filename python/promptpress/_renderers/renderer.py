@@ -444,7 +444,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         return preview_of(self, samples, n, rows=rows, label=label, turn=turn)
 
     def divergence(self, samples: TableLike) -> pa.Table:
-        """Find the rows in which `substitution="harness"` and `"single_pass"` give different prompts.
+        """Find the rows whose values make `substitution="harness"` and `"single_pass"` give different prompts.
 
         Args:
             samples: As in `render`.
