@@ -105,6 +105,15 @@ class Sender:
         return text
 
 
+def laid_out(source: str, messages: list[dict[str, str]]) -> str:
+    chat = pp.ChatTemplate(source, bos_token="<s>", add_generation_prompt=True)
+    try:
+        (text,) = chat.render([{"messages": messages}])["prompt"].to_pylist()
+    except pp.RenderError as error:
+        raise RefusedError from error
+    return str(text)
+
+
 def compare(kind: str, meta: Any, source: str, config: dict[str, Any]) -> tuple[int, str | None]:
     """Return the number of compared requests and the first difference."""
     samples, examples = table(config, 3), table(config, 8)
@@ -121,7 +130,9 @@ def compare(kind: str, meta: Any, source: str, config: dict[str, Any]) -> tuple[
     for row in outcome.rows:
         try:
             (request,) = row.values()
-            want.append(sender.sent(request))
+            is_openai = isinstance(request, list) and all("content" in message for message in request)
+            # The harness's models can't take such messages; promptpress lays them out as what they are.
+            want.append(laid_out(source, request) if is_openai else sender.sent(request))
         except (RefusedError, KeyError) as error:
             refused = error
             break
