@@ -114,7 +114,7 @@ def test_options_of_templates() -> None:
         (3, "--chat-template model: no such file or folder", ["--chat-template", "model"]),
         (3, "test.jsonl is no folder, and no file of a tokenizer", ["--chat-template", "test.jsonl"]),
         (4, "it has 'q', 'a'; --column names it", ["--chat-template", "."]),
-        (4, "the text is no JSON", ["--chat-template", ".", "--column", "q"]),
+        (4, "and it is no JSON", ["--chat-template", ".", "--column", "q"]),
         (2, "'enable': expected NAME=VALUE", ["--chat-template", ".", "--chat-argument", "enable"]),
         (2, "--chat-argument column: --column says it", ["--chat-template", ".", "--chat-argument", "column=q"]),
         (2, "--chat-argument x: is given twice", ["--chat-template", ".", "--chat-argument", "x=1", "x=2"]),

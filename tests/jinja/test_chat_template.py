@@ -112,7 +112,7 @@ def test_refuse_leaves_nothing_to_jinja2() -> None:
         (None, "ValueError: it is null"),
         ("[1]", "TypeError: Chat messages should be dicts, dataclasses or pydantic models, but got 1."),
         ("7", "ValueError: expected a list of messages"),
-        ("[", "ValueError: the text is no JSON: Expecting value"),
+        ("[", "ValueError: a text stands where a list of messages is needed, and it is no JSON: Expecting value"),
         ('{"messages": [], "tools": [{}]}', "ValueError: it has 'tools' of its own"),
         ('[{"role": "critic", "content": ""}]', "TemplateError: no critics"),
         ('[{"role": "user", "content": "\\ud800"}]', "half a surrogate pair"),

@@ -8,6 +8,7 @@ import warnings
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
+from itertools import islice
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -43,6 +44,9 @@ from promptpress._tokens.settings import TokenSettings
 
 _Turns = tuple[list[dict[str, Any]] | None, dict[int, tuple[int, int]]]
 """The messages of a request, and the places of those that its origins don't show, keyed by the messages' numbers."""
+
+_FIRST_UNTRAINED = 3
+"""The number of requests without a trained token that a warning names."""
 
 _ROWS = 4096
 """Samples that are rendered and encoded together, so that memory doesn't grow with the table."""
@@ -140,15 +144,24 @@ class TokenEngine(TableEngine):
         self.inner.row_number = self.row_number
         self.inner.ended(inner, is_batch=is_batch)
         if run.untrained and self.reports_runs:
+            first = ", ".join(map(str, map(self._row_number_in(run), dict.fromkeys(run.first_untrained))))
+            more = ", ..." if run.untrained > len(run.first_untrained) else ""
             message = (
                 f"in {run.untrained:,} of {counted(run.requests, 'request')} no token is trained: an assistant says "
-                "nothing in them, or it is cut off; answer= names a column of answers"
+                f"nothing in them, or it is cut off; first in row {first}{more}; {self._untrained_remedy}"
             )
             warnings.warn(message, PromptWarning, stacklevel=callers_level())
         self.inner.count_tokens(EncodedRequests(run.requests, run.by_library, run.reason))
         self.last_run = self.inner.last_run
         if self._given is not self.inner:
             self._given.take_counts(self.inner)
+
+    @property
+    def _untrained_remedy(self) -> str:
+        """The remedy for requests of which no token is trained: a table may have answers; conversations have theirs."""
+        if self.settings.answer is None and self.inner.chat_template is not None:
+            return "answer= names a column of answers"
+        return "an audit with mask= lists them"
 
     def shot_columns(self, part: RenderedRows | Part) -> list[Any]:
         """Return the columns of a budget, of some requests of the other engine."""
@@ -240,6 +253,8 @@ class _TokenRun(Run):
         """The number of requests so far that have tokens."""
         self.untrained = 0
         """The number of those in which the mask trains nothing."""
+        self.first_untrained: list[int] = []
+        """The numbers of the first of their samples."""
         self.by_library = 0
         """The number of requests that the library has encoded."""
         self.reason: str | None = None
@@ -297,10 +312,19 @@ class _TokenRun(Run):
             raise render_error(error.code, error.message, number) from None
         self.requests += len(prompts) - columns.n_tokens.null_count
         self.untrained += columns.untrained
+        if columns.untrained and len(self.first_untrained) < _FIRST_UNTRAINED:
+            self._add_untrained(part, columns.assistant_masks)
         error_texts = {row: row_error_text(error) for row, error in errors.items()}
         all_errors = _with_errors(part.errors, len(prompts), error_texts) if self._collects_errors else None
         more = [*(getattr(columns, name) for name in settings.columns), *self._engine.shot_columns(part)]
         return Part.of(part, None, all_errors, more=more)
+
+    def _add_untrained(self, part: RenderedRows | Part, masks: pa.Array) -> None:
+        """Keep the samples of the first requests whose mask is false throughout."""
+        numbers = sample_numbers(part, self.times)
+        rows = (row for row, mask in enumerate(masks) if mask.is_valid and True not in mask.as_py())
+        missing = _FIRST_UNTRAINED - len(self.first_untrained)
+        self.first_untrained += [numbers[row].as_py() for row in islice(rows, missing)]
 
     def _turns(
         self,

@@ -16,7 +16,7 @@ from promptpress.engine.errors import UsageError, close_names
 
 from promptpress_workbench.cli.command import Command
 from promptpress_workbench.cli.commands import COMMANDS
-from promptpress_workbench.cli.options import TEMPLATE_OPTIONS, option_name
+from promptpress_workbench.cli.options import OPTIONS, TEMPLATE_OPTIONS, option_name
 
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
 
@@ -198,6 +198,7 @@ _ALTERNATIVES = {
     ("show", "html"): "promptpress view --html FILE writes a page",
     ("diff", "limit"): "--where chooses rows, and --max says how many differences are shown",
     ("tokenize", "order"): "token ids stay in the order of the samples; render has it for texts",
+    ("view", "out"): "--html FILE writes some prompts into one file",
     ("stats", "out"): "the report is printed; stats ... --json > FILE keeps it",
 }
 """Hints for options that other commands have, keyed by command and option."""
@@ -245,4 +246,9 @@ def alternative(command: str, option: str) -> str | None:
         return f"parameters of all requests go into --params '{{\"{name}\": ...}}'"
     if command == "join" and name in TEMPLATE_OPTIONS:
         return "of a template each request is a row of the samples: --table FILE takes the samples' own file"
-    return None
+    if command not in COMMANDS or name in COMMANDS[command].options:
+        return None
+    if name == "out":
+        return f"{command} prints to standard output; > FILE keeps it"
+    others = [other.name for other in COMMANDS.values() if name in OPTIONS and name in other.options]
+    return f"it is for {', '.join(others)}" if others else None

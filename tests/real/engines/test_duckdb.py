@@ -89,7 +89,7 @@ def test_errors(connection: Any) -> None:
     for expression, message in [
         ("prompt(question)", r"expected a column for each that the templates read \('question', 'answer'\), found 1"),
         ("chat(NULL)", "row 0.*it is null"),
-        ("chat('no json')", "row 0.*the text is no JSON"),
+        ("chat('no json')", "row 0.*and it is no JSON"),
     ]:
         with pytest.raises(duckdb.Error, match=message):
             column(connection, expression)

@@ -112,7 +112,7 @@ def test_errors() -> None:
         pl.col("messages").promptpress.chat("{% if %}")
     with pytest.raises(Exception, match=r"expected a column for each that the templates read \('question', 'answer'\)"):
         FRAME.select(pl.col("question").promptpress.render("{question}{answer}"))
-    with pytest.raises(Exception, match=r"row 0.*the text is no JSON"):
+    with pytest.raises(Exception, match=r"row 0.*and it is no JSON"):
         FRAME.select(pl.col("question").promptpress.chat(SOURCE))
     with pytest.raises(Exception, match="it makes several rows of one"):
         FRAME.select(ROW.promptpress.render(pp.Renderer({"A": "{question} A", "B": "{question} B"}, mode="ppl")))

@@ -274,7 +274,7 @@ def conversation_of(value: Any) -> list[Any]:
         except RecursionError:
             raise ValueError("its JSON is nested too deep") from None
         except ValueError as error:
-            raise ValueError(f"the text is no JSON: {error}") from None
+            raise ValueError(f"a text stands where a list of messages is needed, and it is no JSON: {error}") from None
     if isinstance(value, dict):
         if value.keys() == {_MARKED}:
             return list(_without_marks(value[_MARKED]))
