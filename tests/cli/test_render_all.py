@@ -256,3 +256,74 @@ def test_one_dataset_needs_data(capsys: pytest.CaptureFixture[str]) -> None:
     config(dataset("one"))
     assert main(["render", "c.json", "--out", "o.jsonl"]) == 2
     assert "a configuration needs samples; --data FILE names them" in capsys.readouterr().err
+
+
+SHOTS = {
+    "prompt_template": {
+        "type": "PromptTemplate",
+        "template": {"begin": ["</E>"], "round": [{"role": "HUMAN", "prompt": "{q}"}]},
+        "ice_token": "</E>",
+    },
+    "ice_template": {"type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": "{q}{a}"}]}},
+    "retriever": {"type": "FixKRetriever", "fix_id_list": [1]},
+}
+
+
+def test_one_dataset_has_the_rows_of_its_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """All commands take them, as `--dataset all` does: the samples' range, and the examples'."""
+    reader = {"train_range": "[5:]", "test_range": "[2:4]"}
+    one = dataset("one", infer=SHOTS, type="CustomDataset", path="data/rows.jsonl", reader=reader)
+    config(one)
+    assert run() == 0
+    want = prompts("one.jsonl")
+    assert want == ["6+1?7\n2+1?", "6+1?7\n3+1?"]
+    assert main(["render", "c.json", "--out", "o.jsonl", "--quiet"]) == 0
+    assert prompts("o.jsonl", ".") == want
+    assert main(["render", "c.json", "--where", "q LIKE '3%'", "--index", "n", "--out", "w.jsonl", "--quiet"]) == 0
+    assert json.loads(Path("w.jsonl").read_text())["prompt"] == want[1]
+    assert main(["export", "openai-batch", "c.json", "--model-name", "m", "--out", "b.jsonl", "--quiet"]) == 0
+    assert len(Path("b.jsonl").read_text().splitlines()) == 2
+    capsys.readouterr()
+    for command, words in (
+        (["show", "c.json", "--row", "1"], want[1]),
+        (["stats", "c.json", "--json"], '"requests": 2'),
+        (["audit", "c.json"], ""),
+        (["diff", "c.json", "--template-b", "{q}", "--json"], '"compared": 2, "different": 2'),
+        (["diff", "c.json", "o.jsonl", "--json"], '"compared": 2, "different": 0'),
+        (["diff", "o.jsonl", "c.json", "--json"], '"compared": 2, "different": 0'),
+        (["diff", "c.json", "c.json", "--json"], '"compared": 2, "different": 0'),
+        (["view", "c.json", "--html", "v.html"], ""),
+    ):
+        assert main(command) in (0, 1), command
+        printed = capsys.readouterr()
+        assert words in printed.out, command
+        assert "train_range isn't applied" not in printed.err
+    assert "3+1?" in Path("v.html").read_text()
+    assert main(["render", "c.json", "--out", "data/rows.jsonl"]) == 2
+    assert "the same file as the input data/rows.jsonl" in capsys.readouterr().err
+    assert main(["show", "c.json", "--data", "other.csv"]) == 3  # its examples then come with --examples
+    capsys.readouterr()
+    Path("d.json").write_text(json.dumps({**one, "reader_cfg": {**one["reader_cfg"], "test_range": "[:2]"}}))
+    assert main(["diff", "c.json", "d.json"]) == 2
+    assert "A and B name datasets with other rows; --data FILE gives both the same" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", NOT_KNOWN)
+def test_one_dataset_says_why_its_rows_are_not_known(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data/times.jsonl").write_text('{"q": "2020-01-01T00:00:00", "a": "x"}\n')
+    Path("data/late.jsonl").write_text('{"q": "x", "a": "x"}\n{"q": "x", "a": "x", "b": 1}\n')
+    keys, words = NOT_KNOWN[name]
+    config(dataset("bad", **keys))
+    for command in ("show", "stats"):
+        assert main([command, "c.json"]) == 2
+        error = capsys.readouterr().err
+        assert "--data FILE names" in error
+        assert words in error
+
+
+def test_a_page_of_several_datasets_needs_data(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page would show all of them on the rows of one."""
+    config(*(dataset(name, type="CustomDataset", path="data/rows.jsonl") for name in ("one", "two")))
+    assert main(["view", "c.json", "--dataset", "one", "--html", "v.html"]) == 2
+    assert "a configuration needs samples" in capsys.readouterr().err
+    assert main(["show", "c.json", "--dataset", "one"]) == 0

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 from promptpress import ConfigError
 from promptpress.engine.configs import dialect_of, is_remote, last_part
-from promptpress.engine.errors import reason
+from promptpress.engine.errors import UsageError, reason
 
 from promptpress_harness.bounded_file import read_text
 
@@ -168,7 +168,7 @@ ADDED_COLUMNS = frozenset({"idx", "subdivision"})
 """Columns that the harness adds to the rows of every file."""
 
 
-class UnknownFilesError(Exception):
+class UnknownFilesError(UsageError):
     """Raised with a reason if the file of a dataset, or its rows in the harness, aren't known."""
 
 

@@ -34,7 +34,7 @@ from promptpress_workbench.cli.jinja_sources import chat_template, warn_of_backs
 from promptpress_workbench.cli.options import BUDGET_OPTIONS, OVERRIDES, first_given, option_name
 from promptpress_workbench.cli.settings import ALL, TEMPLATE, Settings
 from promptpress_workbench.files.read.formats import HarnessTypes
-from promptpress_workbench.files.read.samples import Samples, example_rows
+from promptpress_workbench.files.read.samples import AnySamples, Samples, TableSamples, example_rows
 
 MISSING_CONFIG = "neither CONFIG nor --template; one of them says what a prompt is"
 
@@ -127,7 +127,11 @@ def renderer_and_selection(settings: Settings, read: Callable[[str], Config]) ->
     if all(STDIN in (paths or ()) for paths in (settings.data, settings.examples)):
         raise UsageError("standard input is named twice, by --data and --examples; it can be read once")
     selection, model = configuration(settings, with_template(settings, read))
-    read_examples = partial(example_rows, settings.examples, settings.format) if settings.examples else None
+    rows, read_examples = settings.rows, None
+    if rows is not None and selection.dataset is not None:
+        read_examples = lambda _: rows.train  # noqa: E731 - they are read already
+    elif settings.examples:
+        read_examples = partial(example_rows, settings.examples, settings.format)
     return renderer_of(settings, selection, model, read_examples), selection
 
 
@@ -141,6 +145,8 @@ def renderer_of(
 
     `read_examples` reads the examples; it is told which files have the types of a harness's reader.
     """
+    if settings.rows is not None:
+        selection = settings.rows.without_range(selection)
     options = settings.given(OVERRIDES)
     examples: pa.Table | None = None
     if read_examples is not None:
@@ -187,15 +193,18 @@ def token_counter(name: str) -> LoadedTokenizer:
 
 def open_samples(
     settings: Settings, paths: Sequence[str], renderer: TableRenderer[Any] | None, batch_size: int | None = None
-) -> Samples:
+) -> AnySamples:
     """Open files of samples, or of prompts, as the options say.
 
     `renderer` renders them; None if they are prompts. `batch_size` takes the place of the option's.
     """
+    batch_size = settings.batch_size if batch_size is None else batch_size
+    if settings.rows is not None:
+        return TableSamples(settings.rows.samples_for(renderer), batch_size, settings.limit, settings.row_choice)
     return Samples(
         paths,
         settings.format,
-        settings.batch_size if batch_size is None else batch_size,
+        batch_size,
         settings.limit,
         choice=settings.row_choice,
         skip_corrupt=settings.skip_corrupt,

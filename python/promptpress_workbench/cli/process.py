@@ -46,7 +46,13 @@ def main(argv: list[str] | None = None) -> int:
         with _unwound_by_signals(), _warnings_as_notes(quiet=settings.quiet, strict=settings.strict):
             if hasattr(arguments, "threads"):
                 _set_threads(arguments.threads)
-            module, _, function = COMMANDS[arguments.command].run.partition(":")
+            command = COMMANDS[arguments.command]
+            if settings.config is not None and "where" in command.options:  # a command that renders rows
+                from promptpress_workbench.cli.dataset_rows import with_dataset_rows  # noqa: PLC0415 - most need none
+
+                if isinstance(arguments.config, str) or len(arguments.config) == 1:
+                    settings = with_dataset_rows(settings, has_catalogue=arguments.command == "view")
+            module, _, function = command.run.partition(":")
             code: ExitCode | None = getattr(importlib.import_module(module), function)(settings, arguments)
             return int(ExitCode.OK if code is None else code)
     except (KeyboardInterrupt, Exception, Terminated) as error:

@@ -202,7 +202,11 @@ def _of_file(settings: Settings) -> PromptSource:
 def chosen_rows(settings: Settings, renderer: AnyRenderer) -> SampleRows:
     """Open the rows of `--data` that `--where` chooses, for a renderer."""
     harness_types = engine_of(renderer).value_reading.harness_types
-    rows = sample_rows(settings.data or [], settings.format, harness_types=harness_types)
+    rows: SampleRows
+    if settings.rows is not None:
+        rows = TableRows(settings.rows.samples_for(renderer))
+    else:
+        rows = sample_rows(settings.data or [], settings.format, harness_types=harness_types)
     if settings.where is None:
         return rows
     return ChosenSampleRows(rows, ChosenRows(RowChoice(settings.where), None, rows.schema, rows.batches, None))

@@ -17,13 +17,7 @@ import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
 from promptpress.engine.errors import FileError, FilledValuesWarning, UsageError, close_names, counted
-from promptpress_harness.configs.config_file import (
-    ADDED_COLUMNS,
-    DatasetFiles,
-    UnknownFilesError,
-    files_of,
-    read_config,
-)
+from promptpress_harness.configs.config_file import UnknownFilesError, read_config
 from promptpress_harness.configs.selection import Selection, each_of
 
 from promptpress_workbench.cli.configurations import (
@@ -33,6 +27,7 @@ from promptpress_workbench.cli.configurations import (
     renderer_of,
     with_template,
 )
+from promptpress_workbench.cli.dataset_rows import DatasetRows
 from promptpress_workbench.cli.errors import ExitCode, code_and_text
 from promptpress_workbench.cli.output import refuse_overwriting
 from promptpress_workbench.cli.prompt_stream import with_clock
@@ -41,7 +36,7 @@ from promptpress_workbench.cli.run_counts import Done
 from promptpress_workbench.cli.settings import ALL, Settings
 from promptpress_workbench.cli.terminal import print_error_line, say
 from promptpress_workbench.files.read.formats import SUFFIXES, HarnessTypes
-from promptpress_workbench.files.read.samples import AnySamples, Samples, TableSamples, example_rows
+from promptpress_workbench.files.read.samples import example_rows
 from promptpress_workbench.files.write.formats import check_compression, out_format
 from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, output_file
 from promptpress_workbench.files.write.parts import forget
@@ -211,47 +206,24 @@ def _render_entry(entry: Entry, settings: Settings) -> None:
 def _rendered(entry: Entry, settings: Settings, selection: Selection, model: Mapping[str, Any] | None) -> Done:
     """Render an entry with the files of the command line, or else with those that the dataset names."""
     options = replace(settings, out=entry.file, data=list(entry.data), examples=list(entry.examples))
-    samples: AnySamples | None
     train: Callable[[HarnessTypes | None], pa.Table | None] | None
     if entry.data:
-        samples = None
         train = partial(example_rows, entry.examples, settings.format) if entry.examples else None
     else:
         if entry.examples:
             raise UsageError(f"--examples {entry.dataset}=...: needs --data {entry.dataset}=FILE, too")
-        if selection.dataset is None:
-            raise UnknownFilesError("the configuration says of no file that it holds the rows")
-        files = files_of(selection.dataset)
-        rows = _rows(files)
-        entry.data = [files.path]
-        options = replace(options, data=entry.data)
-        examples, test = files.train(rows), files.test(rows)
-        train = lambda _: examples  # noqa: E731 - its rows are read already
-        samples = TableSamples(test, settings.batch_size, settings.limit, settings.row_choice)
+        rows = DatasetRows.of(selection)
+        entry.data = [rows.path]
+        options = replace(options, data=entry.data, rows=rows)
+        train = lambda _: rows.train  # noqa: E731 - they are read already
     refuse_overwriting(options)
     options = with_clock(options)
     with held_warnings(options) as held:
         renderer = renderer_of(options, selection, model, train)
-    if samples is None:
-        samples = open_samples(settings, entry.data, renderer)
-    else:
-        added = ADDED_COLUMNS & set(renderer.required_columns) - set(samples.schema.names)
-        if added:
-            raise UnknownFilesError(f"a template names {min(added)!r}, which the harness adds to the rows")
+    samples = open_samples(options, entry.data, renderer)
     try:
         out = out_format(entry.file, settings.out_format)
         return render_samples(options, out, renderer, samples, held, is_one_of_many=True)
-    finally:
-        if isinstance(samples, Samples):
-            samples.close()
-
-
-def _rows(files: DatasetFiles) -> pa.Table:
-    """Read the file that a dataset names."""
-    samples = Samples([files.path], files.format, harness_types="json")
-    try:
-        files.check(samples.schema.names, has_times=samples.has_times)
-        return samples.table()
     finally:
         samples.close()
 

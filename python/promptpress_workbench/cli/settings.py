@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from promptpress.engine.errors import OutputError, UsageError
 from promptpress.engine.tokens import TokenSettings
@@ -16,6 +16,9 @@ from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.options import FORMAT_OPTIONS, TOKEN_OPTIONS
 from promptpress_workbench.files.read.formats import DataFormat, RowChoice
 from promptpress_workbench.files.write.output_file import STDOUT, STDOUT_DEVICES, is_stream
+
+if TYPE_CHECKING:
+    from promptpress_workbench.cli.dataset_rows import DatasetRows
 
 ALL = "all"
 """The value of --dataset and --model-abbr that chooses all entries of a file, unless an entry has this name."""
@@ -73,6 +76,8 @@ class Settings:
     processed_docs: bool | None = None
     # How samples are read, and which of them.
     data: list[str] | None = None
+    rows: DatasetRows | None = None
+    """The rows of the dataset that CONFIG names, if the command line names no files; `data` is their file then."""
     data_format: str | None = None
     delimiter: str | None = None
     encoding: str | None = None

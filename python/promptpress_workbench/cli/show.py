@@ -14,6 +14,7 @@ from promptpress.engine.errors import UsageError, counted
 from promptpress.engine.tokens import Encoder
 
 from promptpress_workbench.cli.configurations import token_counter
+from promptpress_workbench.cli.dataset_rows import with_dataset_rows
 from promptpress_workbench.cli.errors import NO_ROWS, ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import has_jinja_source
 from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
@@ -145,17 +146,25 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
         named = first_given(settings, ("chat_template", "jinja", "template")) or settings.config
         what = "neither A nor --template" if named is None else f"{named}: there is only one side"
         raise UsageError(f"{what}; name B, or an option of B such as --model-b or --template-b")
+    if arguments.data is None:
+        of_b = with_dataset_rows(replace(sides[1], data=None, rows=None))
+        if of_b.rows is not None:
+            if settings.rows is not None and not of_b.rows.test.equals(settings.rows.test):
+                raise UsageError("A and B name datasets with other rows; --data FILE gives both the same")
+            sides[1] = of_b
     if is_rendered(sides[0].config) != is_rendered(sides[1].config):
         # One side is a file of prompts, so the options are for the other side.
         number = 0 if is_rendered(sides[0].config) else 1
-        nothing: dict[str, Any] = dict.fromkeys((*(name for name in PROMPT_OPTIONS if name != "column"), "data"))
+        nothing: dict[str, Any] = dict.fromkeys(
+            (*(name for name in PROMPT_OPTIONS if name != "column"), "data", "rows")
+        )
         sides[number] = replace(sides[number], **nothing)
     opened: list[SampleRows] = []
 
     def open_rows(renderer: AnyRenderer) -> SampleRows:
         # Both sides share the rows, because standard input can be read only once.
         if not opened:
-            opened.append(chosen_rows(settings, renderer))
+            opened.append(chosen_rows(next((side for side in sides if side.data), settings), renderer))
         return opened[0]
 
     a, b = (prompt_source(side, open_rows) for side in sides)
