@@ -64,10 +64,10 @@ def test_a_number_in_the_place_of_a_configuration(capsys: pytest.CaptureFixture[
         (["show", "--limit", "5"], "--row 0-9 shows the first ten rows"),
         (["diff", "--limit", "5"], "--where chooses rows, and --max says how many differences are shown"),
         (["tokenize", "--order", "prefix"], "token ids stay in the order of the samples"),
-        (["stats", "--out", "stats.json"], "stats ... --json > FILE keeps it"),
+        (["stats", "--out", "stats.json"], "stats prints to standard output; > FILE keeps it"),
         (
             ["show", "--failed", "--out", "f.txt"],
-            "no such option; show prints to standard output; > FILE keeps it (see",
+            "; show prints to standard output; > FILE keeps it (see",
         ),
         (["stats", "--grep", "x"], "no such option; it is for show (see"),
         (["show", "--max-file-size", "1GB"], "no such option; it is for export (see"),

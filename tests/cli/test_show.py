@@ -223,6 +223,13 @@ def test_tokens_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     tokenizer.save("tokenizer.json")
     out = output_of_show(capsys, "text.json", "--data", "data.parquet", "--row", "5", "--tokenizer", "tokenizer.json")
     assert " · 6 tokens" in out
+    Path("words.jsonl").write_text('{"q": "one_two_three_four"}\n{"q": "a b c d e"}\n', encoding="utf-8")
+    texts = ("--template", "{q}", "--data", "words.jsonl", "--tokenizer", "tokenizer.json")
+    assert "row 1 · 9 bytes" in output_of_show(capsys, *texts, "--longest", "1")
+    assert "row 0 · 18 bytes" in output_of_show(capsys, *texts[:-2], "--longest", "1")
+    assert main(["stats", *texts, "--json"]) == 0
+    longest = json.loads(capsys.readouterr().out)["longest"]
+    assert [(row["sample"], row["tokens"]) for row in longest] == [(1, 5), (0, 1)]
     err = output_of_show(capsys, "text.json", "--data", "data.parquet", "--tokenizer", "elsewhere.json", code=2)
     assert "--tokenizer elsewhere.json: no such file or folder" in err  # named once
 

@@ -199,7 +199,6 @@ _ALTERNATIVES = {
     ("diff", "limit"): "--where chooses rows, and --max says how many differences are shown",
     ("tokenize", "order"): "token ids stay in the order of the samples; render has it for texts",
     ("view", "out"): "--html FILE writes some prompts into one file",
-    ("stats", "out"): "the report is printed; stats ... --json > FILE keeps it",
 }
 """Hints for options that other commands have, keyed by command and option."""
 
@@ -233,7 +232,7 @@ def _listed(value: str | list[str] | None) -> list[str]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def alternative(command: str, option: str) -> str | None:
+def alternative(command: str, option: str) -> str | None:  # noqa: PLR0911 - a return for each kind of hint
     """Return a hint for an option that a command lacks but that has an equivalent; None if there is none."""
     name = option.lstrip("-").replace("-", "_")
     if (command, name) in _ALTERNATIVES:

@@ -7,11 +7,12 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from promptpress import DataError
 from promptpress.engine.errors import UsageError, counted
-from promptpress.engine.tokens import Encoder
+from promptpress.engine.tokens import Encoder, LoadedTokenizer
 
 from promptpress_workbench.cli.configurations import token_counter
 from promptpress_workbench.cli.dataset_rows import with_dataset_rows
@@ -38,8 +39,10 @@ from promptpress_workbench.prompts.prompt_source import (
     failing,
     match_marks,
     matching,
+    text_bytes,
 )
 from promptpress_workbench.prompts.renderer_source import RendererSource
+from promptpress_workbench.statistics.collect import token_counts
 
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
 """Options that say otherwise what roles are called."""
@@ -62,7 +65,7 @@ def show(settings: Settings, arguments: Namespace) -> None:
         remedy = in_options(REMEDY)
         layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, terminal.is_colored, remedy)
         printed: list[Prompt] = []
-        for prompt in _prompts(source, settings, arguments, terminal, layout):
+        for prompt in _prompts(source, settings, arguments, terminal, layout, counter=counter):
             tokens = None
             if counter is not None:
                 texts = [text.text for text in prompt.texts()]
@@ -101,7 +104,13 @@ def _origins(source: PromptSource, layout: Layout, prompt: Prompt) -> Iterator[L
 
 
 def _prompts(
-    source: PromptSource, settings: Settings, arguments: Namespace, terminal: Terminal, layout: Layout
+    source: PromptSource,
+    settings: Settings,
+    arguments: Namespace,
+    terminal: Terminal,
+    layout: Layout,
+    *,
+    counter: LoadedTokenizer | None,
 ) -> Iterator[Prompt]:
     """Yield the prompts that the options choose."""
     label, turn, choice = arguments.label, arguments.turn, settings.row_choice
@@ -117,7 +126,8 @@ def _prompts(
         terminal.write(layout.caption(heading + more, "head"))
     elif arguments.longest is not None or arguments.shortest is not None:
         count = arguments.longest or arguments.shortest
-        matches = extremes(source, count, request_filter, longest=arguments.longest is not None)
+        measure = text_bytes if counter is None else partial(token_counts, counter)
+        matches = extremes(source, count, request_filter, measure, longest=arguments.longest is not None)
     else:
         rows: Sequence[int] = arguments.row or []
         if not rows:

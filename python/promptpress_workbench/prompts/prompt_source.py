@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 from promptpress import to_pylist
@@ -21,6 +21,9 @@ from promptpress_workbench.prompts.layout import TextMark
 from promptpress_workbench.prompts.prompt import Prompt
 
 _TEXT_KEYS = ("prompt", "content")
+
+Measure: TypeAlias = Callable[[pa.Array, bool], pa.Array]
+"""Returns the length of each request of a column, of which it is said whether its texts are messages as JSON."""
 
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
@@ -287,14 +290,20 @@ def match_marks(prompt: Prompt, pattern: re.Pattern[str]) -> list[TextMark]:
     return out
 
 
-def extremes(source: PromptSource, count: int, kept: RequestFilter, *, longest: bool) -> Matches:
-    """Find the longest or the shortest requests by the bytes of their texts; among equal ones the first come first."""
+def text_bytes(prompts: pa.Array, is_json: bool) -> pa.Array:
+    """Return the bytes of the texts of each request."""
+    return _core.request_sizes(prompts, is_json)[0]
+
+
+def extremes(
+    source: PromptSource, count: int, kept: RequestFilter, measure: Measure = text_bytes, *, longest: bool
+) -> Matches:
+    """Find the longest or the shortest requests by what `measure` returns; among equal ones the first come first."""
     best: list[tuple[int, int, RequestId]] = []
     out = Matches()
     sign = -1 if longest else 1
     for batch in map(kept.apply, source.requests()):
-        sizes, _ = _core.request_sizes(batch.prompts, may_be_json(source, batch))
-        sizes = pc.multiply(sizes.cast(pa.int64()), sign)
+        sizes = pc.multiply(measure(batch.prompts, may_be_json(source, batch)).cast(pa.int64()), sign)
         rows = pc.sort_indices(sizes).slice(0, min(count, len(sizes) - sizes.null_count))  # stable, nulls at the end
         positions = [out.requests + row for row in rows.to_pylist()]
         best += zip(sizes.take(rows).to_pylist(), positions, batch.take(rows).ids(), strict=True)

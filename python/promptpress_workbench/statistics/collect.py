@@ -131,7 +131,7 @@ class _Collector:
         self._characters.add(self._count, characters)
         self._duplicates.add(self._count, _core.request_hashes(requests, self._is_json))
         if self._counter is not None:
-            self._tokens.add(self._count, _token_counts(requests, self._counter, is_json=self._is_json))
+            self._tokens.add(self._count, token_counts(self._counter, requests, is_json=self._is_json))
         self._count += len(requests)
 
     def statistics(
@@ -145,6 +145,7 @@ class _Collector:
         sizes, characters, tokens = (
             lengths.summary(list(_PERCENTAGES), _BINS) for lengths in (self._bytes, self._characters, self._tokens)
         )
+        unit, longest_by = ("bytes", sizes) if self._counter is None else ("tokens", tokens)
         repeated, groups, largest = self._duplicates.summary(_MAX_FIRST, _MAX_FIRST)
         columns: Counter[tuple[Any, ...]] = Counter()
         for (_, name, *_), size in (origins or {}).items():
@@ -160,8 +161,8 @@ class _Collector:
             repeated=repeated,
             duplicate_groups=groups,
             duplicates=pa.Table.from_pylist([{"requests": n, "first": first} for n, first in largest], _DUPLICATES),
-            longest=locator.table(sizes["longest"]),
-            shortest=locator.table(sizes["shortest"]),
+            longest=locator.table(longest_by["longest"], unit),
+            shortest=locator.table(longest_by["shortest"], unit),
             unrendered=self.failed.rows,
             errors=self.failed.table(),
             shots=shots,
@@ -188,7 +189,7 @@ class _Locator:
             # The label column of rendered rows has the one type that holds all labels.
             self._label_values = part.labels.slice(0, len(self._labels))
 
-    def table(self, lengths: Iterable[tuple[int, int]]) -> pa.Table:
+    def table(self, lengths: Iterable[tuple[int, int]], unit: str) -> pa.Table:
         """Return a table of requests, each given by its length and its number."""
         rows = [(number, *self._location(number), length) for length, number in lengths]
         requests, samples, labels, turns, sizes = zip(*rows, strict=True) if rows else ((),) * 5
@@ -198,7 +199,7 @@ class _Locator:
             pairs = zip(self._labels, self._label_values.to_pylist(), strict=True)
             values = [None if label is None else value for label, value in pairs]
             label_column = pa.array([values[number] for number in labels], self._label_values.type)
-        numbers = {"request": requests, "sample": samples, "label": (), "turn": turns, "bytes": sizes}
+        numbers = {"request": requests, "sample": samples, "label": (), "turn": turns, unit: sizes}
         columns = {name: pa.array(column, pa.int64()) for name, column in numbers.items()}
         return pa.table({**columns, "label": label_column})
 
@@ -373,7 +374,8 @@ def _shares(sizes: Counter[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
-def _token_counts(requests: pa.Array, counter: LoadedTokenizer, *, is_json: bool) -> pa.Array:
+def token_counts(counter: LoadedTokenizer, requests: pa.Array, is_json: bool) -> pa.Array:
+    """Return the number of tokens in the texts of each request."""
     texts: list[str] = []
     ends: list[int | None] = []
     for request in requests.to_pylist():

@@ -93,7 +93,8 @@ class Statistics:
         duplicates: the largest groups of equal requests: `requests` (their number) and `first`, a list of the first
             ones.
         duplicate_groups: the number of such groups.
-        longest: the longest requests by bytes: `request`, `sample`, `label`, `turn` and `bytes`.
+        longest: the longest requests: `request`, `sample`, `label`, `turn` and `bytes`; with a tokenizer, the longest
+            by tokens, with `tokens` in the place of `bytes`.
         shortest: the shortest requests, with the same columns.
         unrendered: the number of samples that can't be rendered, and that are in no other figure; of a rendered table,
             the number of nulls.
@@ -334,8 +335,9 @@ def _requests(title: str, requests: Sequence[Mapping[str, Any]]) -> _Table:
     names += [name for name in ("sample", "label", "turn") if any(row[name] is not None for row in requests)]
     if names == ["request", "sample"] and all(row["request"] == row["sample"] for row in requests):
         names = ["sample"]
-    rows = [[*(_text(row[name]) for name in names), f"{row['bytes']:,}"] for row in requests]
-    return _Table(title, [*names, "bytes"], rows, texts=0)
+    unit = "tokens" if requests and "tokens" in requests[0] else "bytes"
+    rows = [[*(_text(row[name]) for name in names), f"{row[unit]:,}"] for row in requests]
+    return _Table(title, [*names, unit], rows, texts=0)
 
 
 def _text(value: object) -> str:

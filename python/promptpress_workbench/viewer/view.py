@@ -308,7 +308,8 @@ def lengths_of(table: pa.Table) -> list[tuple[int, str]]:
     for entry in table.to_pylist():
         row = entry["request"] if entry["sample"] is None else entry["sample"]
         label = "" if entry["label"] is None else f", label {entry['label']}"
-        out.append((row, f"{counted(entry['bytes'], 'byte')}{label}"))
+        size = counted(entry["tokens"], "token") if "tokens" in entry else counted(entry["bytes"], "byte")
+        out.append((row, f"{size}{label}"))
     return out
 
 
