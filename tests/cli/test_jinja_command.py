@@ -58,7 +58,7 @@ def test_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert rows[0] == {"row": 0, "a": "2", "prompt": "Q: 1+1?"}
     assert [row["prompt"] for row in rows] == ["Q: 1+1?", "Q: 2+2?", "Q: 3?"]
-    assert "promptpress: 3 rows compiled, 0 rendered by Jinja2\n" in capsys.readouterr().err
+    assert "Jinja2" not in capsys.readouterr().err
 
 
 def test_a_file_is_as_jinja2_reads_it(folder: Path) -> None:
@@ -206,7 +206,7 @@ def test_conversations(source: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--chat-template", source, "--data", "talks.jsonl", "--add-generation-prompt"]
     assert render(*arguments, "--chat-argument", "think=true", "bos_token=<b>", "--keep", "id") == 0
     assert prompts()[2] == "<b><system>Be brief.\n<user>No.\n<assistant>[True]"
-    assert "1 row compiled, 2 rendered by Jinja2: " in capsys.readouterr().err
+    assert "Jinja2" not in capsys.readouterr().err  # it has rendered the first row of each shape, as always
     assert render("--chat-template", source, "--data", "talks.jsonl", "--quiet") == 0
     assert prompts()[0] == ("" if source == "chat_template.jinja" else "<s>") + "<user>Hi.\n"
 
@@ -237,7 +237,7 @@ def test_a_chat_template_after_a_configuration(folder: Path, capsys: pytest.Capt
     (folder / "c.json").write_text(json.dumps({"prompt_template": dialogue, "reader": {"output_column": "a"}}))
     assert render("c.json", "--chat-template", ".", "--data", "test.jsonl", "--batch-size", "2") == 0
     assert prompts()[1] == "<s><user>Q 2+2?\n\n<assistant>"  # with a line feed of OpenCompass's own
-    assert "2 rows compiled, 1 rendered by Jinja2" in capsys.readouterr().err
+    assert "Jinja2" not in capsys.readouterr().err
     few = ["--answer", "a", "--shots", "1", "--examples", "train.jsonl"]
     assert render("--template", "{q}", *few, "--chat-template", ".", "--data", "test.jsonl", "--quiet") == 0
     assert prompts()[1] == "<s><user>5+5?\n<assistant>10\n<user>2+2?\n<assistant>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,35 @@ def test_parameters_of_generation_are_json(folder: Path) -> None:
     (folder / "task.yaml").write_text("test_split: test\ndoc_to_text: '{{ q }}'\ndoc_to_target: a\n")
     assert render("task.yaml", "--quiet") == 0
     assert json.loads(rows()[0]["arguments"]["generation_kwargs"])["max_gen_toks"] == 256
+
+
+def test_an_export_says_how_to_sample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The parameters that a task sets for its requests, in the words of APIs, as an option that can be copied."""
+    text = "test_split: test\ndoc_to_text: '{{ q }}'\ndoc_to_target: a\n"
+    more = """generation_kwargs: {until: ["\\n", "it's"], do_sample: false, top_p: 0.9}\n"""
+    for kwargs, want in (
+        ("", {"temperature": 0.0, "max_tokens": 256, "stop": ["\n\n"]}),
+        (more, {"stop": ["\n", "it's"], "top_p": 0.9, "temperature": 0.0}),
+    ):
+        (folder / "task.yaml").write_text(text + kwargs)
+        command = [
+            "export",
+            "openai-batch",
+            "task.yaml",
+            "--data",
+            "test.jsonl",
+            "--model-name",
+            "m",
+            "--out",
+            "b.jsonl",
+        ]
+        assert main(command) == 0
+        (note,) = (line for line in capsys.readouterr().err.splitlines() if "generation_kwargs" in line)
+        option = shlex.split(note.partition("; ")[2].removesuffix(" sets it"))
+        assert (option[0], json.loads(option[1])) == ("--params", want)
+        assert main([*command, *option]) == 0
+        assert "generation_kwargs" not in capsys.readouterr().err
+        assert json.loads((folder / "b.jsonl").read_text().splitlines()[0])["body"].items() >= want.items()
 
 
 def test_chats() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import time
 import warnings
 from argparse import Namespace
@@ -55,6 +57,9 @@ _OPTIONS = {
 """The options that only some exports have, each with those exports."""
 
 _CHATS = "/v1/chat/completions"  # the URL of chats, which have keys of caches
+_WORDS_OF_APIS = {"until": "stop", "max_gen_toks": "max_tokens"}
+"""The parameters of APIs for those of a task."""
+
 _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
 _NAMED_BY_ERRORS = (
     "chosen",
@@ -331,20 +336,31 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
             " or say --output text to send its text as one message"
         ) from error
     if is_task(settings.config):
-        _check_task(settings, arguments, samples.schema)
+        _check_task(settings, arguments, samples)
     return texts, samples
 
 
-def _check_task(settings: Settings, arguments: Namespace, schema: pa.Schema) -> None:
+def _check_task(settings: Settings, arguments: Namespace, samples: AnySamples) -> None:
     """Refuse requests that score continuations, and tell of parameters that a task sets for its own requests."""
-    if "continuation" in schema.names:
+    if "continuation" in samples.schema.names:
         raise UsageError(
             f"{settings.config}: its requests score continuations, for which {arguments.kind} has no place; render "
             "writes them"
         )
-    if "generation_kwargs" in schema.names and not arguments.params:
-        text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests; --params sets it"
+    if "generation_kwargs" in samples.schema.names and not arguments.params:
+        text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests"
+        if "params" in EXPORTS[arguments.kind].options:
+            text += f"; --params {shlex.quote(_params_of(samples.table()))} sets it"
         warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+
+
+def _params_of(requests: pa.Table) -> str:
+    """Return the parameters that a task sets for its requests, as JSON in the words of APIs."""
+    given: dict[str, Any] = json.loads(requests["generation_kwargs"][0].as_py()) if len(requests) else {}
+    if given.pop("do_sample", None) is False:
+        given.setdefault("temperature", 0.0)
+    given = {_WORDS_OF_APIS.get(name, name): value for name, value in given.items()}
+    return json.dumps(given, ensure_ascii=False)
 
 
 def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:

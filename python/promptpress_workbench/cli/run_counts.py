@@ -28,6 +28,8 @@ AnyRenderer: TypeAlias = (
 
 _Batch = TypeVar("_Batch")
 _MAX_REASONS = 5
+_COMPARED = "the first of its shape"  # Jinja2 renders it, so that a program for the shape can be compared
+_MAX_COMPARED = 10  # more such rows count as those that no program renders
 _MIN_ROWS_OF_A_RATE = 10_000  # with fewer rows, a rate measures the opening and closing of files
 
 
@@ -124,10 +126,11 @@ class RunCounts:
         self._reasons.update(run.reasons)
 
     def report(self) -> None:
-        """Print the counts in a line of standard error, if a template was rendered."""
+        """Print the counts in a line of standard error, if Jinja2 has rendered more than a hundredth of the rows."""
         if self._template is not None:
             self._count()
-        if not self._rows:
+        slow = self._jinja2 - min(self._reasons[_COMPARED], _MAX_COMPARED)
+        if slow * 100 <= self._rows:
             return
         counts = f"{counted(self._rows - self._jinja2, 'row')} compiled, {self._jinja2:,} rendered by Jinja2"
         reasons = [f"{reason} ({rows:,})" for reason, rows in self._reasons.most_common(_MAX_REASONS)]
