@@ -487,7 +487,14 @@ class JinjaProgram:
         nodes: Sequence[tuple[Any, ...]],
         block: Sequence[tuple[Any, ...]],
         reasons: Sequence[str],
-    ) -> JinjaProgram: ...
+        parts: tuple[list[int | None], list[int | None], list[list[int]]] | None = None,
+    ) -> JinjaProgram:
+        """Make a program.
+
+        `parts` are those of the input that texts may lack: the part of each item of the only column's lists, that of
+        each origin of the program's own data, and the numbers under which each part is counted.
+        """
+
     def text(self, texts: list[str]) -> str | None:
         """Render one row whose only column has a list of texts; None if it is given up."""
 
@@ -497,8 +504,12 @@ def render_jinja(
     table: pa.Table,
     strings: str,
     reference: Callable[[list[int]], list[str]],
-) -> tuple[list[pa.Array], list[tuple[int, int, int]]]:
+    most: int = 0,
+) -> tuple[list[pa.Array], list[tuple[int, int, int]], list[tuple[int, int, list[int]]], list[int]]:
     """Return the texts of a table's rows, and how many of which program were given up for which reason.
+
+    Then follow the numbers under which parts are counted that texts lack, with the number of rows and the first `most`
+    of them, and the rows of which that isn't known.
 
     A row is rendered by the program that `which`, of type uint32, says; without it by the first. `reference` gives the
     texts of those that are given up or have no program, by their numbers. A reason is a number that the program gives,

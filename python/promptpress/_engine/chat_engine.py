@@ -25,6 +25,7 @@ from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
 from promptpress._jinja.chat.conversations import conversation_of, conversations_as_texts, json_texts, normalised
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.run import JinjaRun, Origins, Texts
+from promptpress._jinja.undefined_names import guarded_names
 from promptpress.typing import StringLayout
 
 _GENERATION = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")
@@ -85,6 +86,7 @@ class ChatEngine(TemplateEngine):
     ) -> None:
         super().__init__(strings, names)
         self.answer = answer
+        self._refused: frozenset[str] = frozenset()
         self.renderer = renderer
         self.column = column
         self.writes_chats = self.has_roles = True
@@ -111,6 +113,15 @@ class ChatEngine(TemplateEngine):
     def starts_with_bos(self) -> bool | None:
         """True if texts begin with the `bos_token`; None if it depends on the conversation."""
         return starts_with_bos(self.renderer)
+
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        self._refused = codes
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        reference, settings = self.renderer.reference, self.renderer.settings
+        reads = "bos_token" in reference.undeclared and not settings.variables.get("bos_token")
+        return ["bos_token"] if reads and "bos_token" not in guarded_names(reference.ast()) else []
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
@@ -192,7 +203,7 @@ class ChatEngine(TemplateEngine):
     ) -> Iterator[Texts]:
         unanswered: FailedRows | None = None if failed is None else {}
         table = self._with_answers(table, first, unanswered)
-        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins)
+        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins, self._refused)
         if failed is not None:
             failed |= unanswered or {}
         self.last_run = counts

@@ -28,6 +28,7 @@ from promptpress._engine.rendering import Part, sample_numbers
 from promptpress._engine.table_engine import TableRenderer, engine_of
 from promptpress._engine.template_engine import with_nulls
 from promptpress._errors.errors import render_error, row_error_text, template_error
+from promptpress._errors.left_out import LeftOut
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.run import JinjaRun, spans_type
@@ -103,6 +104,15 @@ class ChatStage:
         """The settings that decide the texts."""
         return self._texts.chat_settings
 
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        """Refuse rows of which the template leaves out what assistants say."""
+        self._texts.refuse_left_out(codes)
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        """The special tokens that the template writes, and that nothing gives."""
+        return self._texts.missing_tokens
+
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a renderer whose messages are made into texts."""
         if settings["output"] == "openai":
@@ -131,7 +141,9 @@ class ChatStage:
         times: int,
         options: RenderOptions,
         samples: pa.Table | None = None,
+        *,
         column: str | None = None,
+        lacking: LeftOut | None = None,
     ) -> Part:
         """Return requests with texts in the place of their messages.
 
@@ -141,6 +153,7 @@ class ChatStage:
             options: What is asked for.
             samples: The samples of the part, which hold the answers; None if there are none.
             column: The column that the requests come from as they are; None if a template has made them.
+            lacking: Takes what the template leaves out, by the numbers of the samples; None: nothing is counted.
 
         """
         refused: dict[int, str] | None = {} if options.collects_errors else None
@@ -152,8 +165,12 @@ class ChatStage:
             table = pa.table({_COLUMN: _conversations(part.prompts, refused)})
             if self.answer is not None and samples is not None:
                 table = table.append_column(_ANSWER, self._answers(part, times, samples))
-            parts: list[Any] = list(self._texts.begin(of_texts, None).parts(table, 0))
+            run = self._texts.begin(of_texts, None)
+            parts: list[Any] = list(run.parts(table, 0))
             texts = one_array([each.prompts for each in parts])
+            if lacking is not None:
+                of_requests = sample_numbers(part, times)
+                lacking.add_all(run.lacking.renumbered(lambda row: int(of_requests[row].as_py())))
             _check_limits(texts, self._limits, refused)
         except RenderError as error:
             row = None if error.row is None else int(sample_numbers(part, times)[error.row].as_py())

@@ -31,6 +31,7 @@ from promptpress._engine.options import RenderOptions, with_distinct_names
 from promptpress._engine.rendering import RenderedLines, Run, rendered_lines
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine, TableRenderer, engine_of
 from promptpress._errors.errors import FilledValuesWarning, callers_level, render_error, template_error
+from promptpress._errors.left_out import LeftOut
 from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 
 if TYPE_CHECKING:
@@ -254,6 +255,14 @@ class ConfiguredEngine(TableEngine):
     def labels(self) -> list[Any] | None:
         return self.core.labels
 
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        if self.chat is not None:
+            self.chat.refuse_left_out(codes)
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        return [] if self.chat is None else self.chat.missing_tokens
+
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> ConfiguredRun:
         counts = self._counts_filled_values
         parts = self.configuration, self.chat
@@ -276,7 +285,7 @@ class ConfiguredEngine(TableEngine):
             self._last_run = run
 
     def _counts_of(self, run: ConfiguredRun) -> LastRun:
-        return LastRun.of(run.position, run.samples, run.errors, self._row_number_in(run))
+        return LastRun.of(run.position, run.samples, run.errors, self._row_number_in(run), run.lacking)
 
     @property
     def last_run(self) -> LastRun | None:  # type: ignore[override]  # nobody else sets it
@@ -376,9 +385,11 @@ class ConfiguredEngine(TableEngine):
             warn_of_no_rows(position.rows)
         self._report(LastRun.of(position, position.rows, row_number=self.row_number))
 
-    def prompts(self, part: _core.RenderedRows, times: int) -> pa.Array:
-        """Return the requests of a part, as they come out."""
-        return part.prompts if self.chat is None else self.chat.finished(part, times, RenderOptions.of(())).prompts
+    def prompts(self, part: _core.RenderedRows, times: int, lacking: LeftOut | None = None) -> pa.Array:
+        """Return the requests of a part, as they come out; `lacking` takes what a chat template leaves out."""
+        if self.chat is None:
+            return part.prompts
+        return self.chat.finished(part, times, RenderOptions.of(()), lacking=lacking).prompts
 
     def converse(self, samples: pa.Table) -> Conversation:
         """Begin conversations, as `Renderer.converse`."""

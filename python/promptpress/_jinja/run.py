@@ -19,6 +19,7 @@ from promptpress._arrow.json_columns import holds_json
 from promptpress._arrow.python_values import with_exact_types
 from promptpress._config.tokenizer import EncodedRequests
 from promptpress._errors.errors import ABOUT_THE_TABLE, RowErrors, of_row, render_error
+from promptpress._errors.left_out import LeftOut
 from promptpress._jinja.traced_values import (
     COMPUTED,
     TEMPLATE,
@@ -198,6 +199,12 @@ class JinjaRun:
     reasons: dict[str, int] = field(default_factory=dict)
     errors: RowErrors = field(default_factory=RowErrors)
     tokens: EncodedRequests | None = None
+    lacking: LeftOut = field(default_factory=LeftOut, repr=False)
+
+    @property
+    def left_out(self) -> pa.Table:
+        """What the chat template has left out: a table of `code`, `rows`, `first_row` and `place`."""
+        return self.lacking.table()
 
     def add(self, other: JinjaRun) -> None:
         """Add the counts of another part of the same stream."""
@@ -207,6 +214,7 @@ class JinjaRun:
         self.checked += other.checked
         for reason, rows in other.reasons.items():
             self.reasons[reason] = self.reasons.get(reason, 0) + rows
+        self.lacking.add_all(other.lacking)
 
 
 def render_rows(
@@ -218,7 +226,8 @@ def render_rows(
     rows take the first program.
     """
     if any(program is not None for program in programs):
-        return _core.render_jinja(list(programs), which, table, strings, reference)
+        arrays, bails, _, _ = _core.render_jinja(list(programs), which, table, strings, reference)
+        return arrays, bails
     arrays = []
     for start in range(0, len(table), _BLOCK):
         arrays += _array(reference(list(range(start, min(start + _BLOCK, len(table))))), strings)

@@ -150,6 +150,9 @@ class TokenEngine(TableEngine):
         if self._given is not self.inner:
             self._given.take_counts(self.inner)
 
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        self.inner.refuse_left_out(codes)
+
     def shot_columns(self, part: RenderedRows | Part) -> list[Any]:
         """Return the columns of a budget, of some requests of the other engine."""
         return list(part.more[: len(self._shot_fields)]) if isinstance(part, Part) else []

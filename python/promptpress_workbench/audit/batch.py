@@ -169,7 +169,7 @@ class ConfiguredRequests(Requests):
     @shared_property
     def prompts(self) -> pa.Array:
         """The requests after a chat template."""
-        return self._subject.engine.prompts(self.part, self._subject.requests_per_sample)
+        return self._subject.engine.prompts(self.part, self._subject.requests_per_sample, self._subject.lacking)
 
     @shared_property
     def samples(self) -> pa.Array:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
-from promptpress.engine import ConfiguredEngine, RenderOptions, TableEngine, sample_numbers
+from promptpress.engine import ConfiguredEngine, LeftOut, RenderOptions, TableEngine, sample_numbers
 from promptpress.engine import core as _core
 from promptpress.engine.tables import core_schema, is_text
 from promptpress.engine.tables import lazy_compute as pc
@@ -156,6 +156,9 @@ class Subject:
     tokens: TokenBatches | None = None
     codes: frozenset[str] = frozenset()
     """The codes of the findings that are looked for."""
+
+    lacking: LeftOut = field(default_factory=LeftOut, init=False)
+    """What a chat template has left out of the requests so far."""
 
     is_json: bool = field(default=False, init=False)
     """True if requests are messages written as JSON."""

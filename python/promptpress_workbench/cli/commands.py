@@ -336,7 +336,7 @@ _EXPORT = Command(
     ("data", "limit", "template", "answer", "chat_template", "tokenizer", "out", "model_name", "params"),
     (
         *("kind", *_SOURCES, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
-        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "strict"),
+        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "strict", "allow"),
     ),
     f"""\
 FORM is one of
@@ -351,6 +351,8 @@ that render wrote, or conversations. The default of --output is openai, and text
         **_SKIPPED,
         **{name: {"help": _of_forms(name)} for name in _FORM_OPTIONS if name not in ("answer", "params", "mask")},
         **_help(
+            allow="train rows of which the chat template leaves out what an assistant says: message_left_out, "
+            "tool_call_left_out",
             answer="the column of answers: examples and the assistant's last message",
             model_name="the model's name for the API",
         ),

@@ -7,7 +7,15 @@ from enum import IntEnum
 
 from promptpress import ConfigError, DataError, RenderError, TemplateError
 from promptpress.engine.core import SETTINGS
-from promptpress.engine.errors import FileError, FilledValuesWarning, OutputError, ReaderGoneError, UsageError, reason
+from promptpress.engine.errors import (
+    FileError,
+    FilledValuesWarning,
+    LeftOutWarning,
+    OutputError,
+    ReaderGoneError,
+    UsageError,
+    reason,
+)
 
 from promptpress_workbench.cli.options import (
     BUDGET_OPTIONS,
@@ -108,7 +116,7 @@ def code_and_text(  # noqa: PLR0911 - a return for each kind of error
     if isinstance(error, (TemplateError, RenderError)):
         is_template = isinstance(error, TemplateError)
         return ExitCode.CONFIGURATION if is_template else ExitCode.DATA, in_options(str(error))
-    if isinstance(error, FilledValuesWarning):
+    if isinstance(error, (FilledValuesWarning, LeftOutWarning)):
         return ExitCode.CONFIGURATION, f"{in_options(str(error))} (--strict)"
     if isinstance(error, (KeyboardInterrupt, Terminated)):
         is_stdout = out in (STDOUT, *STDOUT_DEVICES)

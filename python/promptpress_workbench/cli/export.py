@@ -17,6 +17,7 @@ from promptpress.engine import PromptColumn, RenderedLines, RenderOptions, engin
 from promptpress.engine.core import LineLayout
 from promptpress.engine.errors import OutputError, UsageError, counted, did_you_mean, of_row, reason, render_error
 
+from promptpress_workbench.audit.codes import known_codes
 from promptpress_workbench.cli.arguments import alternative
 from promptpress_workbench.cli.configurations import held_warnings, in_options_of_template, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
@@ -53,6 +54,9 @@ _OPTIONS = {
     for option in dict.fromkeys(option for export in EXPORTS.values() for option in export.options)
 }
 """The options that only some exports have, each with those exports."""
+
+_TRAINED = frozenset({"message_left_out", "tool_call_left_out"})
+"""Codes of what assistants say, which no export for trainers leaves out in silence."""
 
 _CHATS = "/v1/chat/completions"  # the URL of chats, which have keys of caches
 _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
@@ -197,7 +201,11 @@ def _writer_of(arguments: Namespace, renderer: AnyRenderer) -> AnyRenderer:
     trained = {} if arguments.mask is None else {"labels": True, "answer": arguments.answer}
     given = token_settings(arguments, **trained)
     tokens = {"tokenizer": token_counter(arguments.tokenizer), **given}
-    return TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
+    writer = TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
+    if "mask" in EXPORTS[arguments.kind].options:
+        allowed = known_codes(arguments.allow or (), "--allow")
+        engine_of(writer).refuse_left_out(_TRAINED - allowed)
+    return writer
 
 
 def _refuse_order(settings: Settings, *, has_sample: bool, is_unknown: bool) -> None:

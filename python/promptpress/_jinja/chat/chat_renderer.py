@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, render_error
+from promptpress._errors.left_out import MAX_FIRST_ROWS, LeftOut
 from promptpress._jinja.chat.conversations import (
     ConversationRows,
     conversation_of,
@@ -25,6 +27,7 @@ from promptpress._jinja.chat.conversations import (
 )
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
+from promptpress._jinja.left_out import Kinds, Part, has_all_parts, lacking_parts, left_out_error
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
@@ -47,7 +50,8 @@ class ChatRenderer:
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
         self.reference = Reference(settings.source, settings.environment, settings.now, is_marked=settings.is_marked)
-        self.programs = ShapePrograms(self.reference, settings)
+        self._kinds = Kinds(settings.source)
+        self.programs = ShapePrograms(self.reference, settings, self._kinds)
 
     def text(self, conversation: Any) -> str:
         """Render a conversation by Jinja2, as `apply_chat_template` does."""
@@ -82,21 +86,43 @@ class ChatRenderer:
         run: JinjaRun,
         failed: dict[int, RenderError] | None = None,
         origins: Origins | None = None,
+        refused: frozenset[str] = frozenset(),
     ) -> Iterator[Texts]:
         """Render a column of conversations; yield texts in order, with their spans if `origins` numbers them.
 
         `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
-        be rendered, by its number among all; without it, the first error is raised.
+        be rendered, by its number among all; without it, the first error is raised. `refused` are codes of what
+        assistants say: a row whose text lacks it is such an error.
         """
+        most = sys.maxsize if refused else MAX_FIRST_ROWS
         for rows in conversation_rows(table, column, first_row):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
                 part, slots = self._read(rows, start, count)
                 programs = [program.program for program in part.programs]
-                reference = partial(self._by_jinja2, part, failed)
+                lacking = LeftOut(refused)
+                reference = partial(self._by_jinja2, part, failed, lacking)
                 slot_table = pa.table({SLOTS: slots})
-                arrays, bails = _core.render_jinja(programs, part.which, slot_table, strings, reference)
-                run.add(_counted(part, bails, self._check(part, arrays, failed)))
+                arrays, bails, counts, doubtful = _core.render_jinja(
+                    programs, part.which, slot_table, strings, reference, most
+                )
+                lacking.add_all(self._kinds.count(counts, part.row(0)))
+                errors = {
+                    part.row(row): left_out_error(kind, part.row(row), column)
+                    for row, kind in self._kinds.refused(counts, lacking)
+                }
+                for number in doubtful:
+                    try:
+                        self._count_lacking(part, number, self._value(part, number), None, lacking)
+                    except RenderError as error:
+                        errors[part.row(number)] = error
+                if errors and failed is None:
+                    raise errors[min(errors)]
+                if failed is not None:
+                    failed |= errors
+                of_part = _counted(part, bails, self._check(part, arrays, failed))
+                of_part.lacking = lacking
+                run.add(of_part)
                 if origins is None:
                     yield from ((array, None) for array in arrays)
                     continue
@@ -117,11 +143,17 @@ class ChatRenderer:
             if self.programs.looks_inside is is_open:
                 return _Part(rows, start, ids, programs, which, new), slots
 
-    def _by_jinja2(self, part: _Part, failed: dict[int, RenderError] | None, numbers: list[int]) -> list[str]:
+    def _by_jinja2(
+        self,
+        part: _Part,
+        failed: dict[int, RenderError] | None,
+        lacking: LeftOut,
+        numbers: list[int],
+    ) -> list[str]:
         def render(numbers: list[int]) -> list[str]:
             if self.settings.fallback == "refuse":
                 raise _not_compiled(part, numbers[0])
-            return self._texts_of_rows(part, numbers)
+            return self._texts_of_rows(part, numbers, lacking)
 
         texts = []
         for start in range(0, len(numbers), _BLOCK):
@@ -131,13 +163,48 @@ class ChatRenderer:
     def _parts_of_row(self, part: _Part, number: int) -> list[Piece]:
         return self.parts(conversation_of(self._value(part, number)), part.rows.column)
 
-    def _texts_of_rows(self, part: _Part, numbers: list[int]) -> list[str]:
-        """Render rows by Jinja2; raise the error of the first row that fails."""
+    def _texts_of_rows(
+        self,
+        part: _Part,
+        numbers: list[int],
+        lacking: LeftOut | None = None,
+    ) -> list[str]:
+        """Render rows by Jinja2; raise the error of the first row that fails.
+
+        What the texts lack is counted in `lacking`, unless that is None; what it refuses is an error.
+        """
         try:
             values = part.rows.values([part.start + number for number in numbers])
         except Exception:  # each row is converted alone, to find the one that fails
-            return [self._text_of_row(part, number, self._value(part, number)) for number in numbers]
-        return [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
+            values = [self._value(part, number) for number in numbers]
+        texts = [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
+        if lacking is not None:
+            for number, value, text in zip(numbers, values, texts, strict=True):
+                self._count_lacking(part, number, value, text, lacking)
+        return texts
+
+    def _count_lacking(self, part: _Part, number: int, value: Any, text: str | None, lacking: LeftOut) -> None:
+        """Count what the text of a row lacks; without the text it has to be found out by the values' origins."""
+        row, column = part.row(number), part.rows.column
+        parts, messages = self.lacking(conversation_of(value), column, text)
+        kinds = {kind for each in parts for kind in each.kinds(messages, self.settings.source)}
+        for kind in sorted(kinds):
+            if lacking.refuses(kind):
+                raise left_out_error(kind, row, column)
+        for kind in kinds:
+            lacking.add(kind, 1, [row])
+
+    def lacking(self, conversation: Any, column: str, text: str | None) -> tuple[list[Part], int]:
+        """Return the parts of a conversation that its text lacks, and the number of messages."""
+        messages = normalised(conversation)
+        arguments = self.settings.data()
+        if text is not None and has_all_parts(messages, arguments, text, self.settings.source):
+            return [], len(messages)
+        try:
+            pieces_of_text = self.parts(conversation, column)
+        except Exception:  # nested too deeply, or used where only a value without an origin will do
+            return [], len(messages)
+        return lacking_parts(messages, arguments, pieces_of_text), len(messages)
 
     def _value(self, part: _Part, number: int) -> Any:
         row, column = part.row(number), part.rows.column

@@ -30,6 +30,7 @@ from promptpress._jinja.compiler.values import (
     is_opaque,
     kind,
 )
+from promptpress._jinja.left_out import Kinds
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.traced_values import Origin, known_containers, plain, traced
 
@@ -245,9 +246,13 @@ _UNKNOWN = ShapeProgram(None, ("the first of its shape",), ())
 
 
 class ShapePrograms:
-    """The shapes so far and their programs, for all tables that one template renders."""
+    """The shapes so far and their programs, for all tables that one template renders.
 
-    def __init__(self, reference: Reference, settings: ChatSettings) -> None:
+    Programs count what they leave out by `kinds`; without any, nothing is counted.
+    """
+
+    def __init__(self, reference: Reference, settings: ChatSettings, kinds: Kinds | None = None) -> None:
+        self._kinds = kinds
         self._reference = reference
         self._settings = settings
         self._lock = threading.Lock()
@@ -309,7 +314,11 @@ class ShapePrograms:
         self._exhausted += compiled.is_exhausted
         bails = tuple(dict.fromkeys((bail.line, bail.reason) for bail in compiled.bails))
         wants_inside = opened.has_closed and compiled.has_unsupported
-        program = core_program(compiled)
+        parts = None
+        if self._kinds is not None:
+            given = [name for name, value in settings.data().items() if value]
+            parts = self._kinds.parts_of_program(opened.origins, compiled.program.origins, given, len(messages))
+        program = core_program(compiled, parts)
         if program is None:
             reasons = tuple(f"line {line}: {why}" for line, why in bails[:1])
             return ShapeProgram(None, reasons, bails, wants_inside=wants_inside)
