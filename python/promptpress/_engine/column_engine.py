@@ -139,7 +139,7 @@ def _is_sharegpt(kind: pa.DataType) -> bool:
 
 
 def _as_json(column: pa.Array, name: str, first_row: int, failed: dict[int, RenderError]) -> pa.Array:
-    """Return ShareGPT's conversations as the JSON of messages; a row with a call that isn't JSON is put into `failed`."""
+    """Return ShareGPT's conversations as the JSON of messages; `failed` gets rows with a call that isn't JSON."""
     texts: list[str | None] = []
     conversations: list[Any] = to_pylist(column)
     for row, conversation in enumerate(conversations, first_row):

@@ -105,6 +105,10 @@ CODES: dict[str, Code] = {
         "a value that the prompt shows is null, which comes out as the word None",
         "fill the nulls, or leave the rows out",
     ),
+    "arguments_encoded_twice": _warning(
+        "the arguments of a tool call are a JSON text, which the template writes as JSON once more: in quotes, escaped",
+        "decode_arguments=True (--decode-arguments) decodes them, or have objects in the data",
+    ),
     # characters
     "control_character": _warning(
         "a value has a control character in it, other than tab, line feed and carriage return",

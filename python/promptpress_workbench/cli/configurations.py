@@ -147,7 +147,10 @@ def renderer_of(
         examples = _NO_ROWS if selection.format_prompt is None else read_examples(None)
         options["examples"] = examples
     if settings.chat_template is not None:
-        options["chat_template"] = chat_template(settings)
+        # In OpenAI's form the configuration's messages have these names; else the chat template gives them.
+        names_roles = settings.output == "openai"
+        options["chat_template"] = chat_template(replace(settings, roles=None) if names_roles else settings)
+        options = {name: value for name, value in options.items() if name != "roles" or names_roles}
     if settings.tokenizer is not None:
         options |= {**settings.given(BUDGET_OPTIONS), "tokenizer": token_counter(settings.tokenizer)}
     elif (option := first_given(settings, BUDGET_OPTIONS)) is not None:

@@ -123,7 +123,11 @@ GROUPS: dict[str, dict[str, Keywords]] = {
     },
     "messages": {
         "output": _choice(get_args(names_of.Output), "the form of a prompt"),
-        "roles": _value("A=B,C=D", "openai: names of roles, as in CRITIC=user; or a JSON object", values.roles),
+        "roles": _value(
+            "A=B,C=D",
+            "openai, chat template: other names of roles, as in CRITIC=user; or a JSON object",
+            values.roles,
+        ),
         "column": _value("NAME", "the column of conversations (messages), or of a rendered file's prompts (prompt)"),
         "input_column": _value("COL", "the column that becomes the input"),
         "chosen": _value("COL", "the column of the better answers"),
@@ -138,6 +142,10 @@ GROUPS: dict[str, dict[str, Keywords]] = {
             "another argument of the chat template, as JSON or text: enable_thinking=false, tools=[...]"
         ),
         "add_generation_prompt": _flag("end the text where the assistant's answer begins", default=None),
+        "system_merge": _flag(
+            "put a system message into the user's message after it if the template has no system role", default=None
+        ),
+        "decode_arguments": _flag("decode arguments of tool calls that are JSON texts", default=None),
         "now": _value("TIME", "the clock of strftime_now: 2026-01-31T09:00; default: the time now", values.time),
     },
     "tokens and masks": {

@@ -64,6 +64,8 @@ class Settings:
     column: str | None = None
     add_generation_prompt: bool | None = None
     chat_argument: list[tuple[str, str]] | None = None
+    system_merge: bool | None = None
+    decode_arguments: bool | None = None
     environment: str | None = None
     jinja_option: list[tuple[str, str]] | None = None
     constant: list[tuple[str, str]] | None = None

@@ -38,6 +38,7 @@ _SCALARS = frozenset({type(None), bool, int, float, str})
 
 _PLAIN = TurnRules()
 
+
 def normalised(
     conversation: Any,
     rules: TurnRules = _PLAIN,

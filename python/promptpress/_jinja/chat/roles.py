@@ -163,7 +163,7 @@ def lacks_system_role(render: Callable[[list[dict[str, Any]]], str]) -> bool:
             system, user = as_content(_MARK), as_content("Hi.")
             if _MARK in render([{"role": "system", "content": system}, {"role": "user", "content": user}]):
                 return False
-        except Exception:  # noqa: S112 - a template may raise anything
+        except Exception:
             continue
     return True
 

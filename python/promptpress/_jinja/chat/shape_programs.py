@@ -157,9 +157,9 @@ def _before(builder: Builder, system: Any, user: Any) -> Any:
     """Put a system's text before another one, with a blank line between them if the first one isn't empty."""
     if not is_opaque(system):
         system = builder.sym(builder.constant(system))
-    blank_line = builder.operation("select", *(
-        builder.operation("truth", system.node).node, builder.constant(BLANK_LINE), builder.constant("")
-    ))
+    blank_line = builder.operation(
+        "select", *(builder.operation("truth", system.node).node, builder.constant(BLANK_LINE), builder.constant(""))
+    )
     end = user.node if is_opaque(user) else builder.constant(user)
     return builder.operation("concat", system.node, blank_line.node, end)
 
@@ -220,9 +220,9 @@ def _parts(machine: Machine, text: Sym) -> list[Any]:
             out.append(machine.constant_or_sym(number))
     # A tag may lie in two neighbouring constants.
     joined: list[Any] = []
-    for is_text, parts in itertools.groupby(out, lambda part: type(part) is str):
+    for are_texts, parts in itertools.groupby(out, lambda part: type(part) is str):
         neighbours = list(parts)
-        joined += ["".join(neighbours)] if is_text else neighbours
+        joined += ["".join(neighbours)] if are_texts else neighbours
     return joined
 
 
