@@ -82,6 +82,9 @@ GROUPS: dict[str, dict[str, Keywords]] = {
     "template": {
         "template": _value("TEXT|@FILE", "the prompt, with columns in braces: 'Q: {question}'", values.text),
         "system": _value("TEXT|@FILE", "a system message; prompts are then messages", values.text),
+        "optional_system": _flag(
+            "leave --system out of rows in which it is empty, or a column in it null", default=None
+        ),
         "answer": _value("COL", "answer column. Examples show it; the question doesn't"),
         "shots": _value("N", "put the first N rows of --examples before the prompt", values.natural),
         "shots_seed": _value("N", "draw each prompt's examples at random, with this seed", values.natural),
@@ -267,7 +270,7 @@ OPTIONS: dict[str, Keywords] = {name: keywords for group in GROUPS.values() for 
 STAGES = tuple(dict.fromkeys(title.partition(" (")[0] for title in GROUPS))
 """The stages of a prompt on its way from the samples to the output."""
 
-TEMPLATE_OPTIONS = ("template", "system", "answer", "shots", "shots_seed")
+TEMPLATE_OPTIONS = ("template", "system", "optional_system", "answer", "shots", "shots_seed")
 OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "limits", "unknown")
 """Options that override settings of a configuration; they are arguments of `Renderer`, as those of a budget are."""
 

@@ -38,6 +38,7 @@ class Settings:
     config: str | None = None
     template: str | None = None
     system: str | None = None
+    optional_system: bool | None = None
     answer: str | None = None
     shots: int | None = None
     shots_seed: int | None = None
