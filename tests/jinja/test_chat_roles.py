@@ -37,7 +37,7 @@ CALL = {"name": "area", "arguments": {"a": 3}}
 
 def prompts(chat: ChatTemplate, conversations: list[Any]) -> list[str]:
     """Return texts of conversations, each twice: Jinja2 renders the first of a shape, and a program the second."""
-    table = chat.render([{chat._engine.column: one} for one in conversations for _ in range(2)])
+    table = chat.render([{chat._engine.column: conversation} for conversation in conversations for _ in range(2)])
     texts = table["prompt"].to_pylist()
     assert texts[::2] == texts[1::2]
     return texts[::2]
@@ -213,10 +213,10 @@ def test_arguments_that_are_encoded_twice_are_found(column: str) -> None:
     rows.insert(1, {"messages": talk(0)[:1]})
     samples = rows if column == "rows" else pa.Table.from_pylist(rows)
 
-    def found(chat: ChatTemplate) -> list[Any]:
+    def rows_of(chat: ChatTemplate) -> list[Any]:
         only = ["arguments_encoded_twice"]
         return [row["first_rows"] for row in chat.audit(samples, only=only).to_pylist()]
 
-    assert found(ChatTemplate(CALLS)) == [[0, 2, 3]]
-    assert found(ChatTemplate(CALLS, decode_arguments=True)) == []
-    assert found(ChatTemplate(CALLS.replace(" | tojson", ""))) == []
+    assert rows_of(ChatTemplate(CALLS)) == [[0, 2, 3]]
+    assert rows_of(ChatTemplate(CALLS, decode_arguments=True)) == []
+    assert rows_of(ChatTemplate(CALLS.replace(" | tojson", ""))) == []

@@ -65,8 +65,8 @@ def test_rows_leave_out_the_messages_that_say_nothing(seed: int) -> None:
         for row, of_row in zip(rows, wanted, strict=True)
         if row[name] is None and any("None" in message["content"] for message in of_row)
     }
-    found = {row["column"] for row in renderer.audit(samples, only=["null_value"]).to_pylist()}
-    assert bool(found) == bool(nulls)
+    columns = {row["column"] for row in renderer.audit(samples, only=["null_value"]).to_pylist()}
+    assert bool(columns) == bool(nulls)
 
 
 def test_the_system_message_of_the_short_form_may_be_optional() -> None:

@@ -26,7 +26,7 @@ _SHAREGPT_ROLES = {
 }
 """The role for each value of ShareGPT's `from`, in any case. Other values are roles themselves."""
 
-_SHOWN = 60
+_MAX_EXCERPT = 60
 _JSON_START = re.compile(r"[ \t\n\r]*[{\[]")
 _OBJECT_START = re.compile(r"[ \t\n\r]*\{")
 
@@ -101,7 +101,7 @@ def _calls(content: Any, is_text: Callable[[Any], bool]) -> list[dict[str, Any]]
 
 
 def _call(call: Any, is_text: Callable[[Any], bool]) -> dict[str, Any] | None:
-    """Return a call in OpenAI's form; keys other than the name and the arguments stay beside its function."""
+    """Return a call in OpenAI's form; keys other than the name and the arguments stay next to its function."""
     function = call.get("function", call) if type(call) is dict else None
     if type(function) is not dict or not is_text(function.get("name")) or "arguments" not in function:
         return None
@@ -112,10 +112,10 @@ def _call(call: Any, is_text: Callable[[Any], bool]) -> dict[str, Any] | None:
 
 
 def _no_call(speaker: str, number: int, content: Any) -> Exception:
-    found = repr(content[:_SHOWN]) if type(content) is str else f"a {type(content).__name__}"
+    excerpt = repr(content[:_MAX_EXCERPT]) if type(content) is str else f"a {type(content).__name__}"
     message = (
         f"message {number}: its role is {speaker!r}, so its text has to be a call of a tool as JSON, "
-        f'{{"name": ..., "arguments": ...}}, or a list of calls; found {found}'
+        f'{{"name": ..., "arguments": ...}}, or a list of calls; found {excerpt}'
     )
     return render_error("unconvertible_value", message)
 

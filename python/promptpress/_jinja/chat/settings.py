@@ -118,8 +118,8 @@ def role_names(roles: Any) -> dict[str, str]:
         raise template_error("wrong_type", "roles", message)
     for role, name in roles.items():
         if type(role) is not str or type(name) is not str or not name:
-            found = f"expected names of roles, which are texts that aren't empty, found {role!r}: {name!r}"
-            raise template_error("wrong_type", "roles", found)
+            message = f"expected names of roles, which are texts that aren't empty, found {role!r}: {name!r}"
+            raise template_error("wrong_type", "roles", message)
     return dict(roles)
 
 
