@@ -199,24 +199,3 @@ def test_the_arguments_are_part_of_the_template() -> None:
         with pytest.raises(TemplateError) as caught:
             ChatTemplate(CALLS, **arguments)
         assert caught.value.path == next(iter(arguments))
-
-
-@pytest.mark.parametrize("column", ["rows", "structs", "sharegpt"])
-def test_arguments_that_are_encoded_twice_are_found(column: str) -> None:
-    def talk(number: int) -> list[dict[str, Any]]:
-        call = {"name": "f", "arguments": json.dumps({"q": f'"ü" {number}'}, ensure_ascii=False)}
-        if column == "sharegpt":
-            return [{"from": "human", "value": "Hi."}, {"from": "function_call", "value": json.dumps(call)}]
-        return [{"role": "user"}, {"role": "assistant", "tool_calls": [{"type": "function", "function": call}]}]
-
-    rows: Any = [{"messages": talk(number)} for number in range(3)]
-    rows.insert(1, {"messages": talk(0)[:1]})
-    samples = rows if column == "rows" else pa.Table.from_pylist(rows)
-
-    def rows_of(chat: ChatTemplate) -> list[Any]:
-        only = ["arguments_encoded_twice"]
-        return [row["first_rows"] for row in chat.audit(samples, only=only).to_pylist()]
-
-    assert rows_of(ChatTemplate(CALLS)) == [[0, 2, 3]]
-    assert rows_of(ChatTemplate(CALLS, decode_arguments=True)) == []
-    assert rows_of(ChatTemplate(CALLS.replace(" | tojson", ""))) == []
