@@ -163,3 +163,22 @@ def test_arguments_that_are_encoded_twice_are_found(column: str) -> None:
     assert rows_of(ChatTemplate(CALLS)) == [[0, 2, 3]]
     assert rows_of(ChatTemplate(CALLS, decode_arguments=True)) == []
     assert rows_of(ChatTemplate(CALLS.replace(" | tojson", ""))) == []
+
+
+def test_a_growing_conversation_has_the_other_names_of_roles_once() -> None:
+    source = (
+        "{% for m in messages %}{% if m.role == 'user' or loop.last %}<{{ m.role }}>{{ m.content }};"
+        "{% endif %}{% endfor %}"
+    )
+    talk = [{"role": role, "content": "Hi."} for role in ("user", "assistant", "user", "assistant", "user")]
+    swapped = [{**message, "role": {"user": "assistant"}.get(message["role"], "user")} for message in talk]
+    roles = {"user": "assistant", "assistant": "user"}
+
+    def rows_of(chat: ChatTemplate, conversation: list[dict[str, str]]) -> list[Any]:
+        return (
+            chat.audit([{"messages": conversation}], only=["changing_prefix"]).select(["message", "rows"]).to_pylist()
+        )
+
+    wanted = rows_of(ChatTemplate(source), talk)
+    assert len(wanted) == 1
+    assert rows_of(ChatTemplate(source, roles=roles), swapped) == wanted
