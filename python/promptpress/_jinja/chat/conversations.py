@@ -24,7 +24,7 @@ from promptpress._arrow.json_columns import holds_json, is_json
 from promptpress._arrow.json_columns import json_texts as json_texts_of
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
-from promptpress._jinja.chat.roles import TurnRules
+from promptpress._jinja.chat.roles import PLAIN, TurnRules
 
 Messages = list[Any]
 
@@ -36,12 +36,10 @@ REASONING = ("reasoning_content", "thinking", "reasoning")
 
 _SCALARS = frozenset({type(None), bool, int, float, str})
 
-_PLAIN = TurnRules()
-
 
 def normalised(
     conversation: Any,
-    rules: TurnRules = _PLAIN,
+    rules: TurnRules = PLAIN,
     is_opaque: Callable[[Any], bool] = lambda _: False,
     is_text: Callable[[Any], bool] = lambda value: type(value) is str,
 ) -> Messages:

@@ -80,12 +80,12 @@ class TurnRules:
         return self.names.get(usual, usual)
 
 
-_PLAIN = TurnRules()
+PLAIN = TurnRules()
 
 
 def as_openai(message: dict[str, Any], number: int = 0) -> dict[str, Any]:
     """Return a message of ShareGPT's form, or one whose text is a call of a tool, in OpenAI's form."""
-    return _PLAIN.applied(message, number)
+    return PLAIN.applied(message, number)
 
 
 def _calls(content: Any, is_text: Callable[[Any], bool]) -> list[dict[str, Any]] | None:
@@ -132,18 +132,17 @@ def _with_decoded_arguments(message: dict[str, Any]) -> dict[str, Any]:
     """Copy a message whose calls have arguments that are JSON texts of objects, with these objects."""
     changed: dict[str, Any] = {}
     if type(calls := message.get("tool_calls")) is list:
-        changed["tool_calls"] = [_with_dict(call) for call in calls]
+        changed["tool_calls"] = [_with_dict(call, "function") for call in calls]
     if type(call := message.get("function_call")) is dict:
         changed["function_call"] = _with_dict(call)
     return {**message, **changed}
 
 
-def _with_dict(call: Any) -> Any:
+def _with_dict(call: Any, function: str = "") -> Any:
+    """Return a call with decoded arguments, also those of the function that it has under a key."""
     if type(call) is not dict:
         return call
-    changed = {}
-    if type(function := call.get("function")) is dict:
-        changed["function"] = _with_dict(function)
+    changed = {function: _with_dict(call[function])} if function in call else {}
     if type(arguments := call.get("arguments")) is str and type(decoded := _decoded(arguments, _OBJECT_START)) is dict:
         changed["arguments"] = decoded
     return {**call, **changed}
