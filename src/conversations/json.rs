@@ -41,13 +41,20 @@ pub fn conversation(text: &str, reading: &mut Reading) -> Option<()> {
 
 /// Read a text at a location where texts are opened; return true if the text isn't JSON of a kind that is opened there.
 /// The result is None if it can't be read here.
+#[inline]
 pub fn opened(text: &str, location: Location, reading: &mut Reading) -> Option<bool> {
+    match location {
+        Location::CallContent => open(text, location, b"{[", reading),
+        Location::Arguments if reading.shapes.opened.arguments => open(text, location, b"{", reading),
+        _ => Some(false),
+    }
+}
+
+fn open(text: &str, location: Location, begins: &[u8], reading: &mut Reading) -> Option<bool> {
     let mut parser = Parser { text, bytes: text.as_bytes(), position: 0, scratch: String::new() };
     parser.skip_blanks();
-    match (location, parser.peek()) {
-        (Location::CallContent, Some(b'{' | b'[')) => {}
-        (Location::Arguments, Some(b'{')) if reading.shapes.opened.arguments => {}
-        _ => return Some(false),
+    if !parser.peek().is_some_and(|byte| begins.contains(&byte)) {
+        return Some(false);
     }
     parser.value(location, 0, reading)?;
     parser.skip_blanks();
@@ -68,9 +75,12 @@ struct Speaker([Option<bool>; 2]);
 impl Speaker {
     /// Add a name, as it is written in the skeleton.
     fn add(&mut self, is_from: bool, written: &str, opened: &OpenedTexts) {
-        let name = written.strip_prefix("\"=").and_then(|name| name.strip_suffix('"'));
-        let is_call = name.is_some_and(|name| opened.is_call(name.as_bytes()));
-        self.0[usize::from(is_from)] = (written != "null").then_some(is_call);
+        let is_call = match written.as_bytes() {
+            [b'"', b'=', name @ .., b'"'] => opened.is_call(name),
+            b"null" => return,
+            _ => false,
+        };
+        self.0[usize::from(is_from)] = Some(is_call);
     }
 
     fn calls(&self) -> bool {

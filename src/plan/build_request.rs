@@ -332,7 +332,7 @@ fn content_as_text(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
 }
 
 fn raw_prompt(config: &Config, raw: &RawTemplate, ice: &Ice, left_out: u32) -> Prompt<'static> {
-    let is_left_out = |n| raw.optional.iter().position(|item| *item == n).is_some_and(|bit| left_out >> bit & 1 == 1);
+    let is_left_out = |n| raw.optional.iter().position(|item| *item == n).is_some_and(|bit| (left_out >> bit) & 1 == 1);
     let raw_message = |item: &RawItem, finished: bool| match item {
         RawItem::Message(turn) => Some(Message::of_keys(content_as_text(turn.keys.clone()), finished)),
         RawItem::Expand(column) => Some(Message::Expand { column: column.as_str().into() }),
