@@ -263,7 +263,9 @@ class Note:
 class ConversationShapes:
     """The shapes of conversations that were met, shared by all batches."""
 
-    def __new__(cls, limit: int, max_bytes: int) -> ConversationShapes: ...
+    def __new__(
+        cls, limit: int, max_bytes: int, call_roles: list[str] = ..., opens_arguments: bool = False
+    ) -> ConversationShapes: ...
     def read(
         self, column: pa.Array, start: int, rows: int, first_row: int, is_open: bool
     ) -> tuple[pa.UInt32Array, pa.LargeListArray, list[tuple[int, int]]]: ...

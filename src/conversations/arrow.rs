@@ -8,6 +8,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, UInt6
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, FieldRef};
 
+use super::json;
 use super::location::Location;
 use super::reading::{Reading, Slot, add_float, add_key, add_string};
 use crate::error::Result;
@@ -133,6 +134,15 @@ impl Lists {
     }
 }
 
+/// Return true if the content of a message is a call, by its `role`, or by its `from` if it has no role.
+fn calls(message: &[Member], row: usize, reading: &Reading) -> bool {
+    let value = |name: &str| message.iter().find(|member| member.name == name && !member.values.is_null(row));
+    match value("role").or_else(|| value("from")) {
+        Some(Member { values: Values::Text(texts), .. }) => reading.shapes.opened.is_call(texts.bytes(row)),
+        _ => false,
+    }
+}
+
 impl Values {
     fn new(array: &ArrayRef) -> Result<Self> {
         use DataType as T;
@@ -178,7 +188,11 @@ impl Values {
         match self {
             Self::Null => {}
             Self::Text(texts) if location == Location::Name => reading.string(str::from_utf8(texts.bytes(row)).ok()?),
-            Self::Text(texts) => reading.slot(texts.bytes(row)),
+            Self::Text(texts) => {
+                if !json::opened(str::from_utf8(texts.bytes(row)).ok()?, location, reading)? {
+                    reading.slot(texts.bytes(row));
+                }
+            }
             Self::Bool(values) => reading.json(if values.value(row) { "true" } else { "false" }),
             Self::Int(_) | Self::Unsigned(_) => self.write_slot(row, Slot::Int, reading)?,
             Self::Float(_) => self.write_slot(row, Slot::Float, reading)?,
@@ -194,6 +208,8 @@ impl Values {
                 self.write_slot(row, Slot::Object, reading)?;
             }
             Self::Struct(fields, _) => {
+                let is_call = location == Location::Message && calls(fields, row, reading);
+                let location = if is_call { Location::CallMessage } else { location };
                 reading.json("{");
                 for Member { name, key, values } in fields {
                     reading.json(key);

@@ -76,20 +76,27 @@ fn of_lists(column: &ArrayRef, shapes: &Shapes, is_open: bool) -> Result<Convers
     let lists = Lists::new(column)?;
     let plain = lists.items.as_struct_opt().map(Plain::new).transpose().map_err(|error| lists.located(error))?;
     let Some(plain) = plain.flatten() else {
-        let lists = lists.opened()?;
-        let parts = read_parts(lists.len(), (shapes, is_open), |rows, reading| {
-            for row in rows {
-                reading.row(|reading| lists.row(row).and_then(|_| lists.write(row, Location::Message, reading)));
-            }
-        });
-        return join(&parts);
+        return of_structs(lists, shapes, is_open);
     };
     let parts =
         read_parts(lists.len(), (shapes, is_open), |rows, reading| plain.read(rows.map(|row| lists.row(row)), reading));
+    if parts.iter().any(|part| part.has_unopened) {
+        return of_structs(lists, shapes, is_open);
+    }
     let ends = OffsetBuffer::new(lists.ends().iter().map(|end| *end as i64).collect());
     let items = Arc::new(Field::new_list_field(plain.contents.data_type().clone(), true));
     let slots = LargeListArray::try_new(items, ends, plain.contents, None).map_err(|e| malformed(&e))?;
     Ok(Conversations { ids: ids(&parts), rows: rows_by_shape(&parts), slots })
+}
+
+fn of_structs(lists: Lists, shapes: &Shapes, is_open: bool) -> Result<Conversations> {
+    let lists = lists.opened()?;
+    let parts = read_parts(lists.len(), (shapes, is_open), |rows, reading| {
+        for row in rows {
+            reading.row(|reading| lists.row(row).and_then(|_| lists.write(row, Location::Message, reading)));
+        }
+    });
+    join(&parts)
 }
 
 fn read_parts<'s>(

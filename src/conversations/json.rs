@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use super::location::Location;
 use super::reading::{Reading, Slot, add_float, add_string};
+use super::shapes::OpenedTexts;
 use crate::json_text::{Escaped, next_special, unescaped};
 
 /// The maximal depth of nested values.
@@ -38,11 +39,53 @@ pub fn conversation(text: &str, reading: &mut Reading) -> Option<()> {
     (parser.position == text.len()).then_some(())
 }
 
+/// Read a text at a location where texts are opened; return true if the text isn't JSON of a kind that is opened there.
+/// The result is None if it can't be read here.
+#[inline]
+pub fn opened(text: &str, location: Location, reading: &mut Reading) -> Option<bool> {
+    match location {
+        Location::CallContent => open(text, location, b"{[", reading),
+        Location::Arguments if reading.shapes.opened.arguments => open(text, location, b"{", reading),
+        _ => Some(false),
+    }
+}
+
+fn open(text: &str, location: Location, begins: &[u8], reading: &mut Reading) -> Option<bool> {
+    let mut parser = Parser { text, bytes: text.as_bytes(), position: 0, scratch: String::new() };
+    parser.skip_blanks();
+    if !parser.peek().is_some_and(|byte| begins.contains(&byte)) {
+        return Some(false);
+    }
+    parser.value(location, 0, reading)?;
+    parser.skip_blanks();
+    (parser.position == text.len()).then_some(true)
+}
+
 struct Parser<'t> {
     text: &'t str,
     bytes: &'t [u8],
     position: usize,
     scratch: String,
+}
+
+/// The answers of a message's `role` and `from` to the question if its content is a call; None for one without a value.
+#[derive(Default)]
+struct Speaker([Option<bool>; 2]);
+
+impl Speaker {
+    /// Add a name, as it is written in the skeleton.
+    fn add(&mut self, is_from: bool, written: &str, opened: &OpenedTexts) {
+        let is_call = match written.as_bytes() {
+            [b'"', b'=', name @ .., b'"'] => opened.is_call(name),
+            b"null" => return,
+            _ => false,
+        };
+        self.0[usize::from(is_from)] = Some(is_call);
+    }
+
+    fn calls(&self) -> bool {
+        self.0[0].or(self.0[1]) == Some(true)
+    }
 }
 
 /// The content of a string: a stretch of the text, or the unescaped characters in the scratch.
@@ -188,6 +231,7 @@ impl<'t> Parser<'t> {
         if depth == MAX_DEPTH {
             return None;
         }
+        let (start, before) = (self.position, reading.written());
         self.position += 1;
         reading.json("{");
         self.skip_blanks();
@@ -196,18 +240,31 @@ impl<'t> Parser<'t> {
             return Some(());
         }
         let mut keys = Vec::new();
+        let mut speaker = Speaker::default();
         loop {
             self.skip_blanks();
             let is_first = keys.is_empty();
             let key = self.key(&mut keys)?;
             reading.key(key, is_first);
-            self.value(location.under(key.as_bytes()), depth + 1, reading)?;
+            let below = location.under(key.as_bytes());
+            let (is_from, value) = (key == "from", reading.written());
+            self.value(below, depth + 1, reading)?;
+            if location == Location::Message && below == Location::Name {
+                speaker.add(is_from, reading.since(value), &reading.shapes.opened);
+            }
             self.skip_blanks();
             if !self.take(b',') {
-                reading.json("}");
-                return self.take(b'}').then_some(());
+                break;
             }
         }
+        if speaker.calls() {
+            // Now that the role is known, the message is read once more.
+            self.position = start;
+            reading.take_back(before);
+            return self.object(Location::CallMessage, depth, reading);
+        }
+        reading.json("}");
+        self.take(b'}').then_some(())
     }
 
     /// Read a list; `item` is the location of its items.
@@ -260,7 +317,7 @@ impl<'t> Parser<'t> {
         };
         if location == Location::Name {
             reading.string(text);
-        } else {
+        } else if !opened(text, location, reading)? {
             reading.slot(text.as_bytes());
         }
         Some(())

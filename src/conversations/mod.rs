@@ -3,7 +3,8 @@
 //! A conversation's **shape** is its structure: the number of messages, roles, keys and their order, nulls and truths.
 //! A chat template is compiled once for a shape, and all other values (texts, names, ids, numbers, arguments) are slots,
 //! which are filled in row by row. A list or dict that isn't part of a content or a call is a single slot, unless the
-//! template looks into it. `location` decides. Two readers may decide differently; that affects only speed.
+//! template looks into it. `location` decides. Texts that hold calls of tools as JSON are opened ([`OpenedTexts`]):
+//! they are read as the JSON that they hold. Two readers may decide differently; that affects only speed.
 //!
 //! | file | what |
 //! |---|---|
@@ -29,4 +30,4 @@ mod reading;
 mod shapes;
 
 pub use column::{Conversations, read};
-pub use shapes::{NO_SHAPE, Shapes};
+pub use shapes::{NO_SHAPE, OpenedTexts, Shapes};

@@ -119,6 +119,9 @@ impl Plain {
                 recent.last = Some((other.clone(), *id));
                 continue;
             }
+            if messages.clone().any(|message| reading.shapes.opened.is_call(self.roles.bytes(message))) {
+                reading.has_unopened = true;
+            }
             reading.row(|reading| {
                 self.write(messages.clone(), reading);
                 Some(())

@@ -6,9 +6,12 @@ use crate::python_text::float_text;
 
 /// Some rows of a column, in their order.
 pub struct Reading<'s> {
-    shapes: &'s Shapes,
+    /// The shapes so far, and which texts are opened.
+    pub shapes: &'s Shapes,
     /// True if the template looks into lists and dicts of any kind, so that none of them is a single slot.
     pub is_open: bool,
+    /// True if a text has to be opened, and the reader copies none.
+    pub has_unopened: bool,
     /// The number of each row's shape.
     pub ids: Vec<u32>,
     /// The number of slots up to the end of each row.
@@ -28,6 +31,7 @@ impl<'s> Reading<'s> {
         Self {
             shapes,
             is_open,
+            has_unopened: false,
             ids: Vec::new(),
             rows: Vec::new(),
             ends: Vec::new(),
@@ -107,6 +111,11 @@ impl<'s> Reading<'s> {
     /// Return a mark of what has been written, for `take_back`.
     pub fn written(&self) -> [usize; 3] {
         [self.skeleton.len(), self.ends.len(), self.texts.len()]
+    }
+
+    /// Return the part of the skeleton that has been written since `written`.
+    pub fn since(&self, [skeleton, ..]: [usize; 3]) -> &str {
+        &self.skeleton[skeleton..]
     }
 
     /// Take back what has been written since `written`.

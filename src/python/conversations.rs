@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::arrow::{Imported, export};
 use super::detach::detached_rows;
 use super::errors::to_python;
-use crate::conversations::{Shapes, read};
+use crate::conversations::{OpenedTexts, Shapes, read};
 use crate::error::{Code, Error};
 
 /// The shapes of conversations so far, shared by all batches.
@@ -21,10 +21,14 @@ type Read<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<(u32, usize)>);
 
 #[pymethods]
 impl ConversationShapes {
-    /// Start without shapes. At most `limit` of them are kept, with skeletons of at most `max_bytes` bytes.
+    /// Start without shapes. At most `limit` of them are kept, with skeletons of at most `max_bytes` bytes. Contents of
+    /// messages with one of `call_roles` are opened, and with `opens_arguments` those of calls of tools.
     #[new]
-    fn new(limit: usize, max_bytes: usize) -> Self {
-        Self(Shapes::new(limit, max_bytes))
+    #[pyo3(signature = (limit, max_bytes, call_roles=Vec::new(), opens_arguments=false))]
+    fn new(limit: usize, max_bytes: usize, call_roles: Vec<String>, opens_arguments: bool) -> Self {
+        let mut shapes = Shapes::new(limit, max_bytes);
+        shapes.opened = OpenedTexts { call_roles, arguments: opens_arguments };
+        Self(shapes)
     }
 
     /// Read `rows` rows of a column from row `start` on. Return the ids of their shapes as uint32, their slots as lists

@@ -327,7 +327,35 @@ def test_each_option_of_a_configuration_is_refused_next_to_a_template(
         name = option_name(option)
         value = "prompt_bytes=9" if name == "--limits" else "A=user" if name == "--roles" else "1"
         words = [command, *kinds, "--jinja", "{{ q }}", "--data", "test.jsonl", *out]
-        assert main([*words, name, str(OPTIONS[option].get("choices", [value])[0])]) == 2, name
+        values = (
+            () if OPTIONS[option].get("action") == "store_true" else (str(OPTIONS[option].get("choices", [value])[0]),)
+        )
+        assert main([*words, name, *values]) == 2, name
         assert name in capsys.readouterr().err
         tried += 1
     assert tried > 15
+
+
+def test_roles_and_calls_of_conversations(capsys: pytest.CaptureFixture[str]) -> None:
+    call = {"name": "f", "arguments": '{"a": 1}'}
+    talk = [{"from": "developer", "value": "Be."}, {"from": "human", "value": "Hi."}]
+    rows = [{"messages": [*talk, {"from": "function_call", "value": json.dumps(call)}]}]
+    Path("calls.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = (
+        "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}"
+        "{% for c in m.tool_calls or [] %}{{ c.function.arguments | tojson }}{% endfor %};{% endfor %}"
+    )
+    Path("calls.jinja").write_text(source)
+    words = ["--chat-template", "calls.jinja", "--data", "calls.jsonl"]
+    more = ["--roles", "developer=system", "--system-merge", "--decode-arguments"]
+    assert main(["render", *words, *more, "--out", "-", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"prompt": '<user>Be.\n\nHi.;<assistant>{"a": 1};'}
+    assert main(["audit", *words, "--only", "arguments_encoded_twice", "--fail-on", "warning"]) == 1
+    assert "--decode-arguments" in capsys.readouterr().out
+    template = ["--template", "{q}", "--system", "Be.", "--data", "test.jsonl", "--limit", "1"]
+    chat = ["--chat-template", "chat_template.jinja", "--chat-argument", "bos_token=", "--roles", "system=user"]
+    assert main(["render", *template, *chat, "--out", "-", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["prompt"] == "<user>Be.\n<user> 1+1? \n<assistant>"
+    for option in (["--roles", "a=b"], ["--decode-arguments"], ["--system-merge"]):
+        assert main(["render", "--jinja", "{{ q }}", "--data", "test.jsonl", *option, "--out", "-"]) == 2
+        assert f"{option[0]}: goes with --chat-template" in capsys.readouterr().err

@@ -202,3 +202,50 @@ def test_faults_name_their_row() -> None:
         shapes.read(pa.array([1]), 0, 1, 0, False)
     with pytest.raises(RenderError):
         shapes.read(pa.array(["[]"]), 0, 2, 0, False)
+
+
+def test_texts_of_calls_are_opened_in_any_order_of_keys() -> None:
+    call = {"name": "f", "arguments": {"a": "ü"}}
+    text, arguments = json.dumps(call), json.dumps({"b": 1.5})
+    nested = {"name": "g", "arguments": arguments}
+    rows: list[list[dict[str, Any]]] = [
+        [{"from": "function_call", "value": text}, {"from": "human", "value": text}],
+        [{"value": f" [{text}]\n", "from": "FUNCTION_CALL"}, {"role": "user", "from": "function_call", "value": text}],
+        [{"role": "assistant", "tool_calls": [{"function": nested}, nested]}],
+        [
+            {"role": "function_call", "content": "No"},
+            {"role": None, "from": "function_call", "value": json.dumps(nested)},
+        ],
+        [{"from": "function_call", "value": "{No"}],
+        [{"role": "user", "content": arguments, "arguments": arguments}],
+    ]
+    decoded = {"name": "g", "arguments": {"b": 1.5}}
+    opened = [
+        [{"from": "function_call", "value": call}, rows[0][1]],
+        [{"value": [call], "from": "FUNCTION_CALL"}, rows[1][1]],
+        [{"role": "assistant", "tool_calls": [{"function": decoded}, decoded]}],
+        [rows[3][0], {"role": None, "from": "function_call", "value": decoded}],
+        None,  # what is wrong with it is Python's to say
+        rows[5],
+    ]
+    texts = pa.array([json.dumps(row, ensure_ascii=False) for row in rows])
+    structs = [pa.array([row]) for row in rows]
+    for column, wanted in ((texts, opened), *zip(structs, [[row] for row in opened], strict=True)):
+        for is_open in (False, True):
+            shapes = _core.ConversationShapes(1000, 1 << 20, ["function_call"], True)
+            shapes.read(column, 0, len(column), 0, is_open)
+            ids, slots, _ = shapes.read(column, 0, len(column), 0, is_open)
+            made = [
+                None if number == NO_SHAPE else filled(json.loads(shapes.skeleton(number)), iter(of_row))
+                for number, of_row in zip(ids.to_pylist(), slots.to_pylist(), strict=True)
+            ]
+            # In Arrow all messages of a column have the same fields.
+            assert without_nulls(made) == without_nulls(wanted)
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: without_nulls(item) for key, item in value.items() if item is not None}

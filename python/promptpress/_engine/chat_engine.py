@@ -38,6 +38,8 @@ _DEFAULTS: dict[str, Any] = {
     "continue_final_message": False,
     "strings": "string",
     "names": {},
+    "roles": {},
+    "decode_arguments": False,
 }
 
 
@@ -129,7 +131,7 @@ class ChatEngine(TemplateEngine):
         rows = self._with_answers(rows, 0, {})
         for value in to_pylist(conversations_as_texts(rows, self.column).column(0)):
             try:
-                out.append(normalised(conversation_of(value)))
+                out.append(normalised(conversation_of(value), self.renderer.settings.turn_rules))
             except (ValueError, TypeError, AttributeError):
                 out.append(None)
         return out
@@ -140,10 +142,16 @@ class ChatEngine(TemplateEngine):
         table = rows.take(pa.array(numbers, pa.int64()))
         column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
         table = table.set_column(table.column_names.index(self.column), self.column, column)
-        # These conversations have their answers already.
-        engine = self._changed(self.renderer, None)
+        # These conversations have their answers and the other names of roles already.
+        engine = self._changed(self._without_names, None)
         parts: list[Any] = list(engine.begin(RenderOptions(errors="column"), None).parts(table, 0))
         return [text for part in parts for text in part.prompts.to_pylist()]
+
+    @cached_property
+    def _without_names(self) -> ChatRenderer:
+        """A renderer of messages whose roles have their other names already."""
+        renderer = self.renderer
+        return ChatRenderer(replace(renderer.settings, roles={})) if renderer.settings.roles else renderer
 
     def marked(self) -> ChatEngine:
         """Make an engine whose texts have marks around the texts of `{% generation %}` blocks."""
@@ -244,6 +252,9 @@ class ChatEngine(TemplateEngine):
             source = source[:_LONGEST_SHOWN_SOURCE] + "…"
         given = {**vars(settings), **self.state(), "continue_final_message": settings.continued or False}
         arguments = [f"{name}={given[name]!r}" for name, default in _DEFAULTS.items() if given[name] != default]
+        if settings.system is not None:
+            role = "no system role" if self.renderer.merges_system else "a system role"
+            arguments.append(f"system={settings.system!r} <the template has {role}>")
         for name, value in (("tools", settings.tools), ("documents", settings.documents)):
             if value is not None:
                 arguments.append(f"{name}=<{len(value)}>")

@@ -17,7 +17,7 @@ from promptpress._engine.template_engine import JinjaEngine, checked_constants, 
 from promptpress._errors.errors import PromptWarning, callers_level, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, compiled_table, misspelt
 from promptpress._jinja.chat.conversations import COLUMN, plain
-from promptpress._jinja.chat.settings import ChatSettings, document_list, templates_of, tool_schemas
+from promptpress._jinja.chat.settings import ChatSettings, document_list, role_names, templates_of, tool_schemas
 from promptpress._jinja.compiler.compilation import outlook
 from promptpress._jinja.sandbox.environments import ENVIRONMENTS, changed_options
 from promptpress._renderers.prompt_renderer import TemplateRenderer
@@ -281,8 +281,10 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
     rendered by Jinja2, in a sandbox, row by row. Some rows are rendered both ways, and a difference is an error.
 
     A column of conversations holds lists of messages, which are structs: `role` and `content`, and whatever else
-    the template reads, or ShareGPT's `from` and `value` (`human` is the user, `gpt` the assistant; any other name is a
-    role's). Or it holds texts: such a list as JSON, or an object that has it under `messages` or `conversations`. A
+    the template reads, or ShareGPT's `from` and `value` (`human` is the user, `gpt` the assistant, `observation` and
+    `tool_response` a tool, in any case; any other name is a role's). A turn of the role `function_call` or `tool_call`
+    becomes an assistant's message with the tool calls that its text holds as JSON. Or it holds texts: such a list as
+    JSON, or an object that has it under `messages` or `conversations`. A
     message's key whose value is null is no key; within what a message holds, a null stays one. In rows of Python's
     values messages may be objects: dataclasses, pydantic models and mappings.
 
@@ -298,6 +300,10 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             of the field to go on with, such as `"reasoning_content"`.
         tools: Schemas of tools, as dicts; or functions, of which transformers makes such dicts.
         documents: Documents, as dicts.
+        roles: Other names of roles, which messages get before they are rendered: `{"developer": "system"}`.
+        system: `"merge"` makes system messages at the beginning part of the user's message after them, as a text with a
+            blank line after it, if the template has no role for them: if it raises for one, or leaves its text out.
+        decode_arguments: Whether `arguments` of tool calls that are JSON texts of objects become these objects.
         now: The clock that `strftime_now` reads; None: the time at which this is made.
         strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
         names: Another name for the output column `prompt`.
@@ -335,6 +341,9 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         continue_final_message: bool | str = False,
         tools: Sequence[Any] | None = None,
         documents: Sequence[Mapping[str, Any]] | None = None,
+        roles: Mapping[str, str] | None = None,
+        system: Literal["merge"] | None = None,
+        decode_arguments: bool = False,
         now: datetime | None = None,
         strings: StringLayout = "string",
         names: Mapping[str, str] | None = None,
@@ -353,6 +362,9 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             documents=document_list(documents),
             now=(datetime.now() if now is None else now) if reads_clock else None,
             variables=plain(variables),
+            roles=role_names(roles),
+            system=system,
+            decode_arguments=decode_arguments,
         )
         if not isinstance(column, str):
             raise template_error(

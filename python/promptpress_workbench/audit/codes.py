@@ -101,6 +101,10 @@ CODES: dict[str, Code] = {
         "a value has a text in it that is a control token of well-known models",
         "remove or escape it, if the model has it; tokenizer= says which tokens it has",
     ),
+    "arguments_encoded_twice": _warning(
+        "the arguments of a tool call are a JSON text, which the template writes as JSON once more: in quotes, escaped",
+        "decode_arguments=True (--decode-arguments) decodes them, or have objects in the data",
+    ),
     "null_value": _warning(
         "a value that the prompt shows is null, which comes out as the word None",
         "fill the nulls, or leave the rows out",

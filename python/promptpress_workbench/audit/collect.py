@@ -35,7 +35,7 @@ from promptpress_workbench.audit.requests import EmptyPrompts, EqualLabels, Equa
 from promptpress_workbench.audit.special_tokens import DoubleBos, MediaTags, SpecialTokens, TemplateTokens
 from promptpress_workbench.audit.subject import ConfiguredSubject, TemplateSubject, token_batches
 from promptpress_workbench.audit.tokens import Budgets, GrowingChats, TokenBorders, TrainedTokens
-from promptpress_workbench.audit.values import Nulls, OddCharacters, Placeholders
+from promptpress_workbench.audit.values import EncodedArguments, Nulls, OddCharacters, Placeholders
 from promptpress_workbench.prompts.preview import show_table
 from promptpress_workbench.prompts.prompt_source import take
 from promptpress_workbench.statistics.collect import open_samples, sliced
@@ -45,7 +45,7 @@ CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (
     *(OwnExamples, Answers, Placeholders, TemplateTokens, MediaTags, SpecialTokens),
     *(EmptyPrompts, EqualPrompts, EqualLabels, Lengths, Budgets, DoubleBos, LastRole, Roles),
     *(TrainedTokens, GrowingChats, TokenBorders),
-    *(Nulls, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
+    *(Nulls, EncodedArguments, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
 )
 """Every check, in the order in which findings of equal severity are listed."""
 

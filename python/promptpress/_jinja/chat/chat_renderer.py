@@ -25,6 +25,7 @@ from promptpress._jinja.chat.conversations import (
     tagged,
     with_shared_texts,
 )
+from promptpress._jinja.chat.roles import lacks_system_role, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
 from promptpress._jinja.left_out import Kinds, Part, has_all_parts, lacking_parts, left_out_error
@@ -50,19 +51,29 @@ class ChatRenderer:
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
         self.reference = Reference(settings.source, settings.environment, settings.now, is_marked=settings.is_marked)
+        self._rules = settings.turn_rules
+        self.merges_system = settings.system == "merge" and lacks_system_role(self._plain_text)
+        """True if system messages become part of the user's, because the template has no role for them."""
         self._kinds = Kinds(settings.source)
-        self.programs = ShapePrograms(self.reference, settings, self._kinds)
+        self.programs = ShapePrograms(self.reference, settings, self._kinds, merges_system=self.merges_system)
 
     def text(self, conversation: Any) -> str:
         """Render a conversation by Jinja2, as `apply_chat_template` does."""
-        messages = normalised(with_shared_texts(conversation))
-        return self._continued(messages, lambda: self.reference.render({"messages": messages, **self.settings.names()}))
+        messages = self._with_merged_system(normalised(with_shared_texts(conversation), self._rules))
+        return self._continued(messages, lambda: self._plain_text(messages))
+
+    def _plain_text(self, messages: list[Any]) -> str:
+        return self.reference.render({"messages": messages, **self.settings.names()})
+
+    def _with_merged_system(self, messages: list[Any]) -> list[Any]:
+        return with_merged_system(messages) if self.merges_system else messages
 
     def parts(self, conversation: Any, column: str) -> list[Piece]:
         """Render a conversation by Jinja2; return the parts of its text with their origins."""
         given = with_shared_texts(conversation)
         containers: dict[int, Origin] = {}
-        messages = traced_messages(normalised(given), given, column, containers)
+        normal = normalised(given, self._rules)
+        messages = self._with_merged_system(traced_messages(normal, given, column, containers))
         names = {"messages": messages, **self.settings.traced_names(containers)}
         with known_containers(containers):
             parts = pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
@@ -196,7 +207,7 @@ class ChatRenderer:
 
     def lacking(self, conversation: Any, column: str, text: str | None) -> tuple[list[Part], int]:
         """Return the parts of a conversation that its text lacks, and the number of messages."""
-        messages = normalised(conversation)
+        messages = normalised(conversation, self._rules)
         arguments = self.settings.data()
         if text is not None and has_all_parts(messages, arguments, text, self.settings.source):
             return [], len(messages)
@@ -319,7 +330,7 @@ _USUAL_KEYS = ("role", "from", "content", "value")
 
 _ARGUMENTS = (
     *("add_generation_prompt", "continue_final_message", "tools", "documents"),
-    *("environment", "fallback", "column"),
+    *("environment", "fallback", "column", "roles", "system", "decode_arguments"),
 )
 """Arguments of `ChatTemplate`."""
 _SIMILARITY = 0.85

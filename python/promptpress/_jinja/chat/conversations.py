@@ -24,6 +24,7 @@ from promptpress._arrow.json_columns import holds_json, is_json
 from promptpress._arrow.json_columns import json_texts as json_texts_of
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
+from promptpress._jinja.chat.roles import PLAIN, TurnRules
 
 Messages = list[Any]
 
@@ -35,26 +36,18 @@ REASONING = ("reasoning_content", "thinking", "reasoning")
 
 _SCALARS = frozenset({type(None), bool, int, float, str})
 
-_SHAREGPT_ROLES = {
-    "human": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
-    "model": "assistant",
-    "bot": "assistant",
-    "function": "tool",
-    "function_response": "tool",
-    "observation": "tool",
-}
-"""The role for each value of ShareGPT's `from` that isn't the name of a role."""
 
-
-def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Messages:
+def normalised(
+    conversation: Any,
+    rules: TurnRules = PLAIN,
+    is_opaque: Callable[[Any], bool] = lambda _: False,
+    is_text: Callable[[Any], bool] = lambda value: type(value) is str,
+) -> Messages:
     """Return new messages, as a template sees them.
 
-    Keys whose value is None are dropped, ShareGPT's names become OpenAI's, and reasoning is stored under each name by
-    which templates read it. `is_opaque` returns true for a value that isn't known yet.
+    Keys whose value is None are dropped, roles and calls are those of OpenAI's form by the rules, and reasoning is
+    stored under each name by which templates read it. `is_opaque` returns true for a value that isn't known yet,
+    `is_text` for one that surely is a text.
     """
     if not conversation:
         raise ValueError("Cannot apply chat template to an empty conversation. Provide at least one message.")
@@ -64,24 +57,14 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
             error = f"Chat messages should be dicts, dataclasses or pydantic models, but got {message!r}."
             raise TypeError(error)
         messages.append({key: value for key, value in message.items() if value is not None})
-    return [_with_reasoning(plain(as_openai(message), is_opaque)) for message in messages]
+    plain_messages = (plain(message, is_opaque) for message in messages)
+    return [_with_reasoning(rules.applied(message, n, is_text)) for n, message in enumerate(plain_messages)]
 
 
 def is_message(value: Any) -> bool:
     """Return true for what transformers makes a dict of: a mapping, a dataclass, or a pydantic model."""
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return is_dataclass or isinstance(value, Mapping) or callable(getattr(value, "model_dump", None))
-
-
-def as_openai(message: dict[str, Any]) -> dict[str, Any]:
-    """Rename ShareGPT's `from` and `value` to `role` and `content`, if the message has no role."""
-    speaker = message.get("from")
-    if "role" in message or type(speaker) is not str:
-        return message
-    names = {"from": "role"} if "content" in message else {"from": "role", "value": "content"}
-    out = {names.get(key, key): value for key, value in message.items()}
-    out["role"] = _SHAREGPT_ROLES.get(speaker, speaker)
-    return out
 
 
 def _with_reasoning(message: dict[str, Any]) -> dict[str, Any]:

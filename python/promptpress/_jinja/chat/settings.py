@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from promptpress._errors.errors import did_you_mean, template_error
 from promptpress._errors.file_errors import ConfigError
 from promptpress._jinja.chat.conversations import plain
+from promptpress._jinja.chat.roles import TurnRules
 from promptpress._jinja.traced_values import Origin, traced
 
 _FALLBACKS = ("jinja2", "refuse")
@@ -35,6 +36,7 @@ class ChatSettings:
 
     `fallback` is "jinja2" or "refuse"; `continued` is the field of the last message that is continued; `now` is None if
     the template doesn't read the clock; with `is_marked`, marks stand around the texts of `{% generation %}` blocks.
+    `roles` are other names of roles; `system` is "merge" or None.
     """
 
     source: str
@@ -47,6 +49,9 @@ class ChatSettings:
     now: datetime | None
     variables: dict[str, Any] = field(default_factory=dict)
     is_marked: bool = False
+    roles: dict[str, str] = field(default_factory=dict)
+    system: str | None = None
+    decode_arguments: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str):
@@ -58,6 +63,11 @@ class ChatSettings:
         if self.fallback not in _FALLBACKS:
             message = f"expected one of {', '.join(map(repr, _FALLBACKS))}, found {self.fallback!r}"
             raise template_error("unknown_name", "fallback", message)
+        if self.system not in (None, "merge"):
+            raise template_error("unknown_name", "system", f"expected 'merge' or None, found {self.system!r}")
+        if not isinstance(self.decode_arguments, bool):
+            message = f"expected a bool, found a {type(self.decode_arguments).__name__}"
+            raise template_error("wrong_type", "decode_arguments", message)
         if self.continued is not None and self.add_generation_prompt:
             message = (
                 "it can't go with add_generation_prompt: the one continues the last message, "
@@ -72,6 +82,11 @@ class ChatSettings:
                 "transformers raises a TypeError for a variable of this name: its own function has such an argument"
             )
             raise template_error("unknown_key", reserved[0], message)
+
+    @property
+    def turn_rules(self) -> TurnRules:
+        """The rules by which messages become those that the template reads."""
+        return TurnRules(self.roles, self.decode_arguments)
 
     def names(self) -> dict[str, Any]:
         """Return the variables of the template, without the messages."""
@@ -92,6 +107,20 @@ class ChatSettings:
         given = {name: value for name, value in self.data().items() if value is not None}
         origins = {name: traced(value, Origin("argument", path=name), containers) for name, value in given.items()}
         return {**self.names(), **origins}
+
+
+def role_names(roles: Any) -> dict[str, str]:
+    """Check and return other names of roles."""
+    if roles is None:
+        return {}
+    if not isinstance(roles, Mapping):
+        message = f"expected a dict of roles and their other names, found a {type(roles).__name__}"
+        raise template_error("wrong_type", "roles", message)
+    for role, name in roles.items():
+        if type(role) is not str or type(name) is not str or not name:
+            message = f"expected names of roles, which are texts that aren't empty, found {role!r}: {name!r}"
+            raise template_error("wrong_type", "roles", message)
+    return dict(roles)
 
 
 def tool_schemas(tools: Any) -> list[Any] | None:
