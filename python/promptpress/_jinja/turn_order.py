@@ -1,8 +1,8 @@
 """Proof that a chat template writes turn after turn: each turn's text is made of the turns so far alone.
 
 The statements are followed with what each value may depend on: arguments and the first message alone, the turns so
-far, or later turns. Text before the loop over the messages has to be of the first kind, text in it of the first two, and
-none may follow it. What isn't followed isn't proven. `raise_exception` is no text, as such a conversation has none.
+far, or later turns. Text before the loop over the messages has to be of the first kind, text in it of the first two,
+and none may follow it. What isn't followed isn't proven. `raise_exception` is no text, as such a conversation has none.
 """
 
 from __future__ import annotations
