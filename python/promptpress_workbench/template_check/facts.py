@@ -30,6 +30,7 @@ _SYSTEM, _USER, _NEXT = (
 )
 _ANSWER: dict[str, Any] = {"role": "assistant", "content": "Xanswer"}
 _CALLS: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
+_TEXT_CALLS = {**_CALLS, "tool_calls": [{**_CALL, "function": {"name": "Xcall", "arguments": '{"key": "Xvalue"}'}}]}
 _REASONING = {**_ANSWER, "reasoning_content": "Xthought"}
 _RESULT = {"role": "tool", "content": "Xresult", "name": "Xcall", "tool_call_id": "Xid000001"}
 _TEXT = {"type": "text", "text": "Xask"}
@@ -47,6 +48,7 @@ _PROBES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "documents": ([_USER], _DOCUMENTS),
     "call": ([_USER, _CALLS], _NOTHING),
     "call, content null": ([_USER, {**_CALLS, "content": None}], _NOTHING),
+    "call, arguments as text": ([_USER, _TEXT_CALLS], _NOTHING),
     "call and text": ([_USER, {**_CALLS, **_ANSWER}], _NOTHING),
     "two calls": ([_USER, {**_CALLS, "tool_calls": [_CALL, _OTHER]}], _NOTHING),
     "call id": ([_USER, _CALLS, _RESULT], _NOTHING),
@@ -65,6 +67,8 @@ _ONLY = {"call id": "Xid", "name": "Xname", "tool result": "Xresult", "function 
 """The marks that a fact is about, if it isn't about all but names and ids."""
 _OPTIONAL = ("Xid", "Xname")
 """Marks whose loss is no mistake."""
+_ODDITIES = {"None": "beside the word None", '\\"key': "encoded as JSON twice"}
+"""What else a text shows where it holds one of these."""
 _CODES = {"tool_calls": "tool_call_left_out", "reasoning_content": "reasoning_left_out", "tools": "tools_left_out"}
 _KNOWN_ROLES = ("system", "user", "assistant", "tool")
 _TOKEN = re.compile(r"<[^<>\s]{1,40}>|\[/?[A-Z_]{2,}\]")
@@ -132,7 +136,8 @@ def _fact(name: str, messages: list[dict[str, Any]], arguments: dict[str, Any], 
         code = "unrenderable_row" if code is not None and FINDINGS[code] == "error" else code
         return Fact(name, f"raises {error}", code, messages, arguments)
     answer = f"left out: {', '.join(lost)}" if lost else "written"
-    return Fact(name, answer + ", beside the word None" * ("None" in text), code, messages, arguments, text)
+    answer += "".join(f", {oddity}" for mark, oddity in _ODDITIES.items() if mark in text)
+    return Fact(name, answer, code, messages, arguments, text)
 
 
 def _marks(value: Any, path: str) -> Iterator[tuple[str, str]]:

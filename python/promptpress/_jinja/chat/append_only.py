@@ -12,6 +12,7 @@ from promptpress._jinja.chat.conversations import normalised
 from promptpress._jinja.turn_order import unproven
 
 _CALLS = [{"id": "call00001", "type": "function", "function": {"name": "add", "arguments": {"a": 1}}}]
+_TEXT_CALLS = [{"id": "call00001", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}]
 _ADD = {
     "name": "add",
     "description": "Add.",
@@ -26,6 +27,7 @@ _MESSAGES: dict[str, dict[str, Any]] = {
     "t": {"role": "assistant", "content": "<think>\nOne more.\n</think>\n\n2"},
     "c": {"role": "assistant", "content": "", "tool_calls": _CALLS},
     "n": {"role": "assistant", "tool_calls": _CALLS},
+    "x": {"role": "assistant", "content": "", "tool_calls": _TEXT_CALLS},
     "o": {"role": "tool", "content": "2", "name": "add", "tool_call_id": "call00001"},
     "b": {"role": "user", "content": " 1+1?\n"},
     "B": {"role": "assistant", "content": "\n2 "},
@@ -39,8 +41,8 @@ _PLAIN = ("ua", "sua", "uau", "suau", "uaua", "suaua", "uauau", "suauau", "uauau
 _SPECIAL: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "reasoning": (("uru", "uruau", "ururu"), {}),
     "reasoning within the text": (("utu", "utuau", "ututu"), {}),
-    "calls of tools and their results": (("ucoau", "unoau", "ucooau", "uacoau", "ucocoaua"), {}),
-    "calls where tools are given": (("ucoau", "unoau", "ucooau", "ucocoaua"), _TOOLS),
+    "calls of tools and their results": (("ucoau", "unoau", "uxoau", "ucooau", "uxooau", "ucocoaua"), {}),
+    "calls where tools are given": (("ucoau", "unoau", "uxoau", "ucooau", "ucocoaua"), _TOOLS),
     "tools": (("uauau", "suauau"), _TOOLS),
     "documents": (("uauau", "suauau"), {"documents": [{"title": "Sums", "text": "1+1=2"}]}),
     "a system message after the first turn": (("usu", "uasuau", "susu"), {}),
