@@ -44,8 +44,7 @@ def templates(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 def answer_of(fact: Fact) -> str:
     """Return the answer's first word or words, by which facts are counted."""
-    known = (*ANSWERS, *GROWTH)
-    return next((word for word in known if fact.answer.startswith(word)), "other")
+    return next((word for word in (*ANSWERS, *GROWTH) if fact.answer.startswith(word)), "other")
 
 
 def main(arguments: list[str]) -> int:

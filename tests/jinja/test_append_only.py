@@ -52,7 +52,7 @@ DEPENDS = {
     "{% for m in messages %}{{ m.content }}{{ ';' if m.role == 'tool' and loop.last }}{% endfor %}": "tools and their",
     "{% for m in messages %}{{ m.reasoning_content if loop.last }}{{ m.content }}{% endfor %}": "with reasoning",
     "{% for m in messages if m.role == 'system' %}{{ m.content }}{% endfor %}" + TURNS: "after the first turn",
-    "{{ '' if messages | length }}" + TURNS: "not proven: line 1: text depends on messages | length",
+    "{{ '' if messages | length }}" + TURNS: "but not proven: line 1: text depends on messages | length",
 }
 
 
@@ -80,7 +80,7 @@ def test_what_it_depends_on(source: str) -> None:
     assert DEPENDS[source] in answer.reason
 
 
-def test_the_generation_prompt_beside_the_trained_turn() -> None:
+def test_the_generation_prompt_and_the_trained_turn() -> None:
     kept = ChatTemplate(TURNS + "{% if add_generation_prompt %}<assistant>{% endif %}").append_only.generation_prompt
     other = ChatTemplate(TURNS + "{% if add_generation_prompt %}<assistant>\n{% endif %}").append_only.generation_prompt
     assert kept is not None

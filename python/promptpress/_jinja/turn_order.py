@@ -16,7 +16,7 @@ from jinja2 import nodes
 _MAX_DEPTH = 8
 """Loops and calls of macros within each other that are followed."""
 _FIXED, _SO_FAR, _LATER = range(3)
-"""What a value may depend on: arguments and the first message, the turns up to the present one, or later turns."""
+"""Levels of values, which depend on arguments and the first message, on the turns so far, or on later turns."""
 _UNKNOWN, _TRUE, _FALSE = object(), frozenset({1}), frozenset[int]()
 """Values that aren't known, and values of which only the truth is known."""
 _FUNCTIONS = frozenset({"range", "dict", "strftime_now", "raise_exception"})
@@ -39,7 +39,7 @@ class _Value(NamedTuple):
 
     level: int = _FIXED
     why: str = ""
-    known: Any = _UNKNOWN
+    content: Any = _UNKNOWN
     kind: str = ""
     ref: Any = None
 
@@ -55,7 +55,7 @@ class _Value(NamedTuple):
     def truth(self) -> bool | None:
         if self.kind:
             return True if self.kind != "messages" or self.ref else None
-        return None if self.known is _UNKNOWN else bool(self.known)
+        return None if self.content is _UNKNOWN else bool(self.content)
 
 
 def _joined(values: Iterable[_Value]) -> _Value:
@@ -68,15 +68,15 @@ def _either(a: _Value, b: _Value) -> _Value:
     """Return what is known of a value that is one of two."""
     if a.kind == b.kind == "messages":
         return a._replace(ref=a.ref and b.ref)
-    is_same = a.kind == b.kind and a.ref is b.ref and type(a.known) is type(b.known) and a.known == b.known
+    is_same = a.kind == b.kind and a.ref is b.ref and type(a.content) is type(b.content) and a.content == b.content
     return max(a, b, key=lambda value: value.level) if is_same else _joined((a, b))
 
 
 class _Proof:
     """Follows the statements of a template, of which some names have known values; methods have the names of nodes."""
 
-    def __init__(self, known: dict[str, Any]) -> None:
-        self._names = {name: _Value(known=value) for name, value in known.items()}
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._names = {name: _Value(content=value) for name, value in values.items()}
         self._names["messages"] = _Value(kind="messages", ref=True)
         self._outermost: dict[str, _Value] | None = None
         self._fields: dict[tuple[int, str], _Value] = {}
@@ -100,8 +100,8 @@ class _Proof:
 
     def _output(self, node: nodes.Output) -> None:
         for part in node.nodes:
-            value = _Value(known=part.data) if isinstance(part, nodes.TemplateData) else self._value(part)
-            if value.known == "":
+            value = _Value(content=part.data) if isinstance(part, nodes.TemplateData) else self._value(part)
+            if value.content == "":
                 continue
             value = _joined((value, self._control))
             if self._captured is not None:
@@ -201,14 +201,14 @@ class _Proof:
         return value
 
     def _const(self, node: nodes.Const) -> _Value:
-        return _Value(known=node.value)
+        return _Value(content=node.value)
 
     def _name(self, node: nodes.Name) -> _Value:
         return self._names.get(node.name, _Value())
 
     def _not(self, node: nodes.Not) -> _Value:
         value = self._value(node.node)
-        return value.whole() if value.truth() is None else _Value(known=not value.truth())
+        return value.whole() if value.truth() is None else _Value(content=not value.truth())
 
     def _and(self, node: nodes.And | nodes.Or) -> _Value:
         decides = isinstance(node, nodes.Or)
@@ -216,16 +216,16 @@ class _Proof:
         if left.truth() is not None:
             return left if left.truth() is decides else self._value(node.right)
         right = self._value(node.right)
-        known = (_TRUE if decides else _FALSE) if right.truth() is decides else _UNKNOWN
-        return _joined((left, right))._replace(known=known)
+        truth = (_TRUE if decides else _FALSE) if right.truth() is decides else _UNKNOWN
+        return _joined((left, right))._replace(content=truth)
 
     _or = _and
 
     def _test(self, node: nodes.Test) -> _Value:
         value = self._value(node.node)
-        is_defined = isinstance(value.known, (bool, str)) and node.name in ("defined", "undefined")
-        known = (node.name == "defined") if is_defined else _UNKNOWN
-        return _joined((value, *map(self._value, node.args)))._replace(known=known)
+        is_defined = isinstance(value.content, (bool, str)) and node.name in ("defined", "undefined")
+        truth = (node.name == "defined") if is_defined else _UNKNOWN
+        return _joined((value, *map(self._value, node.args)))._replace(content=truth)
 
     def _filter(self, node: nodes.Filter) -> _Value:
         value = _Value() if node.node is None else self._value(node.node)
@@ -242,12 +242,12 @@ class _Proof:
         part = nodes.Const(node.attr) if isinstance(node, nodes.Getattr) else node.arg
         index = self._value(part)
         if owner.kind == "messages":
-            return self._message(owner, part, index.known)
-        if owner.kind == "loop" and isinstance(index.known, str):
-            is_ahead = owner.ref and index.known in _AHEAD
-            return _Value(_LATER, f"loop.{index.known}") if is_ahead else _Value(owner.level, owner.why)
-        if owner.kind == "namespace" and isinstance(index.known, str):
-            return self._fields.get((owner.ref, index.known), _Value()).under(_Value(owner.level, owner.why))
+            return self._message(owner, part, index.content)
+        if owner.kind == "loop" and isinstance(index.content, str):
+            is_ahead = owner.ref and index.content in _AHEAD
+            return _Value(_LATER, f"loop.{index.content}") if is_ahead else _Value(owner.level, owner.why)
+        if owner.kind == "namespace" and isinstance(index.content, str):
+            return self._fields.get((owner.ref, index.content), _Value()).under(_Value(owner.level, owner.why))
         return _joined((owner, index))
 
     _getattr = _getitem
@@ -257,7 +257,7 @@ class _Proof:
         if type(index) is int and index == 0 and messages.ref:
             return _Value()
         if isinstance(part, nodes.Slice) and part.stop is None and part.step is None:
-            start = 0 if part.start is None else self._value(part.start).known
+            start = 0 if part.start is None else self._value(part.start).content
             if type(start) is int and start >= 0:
                 return messages._replace(ref=messages.ref and not start)
         return _Value(_LATER, f"messages[{index if type(index) is int else '...'}]")
@@ -278,7 +278,7 @@ class _Proof:
             return _Value(kind="namespace", ref=id(node))
         if name not in _FUNCTIONS:
             raise _UnprovenError(f"line {node.lineno}: the call of {name} isn't followed")
-        return _Value(known="") if name == "raise_exception" else given
+        return _Value(content="") if name == "raise_exception" else given
 
     def _run(self, macro: nodes.Macro, call: nodes.Call) -> _Value:
         """Follow the body of a macro; a name in it may be that of the outermost scope or of the call."""
@@ -293,13 +293,13 @@ class _Proof:
         return value
 
 
-def unproven(tree: nodes.Template, known: dict[str, Any]) -> str | None:
+def unproven(tree: nodes.Template, values: dict[str, Any]) -> str | None:
     """Return why it isn't proven that a longer conversation's text begins with a shorter one's; None if it is proven.
 
-    `known` are names whose values the template is given; those of all others may be anything.
+    `values` are those of names that the template is given; those of all others may be anything.
     """
     try:
-        _Proof(known).statements(tree.body)
+        _Proof(values).statements(tree.body)
     except _UnprovenError as reason:
         return str(reason)
     except RecursionError:

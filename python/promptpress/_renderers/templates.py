@@ -514,8 +514,8 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         proven from the template's syntax, for all conversations that it renders, with any tools and documents; "never"
         if plain talk shows the opposite; else "depends". `reason` says it in words. `example` is the smallest
         conversation found that shows the opposite: its `messages`, of which the first `turns` have `text`, and all have
-        `longer`. `generation_prompt` answers the same for a text with the generation prompt beside the text with the
-        assistant's message. It is found when it is first asked for, in some hundredths of a second.
+        `longer`. `generation_prompt` answers the same for a text with the generation prompt next to the text with
+        the assistant's message. It is found when it is first asked for, in some hundredths of a second.
 
         >>> ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}").append_only.answer
         'always'

@@ -67,12 +67,12 @@ _ONLY = {"call id": "Xid", "name": "Xname", "tool result": "Xresult", "function 
 """The marks that a fact is about, if it isn't about all but names and ids."""
 _OPTIONAL = ("Xid", "Xname")
 """Marks whose loss is no mistake."""
-_ODDITIES = {"None": "beside the word None", '\\"key': "encoded as JSON twice"}
+_ODDITIES = {"None": "beside the word None", "{'": "as Python prints it", '\\"key': "encoded as JSON twice"}
 """What else a text shows where it holds one of these."""
 _CODES = {"tool_calls": "tool_call_left_out", "reasoning_content": "reasoning_left_out", "tools": "tools_left_out"}
 _KNOWN_ROLES = ("system", "user", "assistant", "tool")
 _TOKEN = re.compile(r"<[^<>\s]{1,40}>|\[/?[A-Z_]{2,}\]")
-_PLACE = re.compile(r'^.*?column "\w+": ')
+_PREFIX = re.compile(r'^.*?column "\w+": ')
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _missing_tokens(template: ChatTemplate) -> dict[str, str]:
 def _rendered(template: ChatTemplate, conversations: list[list[dict[str, Any]]]) -> list[tuple[str | None, str]]:
     """Return the text of each conversation, or None, and its error."""
     table = template.render([{"messages": messages} for messages in conversations], errors="column")
-    return [(row["prompt"], _PLACE.sub("", row["error"] or "")) for row in table.to_pylist()]
+    return [(row["prompt"], _PREFIX.sub("", row["error"] or "")) for row in table.to_pylist()]
 
 
 def _fact(name: str, messages: list[dict[str, Any]], arguments: dict[str, Any], text: str | None, error: str) -> Fact:
@@ -131,13 +131,14 @@ def _fact(name: str, messages: list[dict[str, Any]], arguments: dict[str, Any], 
         if (mark.startswith(_ONLY[name]) if name in _ONLY else not mark.startswith(_OPTIONAL))
         and mark.casefold() not in (text or "").casefold()
     }
-    code = min(filter(None, lost.values()), key=list(FINDINGS).index, default=None)
+    codes = sorted({code for code in lost.values() if code is not None}, key=list(FINDINGS).index)
     if text is None:
-        code = "unrenderable_row" if code is not None and FINDINGS[code] == "error" else code
-        return Fact(name, f"raises {error}", code, messages, arguments)
+        is_unusual = name == "image" or not codes
+        code = "role_unknown_to_template" if "role_unknown_to_template" in codes else "unrenderable_row"
+        return Fact(name, f"raises {error}", None if is_unusual else code, messages, arguments)
     answer = f"left out: {', '.join(lost)}" if lost else "written"
     answer += "".join(f", {oddity}" for mark, oddity in _ODDITIES.items() if mark in text)
-    return Fact(name, answer, code, messages, arguments, text)
+    return Fact(name, answer, next(iter(codes), None), messages, arguments, text)
 
 
 def _marks(value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -171,9 +172,9 @@ def _prompt_facts(template: ChatTemplate, make: Callable[..., ChatTemplate]) -> 
     answers = {"turn after the prompt": template.append_only.generation_prompt, "append-only": template.append_only}
     for name, given in answers.items():
         if given is not None:
-            shown = ([], _NOTHING, None) if given.example is None else given.example[0:3:2] + given.example[4:]
+            proof = ([], _NOTHING, None) if given.example is None else given.example[0:3:2] + given.example[4:]
             code = "changing_prefix" if given.answer == "never" else None
-            yield Fact(name, f"{given.answer}: {given.reason}", code, *shown)
+            yield Fact(name, f"{given.answer}: {given.reason}", code, *proof)
 
 
 def _token_facts(template: ChatTemplate, missing: Collection[str]) -> Iterator[Fact]:
@@ -182,8 +183,8 @@ def _token_facts(template: ChatTemplate, missing: Collection[str]) -> Iterator[F
     ((text, error),) = _rendered(template, [talk])
     tail = (text or "").rpartition(_ANSWER["content"])[2]
     eos = given.get("eos_token")
-    found = _TOKEN.search(tail)
-    token = eos if isinstance(eos, str) and eos and eos in tail else found[0] if found else tail.strip()
+    match = _TOKEN.search(tail)
+    token = eos if isinstance(eos, str) and eos and eos in tail else match[0] if match else tail.strip()
     other = f", and the eos_token is {eos!r}" if eos else ""
     ending = f"{token!r}{', the eos_token' if token == eos else other}" if token else f"no token{other}"
     yield Fact("end of turn", ending if text is not None else f"raises {error}", None, talk, _NOTHING, text)

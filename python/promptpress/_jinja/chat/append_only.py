@@ -77,7 +77,7 @@ class AppendOnly:
     `answer` is "always" if that is proven for all conversations that the template renders, with any tools and
     documents; "never" if plain talk shows the opposite; else "depends". `reason` says it in words, `example` is the
     smallest conversation found that shows the opposite. `generation_prompt` is the answer for a text with the
-    generation prompt beside the same conversation with the assistant's message.
+    generation prompt next to the same conversation with the assistant's message.
     """
 
     answer: Literal["always", "never", "depends"]
@@ -88,7 +88,7 @@ class AppendOnly:
 
 def append_only(renderer: ChatRenderer) -> AppendOnly:
     """Find out whether a template's texts only grow as messages follow."""
-    prompt = _Trial(renderer, with_prompt=True).answer("what an assistant's turn begins with isn't followed")
+    prompt = _Trial(renderer, with_prompt=True).answer("")
     why = unproven(renderer.reference.ast(), {"add_generation_prompt": False})
     if why is None:
         return AppendOnly("always", "a turn is written from itself and what comes before it", None, prompt)
@@ -97,7 +97,7 @@ def append_only(renderer: ChatRenderer) -> AppendOnly:
 
 
 class _Trial(NamedTuple):
-    """Renders conversations beside longer ones; the shorter one may end with the generation prompt."""
+    """Renders conversations and longer ones; the shorter one may end with the generation prompt."""
 
     renderer: ChatRenderer
     with_prompt: bool
@@ -114,8 +114,9 @@ class _Trial(NamedTuple):
             for example in (example for shape in shapes for example in self._pairs(shape, arguments)):
                 if example is not None:
                     broken.setdefault(name, example)
-        reason = "in plain talk it is so" if plain else "no plain talk is rendered"
-        reason += f", but not with {', '.join(broken)}" if broken else f", and in all that was tried; not proven: {why}"
+        tried = "kept in plain talk" if broken else "kept in all that was tried"
+        reason = f"{tried if plain else 'no plain talk is rendered'}, but not "
+        reason += f"with {', '.join(broken)}" if broken else f"proven{why and f': {why}'}"
         return AppendOnly("depends", reason, next(iter(broken.values()), None))
 
     def _pairs(self, shape: str, arguments: dict[str, Any]) -> Iterator[LongerText | None]:
