@@ -52,7 +52,7 @@ DEPENDS = {
     "{% for m in messages %}{{ m.content }}{{ ';' if m.role == 'tool' and loop.last }}{% endfor %}": "tools and their",
     "{% for m in messages %}{{ m.reasoning_content if loop.last }}{{ m.content }}{% endfor %}": "with reasoning",
     "{% for m in messages if m.role == 'system' %}{{ m.content }}{% endfor %}" + TURNS: "after the first turn",
-    "{{ '' if messages | length }}" + TURNS: "but not proven: line 1: text depends on messages | length",
+    "{{ '' if messages | length }}" + TURNS: "but not proven: line 1: text depends on all messages at once",
 }
 
 

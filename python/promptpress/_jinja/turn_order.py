@@ -31,7 +31,7 @@ class _UnprovenError(Exception):
 
 
 class _Value(NamedTuple):
-    """What is known of a value: its level with the reason, the value itself, and its kind.
+    """A value as far as it is known: its level with the reason, its content, and its kind.
 
     `kind` is "messages" for a list of messages that more turns only make longer, "loop", "namespace", "macro", or
     empty. `ref` is true for the list of all messages and for the loop over turns, and the node of a macro or namespace.
@@ -228,14 +228,9 @@ class _Proof:
         return _joined((value, *map(self._value, node.args)))._replace(content=truth)
 
     def _filter(self, node: nodes.Filter) -> _Value:
-        value = _Value() if node.node is None else self._value(node.node)
-        if value.kind == "messages" and node.name == "list":
-            return value
         if node.name == "random":
             raise _UnprovenError(f"line {node.lineno}: chance isn't followed")
-        if value.kind == "messages":
-            value = _Value(_LATER, f"messages | {node.name}")
-        return _joined((value, *(self._value(part) for part in node.iter_child_nodes() if part is not node.node)))
+        return _joined(map(self._value, node.iter_child_nodes()))
 
     def _getitem(self, node: nodes.Getitem | nodes.Getattr) -> _Value:
         owner = self._value(node.node)

@@ -2,7 +2,6 @@
 
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.staged_engine import StagedRenderer
-from promptpress._jinja.chat.append_only import AppendOnly
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.conversation_texts import ConversationTexts, TemplateCall
 from promptpress._jinja.chat.settings import ChatSettings
@@ -10,7 +9,6 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner
 
 __all__ = [
-    "AppendOnly",
     "ChatEngine",
     "ChatRenderer",
     "ChatSettings",
