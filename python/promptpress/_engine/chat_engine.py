@@ -21,6 +21,7 @@ from promptpress._arrow.python_values import to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
+from promptpress._jinja.chat.append_only import AppendOnly, append_only
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
 from promptpress._jinja.chat.conversations import conversation_of, conversations_as_texts, json_texts, normalised
 from promptpress._jinja.chat.settings import ChatSettings
@@ -124,6 +125,11 @@ class ChatEngine(TemplateEngine):
         reference, settings = self.renderer.reference, self.renderer.settings
         reads = "bos_token" in reference.undeclared and not settings.variables.get("bos_token")
         return ["bos_token"] if reads and "bos_token" not in guarded_names(reference.ast()) else []
+
+    @cached_property
+    def append_only(self) -> AppendOnly:
+        """The answer to whether texts only grow as conversations go on."""
+        return append_only(self.renderer)
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""

@@ -49,6 +49,7 @@ OPERANDS: dict[str, Keywords] = {
     "results": _value(
         "RESULTS", "files of results, JSON lines; also compressed files, patterns, folders, -", nargs="+"
     ),
+    "paths": _value("DIR|FILE", "models' folders, tokenizer_config.json, .jinja files, folders of these", nargs="+"),
     "shell": _choice(("bash", "zsh", "fish"), "the shell", metavar="SHELL"),
 }
 
@@ -242,6 +243,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
     },
     "output (display)": {
         "json": _flag("print one JSON object, for programs"),
+        "verbose": _flag("show the conversation of each fact, and its text"),
         "whitespace": _flag("mark spaces, tabs, line feeds and other spaces"),
         "origins": _flag("list the pieces with their origins"),
         "color": _choice(("auto", "always", "never"), "auto: colours on a terminal", default="auto"),
