@@ -85,8 +85,8 @@ pub struct Gaps {
     open: Vec<u32>,
     /// True if no text has any of these.
     are_never_written: bool,
-    /// What each expression writes of these parts.
-    written: HashMap<u32, Written>,
+    /// What each expression writes of these parts, by its number.
+    written: Vec<Option<Box<Written>>>,
     /// The places of these parts in the program's literals, in ascending order.
     literals: Vec<(Range<usize>, u32)>,
     /// The memory of texts of data that the program holds, in ascending order, and the part of each.
@@ -97,7 +97,7 @@ pub struct Gaps {
 #[derive(Debug)]
 struct Written {
     /// Parts that are written unless they are blank.
-    surely: Arc<[u32]>,
+    surely: Vec<u32>,
     /// Parts of which some bytes may be written.
     perhaps: Vec<u32>,
     /// True if all bytes come from the only one of these.
@@ -130,15 +130,17 @@ impl Gaps {
             return None;
         }
         let is_open = |part: &u32| open.binary_search(part).is_ok();
-        let (mut written, mut literals) = (HashMap::new(), Vec::new());
+        let (mut written, mut literals) = (Vec::new(), Vec::new());
+        written.resize_with(program.nodes.len(), || None);
         for node in emitted(&program.block) {
             let surely = ways.surely(node);
             let all = ways.all(node);
             let perhaps: Vec<u32> =
                 all.iter().filter(|part| is_open(part) && !surely.contains(part)).copied().collect();
-            if !perhaps.is_empty() || surely.iter().any(is_open) {
+            let surely: Vec<u32> = surely.iter().copied().filter(is_open).collect();
+            if !perhaps.is_empty() || !surely.is_empty() {
                 let is_single = all.len() == 1 && !ways.has_template(node);
-                written.insert(node, Written { surely, perhaps, is_single });
+                written[node as usize] = Some(Box::new(Written { surely, perhaps, is_single }));
             }
         }
         for (range, origin) in &program.literal_origins {
@@ -151,7 +153,7 @@ impl Gaps {
             }
         }
         constants.sort_by_key(|(range, _)| range.start);
-        let are_never_written = written.is_empty() && literals.is_empty();
+        let are_never_written = written.iter().all(Option::is_none) && literals.is_empty();
         Some(Self { parts, items, open, are_never_written, written, literals, constants })
     }
 
@@ -519,10 +521,14 @@ pub(super) fn are_never_written(program: &Program) -> bool {
 impl Marks for Seen<'_> {
     fn begin(&mut self, program: u32) {
         self.gaps = self.programs[program as usize].and_then(|program| program.gaps.as_ref());
-        if let Some(gaps) = self.gaps {
-            self.written.clear();
+        let Some(gaps) = self.gaps else { return };
+        if self.written.len() < gaps.parts.count() {
             self.written.resize(gaps.parts.count(), false);
-            self.perhaps.clone_from(&self.written);
+            self.perhaps.resize(gaps.parts.count(), false);
+        }
+        for part in &gaps.open {
+            self.written[*part as usize] = false;
+            self.perhaps[*part as usize] = false;
         }
     }
 
@@ -536,8 +542,8 @@ impl Marks for Seen<'_> {
 
     fn value(&mut self, node: u32, value: Value, bytes: usize, columns: &[&Column], row: usize) {
         let Some(gaps) = self.gaps else { return };
-        let Some(written) = gaps.written.get(&node).filter(|_| bytes > 0) else { return };
-        for part in written.surely.iter() {
+        let Some(written) = gaps.written[node as usize].as_ref().filter(|_| bytes > 0) else { return };
+        for part in &written.surely {
             self.written[*part as usize] = true;
         }
         match written.perhaps[..] {
