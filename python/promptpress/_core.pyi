@@ -265,7 +265,13 @@ class ConversationShapes:
 
     def __new__(cls, limit: int, max_bytes: int) -> ConversationShapes: ...
     def read(
-        self, column: pa.Array, start: int, rows: int, first_row: int, is_open: bool
+        self,
+        column: pa.Array,
+        start: int,
+        rows: int,
+        first_row: int,
+        opening: int,
+        arguments: Sequence[tuple[str, bool, pa.Array]] = [],
     ) -> tuple[pa.UInt32Array, pa.LargeListArray, list[tuple[int, int]]]: ...
     def skeleton(self, shape: int) -> str: ...
     def __len__(self) -> int: ...

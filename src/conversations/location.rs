@@ -1,5 +1,16 @@
 //! The locations in a message, which decide how its values are read.
 
+/// The lists and dicts that a template looks into, so that none of them is a single slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Opening {
+    /// Only messages, the parts of their contents, and their calls.
+    Messages,
+    /// Tools and documents as well, and the functions of tools, but not what these hold.
+    Tools,
+    /// Lists and dicts of any kind.
+    All,
+}
+
 /// The location of a value in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
@@ -15,6 +26,8 @@ pub enum Location {
     Call,
     /// The value is the function of a call.
     Function,
+    /// The value is a tool, or a document.
+    Tool,
     /// The value is a role or a type, by which templates tell values apart: its text belongs to the shape.
     Name,
     /// The value is anything else.
@@ -25,11 +38,13 @@ impl Location {
     /// Return the location of a key's value in an object at this location.
     pub fn under(self, key: &[u8]) -> Self {
         match (self, key) {
-            (Self::Message, b"role" | b"from") | (Self::Part | Self::Call | Self::Function, b"type") => Self::Name,
+            (Self::Message, b"role" | b"from") | (Self::Part | Self::Call | Self::Function | Self::Tool, b"type") => {
+                Self::Name
+            }
             // ShareGPT uses `value`.
             (Self::Message, b"content" | b"value") => Self::Content,
             (Self::Message, b"tool_calls") => Self::Calls,
-            (Self::Message, b"function_call") | (Self::Call, b"function") => Self::Function,
+            (Self::Message, b"function_call") | (Self::Call | Self::Tool, b"function") => Self::Function,
             _ => Self::Value,
         }
     }
@@ -43,13 +58,17 @@ impl Location {
         }
     }
 
-    /// Return true if an object at this location is a single slot, unless it is empty or the template looks into it.
-    pub fn is_closed_object(self) -> bool {
-        matches!(self, Self::Value | Self::Name | Self::Content)
+    /// Return true if an object at this location is a single slot, unless it is empty.
+    pub fn is_closed_object(self, opening: Opening) -> bool {
+        match self {
+            Self::Value | Self::Name | Self::Content => opening < Opening::All,
+            Self::Tool => opening < Opening::Tools,
+            _ => false,
+        }
     }
 
-    /// Return true if a list at this location is a single slot, unless it is empty or the template looks into it.
-    pub fn is_closed_list(self) -> bool {
-        !matches!(self, Self::Content | Self::Calls)
+    /// Return true if a list at this location is a single slot, unless it is empty.
+    pub fn is_closed_list(self, opening: Opening) -> bool {
+        opening < Opening::All && !matches!(self, Self::Content | Self::Calls)
     }
 }

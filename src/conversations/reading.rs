@@ -1,5 +1,6 @@
 //! Collects rows: writes the skeletons and keeps the slots' texts.
 
+use super::location::Opening;
 use super::shapes::{NO_SHAPE, Shapes};
 use crate::json_text;
 use crate::python_text::float_text;
@@ -7,8 +8,8 @@ use crate::python_text::float_text;
 /// Some rows of a column, in their order.
 pub struct Reading<'s> {
     shapes: &'s Shapes,
-    /// True if the template looks into lists and dicts of any kind, so that none of them is a single slot.
-    pub is_open: bool,
+    /// The lists and dicts that are no single slots.
+    pub opening: Opening,
     /// The number of each row's shape.
     pub ids: Vec<u32>,
     /// The number of slots up to the end of each row.
@@ -24,10 +25,10 @@ pub struct Reading<'s> {
 
 impl<'s> Reading<'s> {
     /// Begin without rows.
-    pub fn new(shapes: &'s Shapes, is_open: bool) -> Self {
+    pub fn new(shapes: &'s Shapes, opening: Opening) -> Self {
         Self {
             shapes,
-            is_open,
+            opening,
             ids: Vec::new(),
             rows: Vec::new(),
             ends: Vec::new(),

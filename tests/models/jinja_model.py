@@ -282,6 +282,14 @@ def tojson(
     )
 
 
+def json_of_json(value: str, level: int, indent: Any, ensure_ascii: bool, separators: Any) -> str:
+    if not 0 <= only(level, "int") <= MAX_INDENT:
+        raise BailError
+    text = tojson(json.loads(only(value, "str")), indent, False, ensure_ascii, separators)
+    unit = indent if isinstance(indent, str) else " " * int(indent or 0)
+    return text.replace("\n", "\n" + unit * level)
+
+
 def alike(values: Any) -> Any:
     """A list of nothing but texts or nothing but numbers."""
     for value in only(values, "list"):
@@ -349,6 +357,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "to_int": to_int,
     "from_json": from_json,
     "text_of_json": lambda value: str(json.loads(only(value, "str"))),
+    "json_of_json": json_of_json,
     "abs": numbers(abs),
     "round": rounded,
     "tojson": tojson,

@@ -183,6 +183,7 @@ def _chat(settings: ChatSettings) -> dict[str, Any]:
         "documents": settings.documents,
         "now": None if settings.now is None else settings.now.isoformat(),
         "variables": dict(sorted(settings.variables.items())),
+        **({} if settings.argument_columns is None else {"argument_columns": _by_key(settings.argument_columns)}),
     }
 
 

@@ -92,7 +92,11 @@ class ChatEngine(TemplateEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        return [self.column]
+        return list(dict.fromkeys([self.column, *(self.chat_settings.argument_columns or {}).values()]))
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        read = {self.column, *self.renderer.argument_columns(names).values()}
+        return [name for name in names if name in read]
 
     @property
     def source(self) -> str:
@@ -185,6 +189,11 @@ class ChatEngine(TemplateEngine):
                 f"{did_you_mean(self.column, names) or '; name it by column='}"
             )
             raise render_error("missing_column", message, column=self.column)
+        for name, column in (self.chat_settings.argument_columns or {}).items():
+            if column not in names:
+                hint = did_you_mean(column, names) or f"; it has {', '.join(map(repr, names))}"
+                message = f"the table has no such column, which argument_columns= names for {name!r}{hint}"
+                raise render_error("missing_column", message, column=column)
         return super().request_fields(schema)
 
     def texts(
@@ -238,5 +247,7 @@ class ChatEngine(TemplateEngine):
                 arguments.append(f"{name}=<{len(value)}>")
         if settings.now is not None:
             arguments.append(f"now={settings.now!r}")
+        if settings.argument_columns is not None:
+            arguments.append(f"argument_columns={settings.argument_columns!r}")
         arguments += [f"{name}={value!r}" for name, value in settings.variables.items()]
         return ", ".join([repr(source), *arguments])

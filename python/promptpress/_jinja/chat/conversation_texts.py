@@ -213,7 +213,7 @@ class _Template:
         if programs is None or programs.is_exhausted:
             return _CompiledShape(None)
         compiled = programs.compile(json.dumps(skeleton(shape)))
-        self.looks_inside |= compiled.wants_inside
+        self.looks_inside |= bool(compiled.wants_inside)
         return _CompiledShape(compiled.program)
 
 
