@@ -285,9 +285,14 @@ def tojson(
 def json_of_json(value: str, level: int, indent: Any, ensure_ascii: bool, separators: Any) -> str:
     if not 0 <= only(level, "int") <= MAX_INDENT:
         raise BailError
-    text = tojson(json.loads(only(value, "str")), indent, False, ensure_ascii, separators)
-    unit = indent if isinstance(indent, str) else " " * int(indent or 0)
-    return text.replace("\n", "\n" + unit * level)
+    nested = json.loads(only(value, "str"))
+    for _ in range(level):
+        nested = [nested]
+    text = tojson(nested, indent, False, ensure_ascii, separators)
+    line = 0 if indent is None else 1
+    unit = (len(indent) if isinstance(indent, str) else indent or 0) * line
+    begin = sum(1 + line + unit * (number + 1) for number in range(level))
+    return text[begin : len(text) - sum(1 + line + unit * number for number in range(level))]
 
 
 def alike(values: Any) -> Any:
