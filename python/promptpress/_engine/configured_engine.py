@@ -176,7 +176,8 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        return self.configuration.required_columns()
+        of_chat = [] if self.chat is None else self.chat.columns(())
+        return list(dict.fromkeys([*self.configuration.required_columns(), *of_chat]))
 
     @property
     def writes_json(self) -> bool:
@@ -345,7 +346,8 @@ class ConfiguredEngine(TableEngine):
         """Return the columns that requests may show; values may bring in any, if they are looked into."""
         if self.settings["substitution"] == "harness":
             return names
-        read = {*self.required_columns, self.core.index_column, self.core.label_column}
+        of_chat = [] if self.chat is None else self.chat.columns(names)
+        read = {*self.required_columns, *of_chat, self.core.index_column, self.core.label_column}
         return [name for name in names if name in read]
 
     def refuse_chat(self, what: str) -> None:
@@ -376,9 +378,10 @@ class ConfiguredEngine(TableEngine):
             warn_of_no_rows(position.rows)
         self._report(LastRun.of(position, position.rows, row_number=self.row_number))
 
-    def prompts(self, part: _core.RenderedRows, times: int) -> pa.Array:
-        """Return the requests of a part, as they come out."""
-        return part.prompts if self.chat is None else self.chat.finished(part, times, RenderOptions.of(())).prompts
+    def prompts(self, part: _core.RenderedRows, times: int, samples: pa.Table) -> pa.Array:
+        """Return the requests of a part of samples, as they come out."""
+        options = RenderOptions.of(())
+        return part.prompts if self.chat is None else self.chat.finished(part, times, options, samples).prompts
 
     def converse(self, samples: pa.Table) -> Conversation:
         """Begin conversations, as `Renderer.converse`."""
