@@ -21,6 +21,7 @@ from promptpress._arrow.python_values import to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
+from promptpress._jinja.chat.arguments import LISTS
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
 from promptpress._jinja.chat.conversations import conversation_of, conversations_as_texts, json_texts, normalised
 from promptpress._jinja.chat.settings import ChatSettings
@@ -109,7 +110,8 @@ class ChatEngine(TemplateEngine):
     @property
     def value_reading(self) -> ValueReading:
         """Conversations may hold objects, such as dataclasses, which are written as templates see them."""
-        return ValueReading(True, self.column, json_texts)
+        columns = self.chat_settings.argument_columns
+        return ValueReading(True, self.column, json_texts, LISTS if columns is None else tuple(columns.values()))
 
     @cached_property
     def starts_with_bos(self) -> bool | None:

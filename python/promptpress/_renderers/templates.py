@@ -361,9 +361,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             documents=document_list(documents),
             now=(datetime.now() if now is None else now) if reads_clock else None,
             variables=plain(variables),
-            argument_columns=checked_columns(
-                argument_columns, {**variables, "tools": tools, "documents": documents}
-            ),
+            argument_columns=checked_columns(argument_columns, {**variables, "tools": tools, "documents": documents}),
         )
         if not isinstance(column, str):
             raise template_error(

@@ -47,7 +47,7 @@ OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in 
 def has_jinja_source(settings: Settings, allowed: Container[str] = ()) -> bool:
     """Return true if a Jinja template replaces CONFIG; refuse options of a configuration that aren't `allowed` then."""
     of_configurations = tuple(name for name in OF_CONFIGURATIONS if name not in allowed)
-    of_chats, config = (*_CHAT_OPTIONS, "chat_argument"), settings.config_name
+    of_chats, config = (*_CHAT_OPTIONS, "chat_argument", "argument_column"), settings.config_name
     if settings.jinja is None and settings.chat_template is None:
         goes_without = "column" if config is None else None  # it names the prompts of a rendered file, too
         names = [name for name in (*_TEMPLATE_OPTIONS, *of_chats) if name != goes_without]
@@ -149,9 +149,22 @@ def chat_template(settings: Settings) -> ChatTemplate:
     if not Path(path).exists():
         raise ConfigError(f"--chat-template {path}: no such file or folder")
     options = _named_values("--chat-argument", settings.chat_argument, names) | settings.given(names)
+    if settings.argument_column is not None:
+        options["argument_columns"] = argument_columns(settings)
     make = promptpress.ChatTemplate.from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)
     return template
+
+
+def argument_columns(settings: Settings) -> dict[str, str]:
+    """Return the columns of arguments that `--argument-column` names."""
+    given = [pair for pair in settings.argument_column or () if pair is not None]
+    for name, _ in given:
+        if [other for other, _ in given].count(name) > 1:
+            raise UsageError(f"--argument-column {name}: is given twice")
+    if given and None in (settings.argument_column or ()):
+        raise UsageError("--argument-column none: goes with no other column")
+    return dict(given)
 
 
 def _named_values(option: str, given: list[tuple[str, str]] | None, others: Container[str]) -> dict[str, Any]:

@@ -123,6 +123,16 @@ def named_value(text: str) -> tuple[str, str]:
     return name, value
 
 
+def argument_column(text: str) -> tuple[str, str] | None:
+    """Parse an argument and its column; None for the word that says that there are no such columns."""
+    name, equals, column = text.partition("=")
+    if text == "none":
+        return None
+    if not (name and equals and column):
+        raise ArgumentTypeError(f"{text!r}: expected NAME=COL, such as tools=functions, or none")
+    return name, column
+
+
 def url(text: str) -> str | None:
     """Parse a URL; an empty text is none."""
     return text or None

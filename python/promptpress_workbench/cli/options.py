@@ -137,6 +137,14 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "chat_argument": _named_values(
             "another argument of the chat template, as JSON or text: enable_thinking=false, tools=[...]"
         ),
+        "argument_column": {
+            "type": values.argument_column,
+            "nargs": "+",
+            "action": "extend",
+            "metavar": "NAME=COL",
+            "help": "an argument that each row has in a column: tools=functions, *=chat_template_kwargs; default: tools"
+            " and documents from columns of these names; none: from no column",
+        },
         "add_generation_prompt": _flag("end the text where the assistant's answer begins", default=None),
         "now": _value("TIME", "the clock of strftime_now: 2026-01-31T09:00; default: the time now", values.time),
     },

@@ -11,8 +11,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pyarrow as pa
+
+from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.python_rows import excerpt
-from promptpress._errors.errors import template_error
+from promptpress._arrow.python_values import to_pylist
+from promptpress._core import RenderError
+from promptpress._errors.errors import render_error, template_error
 
 ALL = "*"
 """The name for a column whose values are dicts of arguments."""
@@ -85,6 +90,44 @@ def arguments_of(name: str, value: Any, others: Iterable[str]) -> dict[str, Any]
     return {key: _list(key, item) if key in LISTS else item for key, item in members.items()}
 
 
+def refused(error: Exception, name: str, row: int, column: str, *, is_named: bool) -> RenderError:
+    """Return the error for a column's value that is no argument; without `is_named`, nobody has named the column."""
+    remedy = "" if is_named else f"; argument_columns={{}} says that the column isn't the template's {name!r}"
+    return render_error("unconvertible_value", f"{error}{remedy}", row, column)
+
+
+def argument_texts(
+    name: str, column: pa.Array, field: pa.Field, first_row: int, *, is_named: bool = True
+) -> list[str | None]:
+    """Return an argument of rows as JSON, as chat APIs take it; None where a row has none.
+
+    Args:
+        name: The argument, or `ALL` for a dict of arguments.
+        column: The column that holds it.
+        field: The column's field.
+        first_row: The number of the column's first row in errors.
+        is_named: False if nobody has named the column, as errors then say.
+
+    Returns:
+        A text or None for each row.
+
+    Raises:
+        RenderError: If a value is no such argument.
+
+    >>> argument_texts("tools", pa.array([['{"name": "f"}'], []]), pa.field("tools", pa.list_(pa.string())), 0)
+    ['[{"name": "f"}]', None]
+    """
+    texts: list[str | None] = []
+    for row, value in enumerate(to_pylist(json_texts(column) if is_json(field) else column), first_row):
+        try:
+            arguments = arguments_of(name, without_nulls(value), ())
+            given = arguments if name == ALL else arguments.get(name)
+            texts.append(None if not arguments else json.dumps(given, ensure_ascii=False))
+        except (ValueError, TypeError) as error:
+            raise refused(error, name, row, field.name, is_named=is_named) from error
+    return texts
+
+
 def _list(name: str, value: Any) -> list[dict[str, Any]] | None:
     """Return tools or documents; None if there are none."""
     items = _decoded(value)
@@ -103,7 +146,8 @@ def _decoded(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
+        value = json.loads(value)
+        return json.loads(value) if isinstance(value, str) else value  # JSON whose value is such a text
     except RecursionError:
         raise ValueError("its JSON is nested too deep") from None
     except ValueError as error:

@@ -15,7 +15,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, render_error
-from promptpress._jinja.chat.arguments import ALL, RowArguments, arguments_of
+from promptpress._jinja.chat.arguments import ALL, RowArguments, arguments_of, refused
 from promptpress._jinja.chat.conversations import (
     ConversationRows,
     conversation_of,
@@ -174,11 +174,8 @@ class ChatRenderer:
             try:
                 arguments |= arguments_of(name, value, given)
             except ValueError as error:
-                message = str(error)
-                if self.settings.argument_columns is None:
-                    message += f"; argument_columns={{}} says that the column isn't the template's {name!r}"
-                column = part.rows.arguments[name]
-                raise render_error("unconvertible_value", message, part.row(number), column) from error
+                column, is_named = part.rows.arguments[name], self.settings.argument_columns is not None
+                raise refused(error, name, part.row(number), column, is_named=is_named) from error
         return arguments if not arguments else plain(arguments)
 
     def _text_of_row(self, part: _Part, number: int, row_values: tuple[Any, RowArguments]) -> str:

@@ -55,7 +55,7 @@ class _Opened(NamedTuple):
     """The messages of a shape, as a template sees them; their slots are values of the row.
 
     `arguments` are those that rows have of their own. `containers` has the origins of lists and dicts, `origins` that
-    of each slot, without the column. `closed` says which lists and dicts are single slots: what would open some of them.
+    of each slot, without the column. `closed` is what would open some of the lists and dicts that are single slots.
     """
 
     messages: list[Any]

@@ -113,7 +113,7 @@ def holds_opaque(value: Any, depth: int = 0, seen: dict[int, int] | None = None)
 
 @dataclass
 class _OpenWriter(Writer):
-    """Writes lists and dicts that contain values of the row; `write` returns the text of such a value, given its level."""
+    """Writes lists and dicts that contain values of the row; `write` returns such a value's text at a level."""
 
     machine: Operands = field(kw_only=True)
     write: Callable[[Any, int], Any] = field(kw_only=True)
