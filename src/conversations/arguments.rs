@@ -6,15 +6,12 @@ use arrow_array::ArrayRef;
 
 use super::arrow::Values;
 use super::json;
-use super::location::Location;
+use super::location::{LISTS, Location};
 use super::reading::Reading;
 use crate::error::Result;
 
 /// The name of a column whose values hold several arguments by their names.
 const ALL: &str = "*";
-
-/// The arguments that are lists of dicts; an empty list is none.
-pub const LISTS: [&str; 2] = ["tools", "documents"];
 
 /// A column of arguments.
 pub struct Argument {

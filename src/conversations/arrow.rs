@@ -31,8 +31,8 @@ pub enum Values {
 /// A field of structs.
 pub struct Member {
     pub name: String,
-    /// The name as a key in JSON, after a comma.
-    key: String,
+    /// The name as a key in JSON, and the same after a comma.
+    keys: [String; 2],
     pub values: Values,
     /// True if a null is no value, but says that the dict has no such key.
     is_optional: bool,
@@ -170,9 +170,9 @@ impl Values {
             T::Struct(fields) => {
                 let columns = fields.iter().zip(array.as_struct().columns());
                 let open = |(field, column): (&FieldRef, &ArrayRef)| {
-                    let (name, mut key) = (field.name().clone(), String::from(","));
-                    add_key(&name, &mut key);
-                    Ok(Member { name, key, values: Self::new(column, has_optional)?, is_optional: has_optional })
+                    let (name, mut keys) = (field.name().clone(), [String::new(), String::from(",")]);
+                    keys.iter_mut().for_each(|key| add_key(&name, key));
+                    Ok(Member { name, keys, values: Self::new(column, has_optional)?, is_optional: has_optional })
                 };
                 Self::Struct(columns.map(open).collect::<Result<_>>()?, nulls())
             }
@@ -215,11 +215,11 @@ impl Values {
             }
             Self::Struct(fields, _) => {
                 reading.json("{");
-                for (n, Member { name, key, values, .. }) in
-                    fields.iter().filter(|field| !field.is_absent(row)).enumerate()
-                {
-                    reading.json(&key[usize::from(n == 0)..]);
-                    values.write(row, location.under(name.as_bytes()), reading)?;
+                let mut is_later = false;
+                for field in fields.iter().filter(|field| !field.is_absent(row)) {
+                    reading.json(&field.keys[usize::from(is_later)]);
+                    field.values.write(row, location.under(field.name.as_bytes()), reading)?;
+                    is_later = true;
                 }
                 reading.json("}");
             }

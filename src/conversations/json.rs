@@ -6,8 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::arguments::LISTS;
-use super::location::Location;
+use super::location::{LISTS, Location};
 use super::reading::{Reading, Slot, add_float, add_string};
 use crate::json_text::{Escaped, next_special, unescaped};
 

@@ -1,7 +1,10 @@
-//! The locations in a message, which decide how its values are read.
+//! The locations in a message or an argument, which decide how values are read.
+
+/// The arguments of a template that are lists of dicts; an empty list is none.
+pub const LISTS: [&str; 2] = ["tools", "documents"];
 
 /// The lists and dicts that a template looks into, so that none of them is a single slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// Only messages, the parts of their contents, and their calls.
     Messages,
@@ -61,14 +64,14 @@ impl Location {
     /// Return true if an object at this location is a single slot, unless it is empty.
     pub fn is_closed_object(self, opening: Opening) -> bool {
         match self {
-            Self::Value | Self::Name | Self::Content => opening < Opening::All,
-            Self::Tool => opening < Opening::Tools,
+            Self::Value | Self::Name | Self::Content => opening != Opening::All,
+            Self::Tool => opening == Opening::Messages,
             _ => false,
         }
     }
 
     /// Return true if a list at this location is a single slot, unless it is empty.
     pub fn is_closed_list(self, opening: Opening) -> bool {
-        opening < Opening::All && !matches!(self, Self::Content | Self::Calls)
+        opening != Opening::All && !matches!(self, Self::Content | Self::Calls)
     }
 }

@@ -210,10 +210,10 @@ def test_origins_are_the_columns_however_a_row_is_rendered() -> None:
     table = pa.table({"messages": [MESSAGES] * 6, "tools": column})
     for source in SOURCES.values():
         compiled = ChatTemplate(source).render(table, spans="detailed")["spans"].to_pylist()
-        alone = [ChatTemplate(source).render(table.slice(row, 1), spans="detailed") for row in range(6)]
-        assert [spans for one in alone for spans in one["spans"].to_pylist()] == compiled
-        found = {(span["source"], span["column"]) for spans in compiled for span in spans if span["path"]}
-        assert ("argument", "tools") in found
+        rows = [ChatTemplate(source).render(table.slice(row, 1), spans="detailed") for row in range(6)]
+        assert [row["spans"][0].as_py() for row in rows] == compiled
+        origins = {(span["source"], span["column"]) for spans in compiled for span in spans if span["path"]}
+        assert ("argument", "tools") in origins
 
 
 def test_a_chat_template_after_other_prompts_has_the_columns_of_the_samples() -> None:

@@ -124,8 +124,8 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
 
         with _errors_of_options(arguments.kind), requests_of.numbered_errors():
             stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
-            columns = None if settings.argument_column is None else argument_columns(settings)
-            done = _write(arguments, stream, prompt, form, path=settings.out, kept=kept, argument_columns=columns)
+            of_rows = None if settings.argument_column is None else argument_columns(settings)
+            done = _write(arguments, stream, prompt, form, path=settings.out, kept=kept, argument_columns=of_rows)
         faults = _faults(settings, renderer, progress.rows)
     samples.close()
     if not settings.quiet:
