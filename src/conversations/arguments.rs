@@ -81,10 +81,11 @@ fn write_value(name: &str, values: &Values, row: usize, is_first: &mut bool, rea
     }
     let Values::List(lists) = values else { return None };
     let items = lists.row(row)?;
+    reading.key(name, std::mem::take(is_first));
     if items.is_empty() {
+        reading.json("null");
         return Some(());
     }
-    reading.key(name, std::mem::take(is_first));
     reading.json("[");
     for (n, item) in items.enumerate() {
         reading.json(if n > 0 { "," } else { "" });

@@ -191,11 +191,7 @@ class ChatEngine(TemplateEngine):
                 f"{did_you_mean(self.column, names) or '; name it by column='}"
             )
             raise render_error("missing_column", message, column=self.column)
-        for name, column in (self.chat_settings.argument_columns or {}).items():
-            if column not in names:
-                hint = did_you_mean(column, names) or f"; it has {', '.join(map(repr, names))}"
-                message = f"the table has no such column, which argument_columns= names for {name!r}{hint}"
-                raise render_error("missing_column", message, column=column)
+        self.renderer.argument_columns(names)
         return super().request_fields(schema)
 
     def texts(

@@ -177,23 +177,20 @@ class ChatStage:
             spans = self._spans(part, texts, parts, answers, column, is_detailed=detail)
         return Part.of(part, texts, errors, spans=spans)
 
-    def argument_columns(self, present: Sequence[str]) -> dict[str, str]:
-        """Return the column of each argument that samples have of their own, among the columns of a table."""
-        return self._engine.renderer.argument_columns(present)
+    @property
+    def required_columns(self) -> list[str]:
+        """The columns of samples that the template surely reads."""
+        return [*([] if self.answer is None else [self.answer]), *self._engine.required_columns[1:]]
 
     def columns(self, present: Sequence[str]) -> list[str]:
-        """Return the columns of samples that the template reads, among those of a table."""
-        return [*([] if self.answer is None else [self.answer]), *self.argument_columns(present).values()]
+        """Return the columns of arguments that the template reads, among those of a table."""
+        return list(dict.fromkeys(self._engine.renderer.argument_columns(present).values()))
 
     def _with_columns(
         self, conversations: pa.Table, part: RenderedRows | Part, times: int, samples: pa.Table
     ) -> pa.Table:
         """Return conversations with the answer and the arguments of each one's sample."""
-        names = dict.fromkeys(self.argument_columns(samples.column_names).values())
-        for name in names:
-            if name not in samples.column_names:
-                message = "the table has no such column, which argument_columns= names"
-                raise render_error("missing_column", message, column=name)
+        names = self.columns(samples.column_names)
         columns = [(samples.schema.field(name), samples.column(name)) for name in names]
         if self.answer is not None:
             texts = answer_texts(samples, self.answer, part.start)

@@ -176,7 +176,7 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        of_chat = [] if self.chat is None else self.chat.columns(())
+        of_chat = [] if self.chat is None else self.chat.required_columns
         return list(dict.fromkeys([*self.configuration.required_columns(), *of_chat]))
 
     @property

@@ -51,10 +51,10 @@ class StagedEngine(TableEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        return list(dict.fromkeys([*self.inner.required_columns, *self.chat.columns(())]))
+        return list(dict.fromkeys([*self.inner.required_columns, *self.chat.required_columns]))
 
     def columns_read(self, names: list[str]) -> list[str]:
-        read = {*self.inner.columns_read(names), *self.chat.columns(names)}
+        read = {*self.required_columns, *self.inner.columns_read(names), *self.chat.columns(names)}
         return [name for name in names if name in read]
 
     @property

@@ -90,7 +90,7 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     # Options other than --keep can name columns of the data, too.
     columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
     named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns])
-    named |= dict.fromkeys(_argument_columns(settings, arguments, samples.schema).values())
+    named |= dict.fromkeys(_argument_columns(settings, arguments))
     keep = [*kept, *(name for name in named if name in {*samples.schema.names} - {*outputs.names, *kept})]
     refuse_clash(renderer, samples.schema, keep, settings)
     form = _form(settings, renderer, samples, _prompt_field(renderer, outputs))
@@ -124,8 +124,15 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
 
         with _errors_of_options(arguments.kind), requests_of.numbered_errors():
             stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
-            of_rows = None if settings.argument_column is None else argument_columns(settings)
-            done = _write(arguments, stream, prompt, form, path=settings.out, kept=kept, argument_columns=of_rows)
+            done = _write(
+                arguments,
+                stream,
+                prompt,
+                form,
+                path=settings.out,
+                kept=kept,
+                argument_columns=argument_columns(settings),
+            )
         faults = _faults(settings, renderer, progress.rows)
     samples.close()
     if not settings.quiet:
@@ -281,14 +288,12 @@ def _columns_of_options(arguments: Namespace) -> list[str]:
     return [*(arguments.params_columns or {}).values(), *(name for name in named if name is not None)]
 
 
-def _argument_columns(settings: Settings, arguments: Namespace, schema: pa.Schema) -> dict[str, str]:
-    """Return the columns of arguments that go into the requests of chats."""
+def _argument_columns(settings: Settings, arguments: Namespace) -> list[str]:
+    """Return the columns of arguments that go into the requests of chats, as far as there are such columns."""
     if EXPORTS[arguments.kind].writes != "requests" or _sends_texts(arguments):
-        return {}
-    if settings.argument_column is not None:
-        return argument_columns(settings)
-    parameters = {**(arguments.params or {}), **(arguments.params_columns or {})}
-    return {"tools": "tools"} if "tools" in schema.names and "tools" not in parameters else {}
+        return []
+    columns = argument_columns(settings)
+    return ["tools"] if columns is None else list(columns.values())
 
 
 def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[str]) -> None:

@@ -149,22 +149,19 @@ def chat_template(settings: Settings) -> ChatTemplate:
     if not Path(path).exists():
         raise ConfigError(f"--chat-template {path}: no such file or folder")
     options = _named_values("--chat-argument", settings.chat_argument, names) | settings.given(names)
-    if settings.argument_column is not None:
-        options["argument_columns"] = argument_columns(settings)
+    options["argument_columns"] = argument_columns(settings)
     make = promptpress.ChatTemplate.from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)
     return template
 
 
-def argument_columns(settings: Settings) -> dict[str, str]:
-    """Return the columns of arguments that `--argument-column` names."""
-    given = [pair for pair in settings.argument_column or () if pair is not None]
-    for name, _ in given:
-        if [other for other, _ in given].count(name) > 1:
-            raise UsageError(f"--argument-column {name}: is given twice")
-    if given and None in (settings.argument_column or ()):
-        raise UsageError("--argument-column none: goes with no other column")
-    return dict(given)
+def argument_columns(settings: Settings) -> dict[str, str] | None:
+    """Return the columns of arguments that `--argument-column` names; None if it isn't given."""
+    given = settings.argument_column
+    columns = {name: column for pair in given or () for name, column in pair.items()}
+    if given is not None and columns and len(columns) < len(given):
+        raise UsageError("--argument-column: an argument is given twice, or none goes with a column")
+    return None if given is None else columns
 
 
 def _named_values(option: str, given: list[tuple[str, str]] | None, others: Container[str]) -> dict[str, Any]:

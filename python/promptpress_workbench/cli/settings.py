@@ -64,7 +64,7 @@ class Settings:
     column: str | None = None
     add_generation_prompt: bool | None = None
     chat_argument: list[tuple[str, str]] | None = None
-    argument_column: list[tuple[str, str] | None] | None = None
+    argument_column: list[dict[str, str]] | None = None
     environment: str | None = None
     jinja_option: list[tuple[str, str]] | None = None
     constant: list[tuple[str, str]] | None = None

@@ -14,7 +14,7 @@ from promptpress import PromptWarning
 from promptpress.engine import RenderedLines
 from promptpress.engine import core as _core
 from promptpress.engine.errors import callers_level, render_error, template_error
-from promptpress.engine.tables import argument_texts, checked_columns
+from promptpress.engine.tables import argument_texts, checked_columns, named_json_field
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.typing import StreamLike, Unknown
 
@@ -26,8 +26,6 @@ from promptpress_workbench.files.write.json_lines import LineWriter, Piece
 CHAT = "/v1/chat/completions"
 _COMPLETIONS = "/v1/completions"
 
-_ARGUMENT = "promptpress.argument."
-"""The names of columns of members of requests: the arguments of rows."""
 _KWARGS = "chat_template_kwargs"
 """The key of the arguments of the server's chat template, in vLLM."""
 
@@ -68,6 +66,8 @@ class BatchRequests:
         _check_parameters(schema, model, body, columns, key)
         self._are_named = settings.argument_columns is not None
         self._arguments = _argument_columns(schema, settings.argument_columns, {**body, **columns}, key)
+        self._parameters = list(columns.values())
+        columns |= {_KWARGS if name == "*" else name: column for name, column in self._arguments.items()}
         pieces = [Piece("literal", '{"custom_id": "'), *self._ids.pieces()]
         ids = range(1, len(pieces))
         pieces.append(Piece("literal", f'", "method": "POST", "url": {_json(url, "url")}, "body": {{'))
@@ -81,13 +81,11 @@ class BatchRequests:
             pieces.append(Piece("literal", f", {_json(name, 'body')}: {_json(value, f'body[{name!r}]')}"))
         for name, column in columns.items():
             pieces.append(Piece("member", f", {_json(name, 'body_columns')}: ", column))
-        pieces += [Piece("json", column=f"{_ARGUMENT}{name}") for name in self._arguments]
         pieces.append(Piece("literal", "}}\n"))
-        self._parameters = list(columns.values())
         self._prompt_field = pa.field(prompt, self._prompts.type)
         written = schema.set(self._prompt_index, self._prompt_field)
-        for name in self._arguments:
-            written = written.append(pa.field(f"{_ARGUMENT}{name}", pa.large_string()))
+        for column in self._arguments.values():
+            written = written.set(schema.get_field_index(column), named_json_field(column, pa.large_string()))
         self._writer = LineWriter(written, pieces, ids)
         self._are_roles_checked = False
 
@@ -123,11 +121,10 @@ class BatchRequests:
         prompts = self._prompts.converted(batch.column(self._prompt_index), first_row)
         converted = batch.set_column(self._prompt_index, self._prompt_field, prompts)
         for name, column in self._arguments.items():
-            field = batch.schema.field(column)
-            texts = argument_texts(name, batch[column], field, first_row, is_named=self._are_named)
-            key = _json(_KWARGS if name == "*" else name, "argument_columns")
-            members = pa.array(["" if text is None else f", {key}: {text}" for text in texts], pa.large_string())
-            converted = converted.append_column(f"{_ARGUMENT}{name}", members)
+            index = batch.schema.get_field_index(column)
+            field, of_json = batch.schema.field(index), named_json_field(column, pa.large_string())
+            texts = argument_texts(name, batch.column(index), field, first_row, is_named=self._are_named)
+            converted = converted.set_column(index, of_json, pa.array(texts, pa.large_string()))
         out, ids = self._writer.lines_and_ids(converted, first_row)
         self._ids.check(ids, batch, first_row)
         return out

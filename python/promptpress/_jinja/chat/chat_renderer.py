@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
-from promptpress._errors.errors import close_names, render_error
-from promptpress._jinja.chat.arguments import ALL, RowArguments, arguments_of, refused
+from promptpress._errors.errors import close_names, did_you_mean, render_error
+from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, arguments_of, refused
 from promptpress._jinja.chat.conversations import (
     ConversationRows,
     conversation_of,
@@ -60,9 +60,18 @@ class ChatRenderer:
         names = {"messages": messages, **self.settings.names(arguments)}
         return self._continued(messages, lambda: self.reference.render(names))
 
-    def argument_columns(self, present: Iterable[str]) -> dict[str, str]:
+    def argument_columns(self, present: Collection[str]) -> Mapping[str, str]:
         """Return the column of each argument that rows have of their own, among the columns of a table."""
-        return self.settings.columns(present, self.reference.undeclared)
+        named, fixed = self.settings.argument_columns, self.settings.names()
+        if named is None:
+            free = (name for name in LISTS if fixed[name] is None and name in self.reference.undeclared)
+            return {name: name for name in free if name in present}
+        for name, column in named.items():
+            if column not in present:
+                hint = did_you_mean(column, present)
+                message = f"the table has no such column, which argument_columns= names for {name!r}{hint}"
+                raise render_error("missing_column", message, column=column)
+        return named
 
     def parts(
         self, conversation: Any, column: str, arguments: Mapping[str, Any] = _NONE, columns: Mapping[str, str] = _NONE
@@ -100,8 +109,7 @@ class ChatRenderer:
         `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
         be rendered, by its number among all; without it, the first error is raised.
         """
-        columns = self.argument_columns(table.column_names)
-        columns = {name: of_name for name, of_name in columns.items() if of_name != column}
+        columns = self.argument_columns([name for name in table.column_names if name != column])
         run.argument_columns |= columns
         for rows in conversation_rows(table, column, first_row, columns):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):

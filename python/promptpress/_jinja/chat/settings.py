@@ -10,7 +10,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from promptpress._errors.errors import did_you_mean, template_error
 from promptpress._errors.file_errors import ConfigError
-from promptpress._jinja.chat.arguments import LISTS, RESERVED
+from promptpress._jinja.chat.arguments import RESERVED
 from promptpress._jinja.chat.conversations import plain
 from promptpress._jinja.traced_values import TEMPLATE, Origin, traced
 
@@ -99,16 +99,6 @@ class ChatSettings:
             if value is not None
         }
         return {**self.names(arguments), **origins}
-
-    def columns(self, present: Iterable[str], read: Container[str]) -> dict[str, str]:
-        """Return the column of each argument that rows have of their own.
-
-        `present` are the columns of the table, and `read` the names that the template reads.
-        """
-        if self.argument_columns is not None:
-            return self.argument_columns
-        fixed = self.names()
-        return {name: name for name in LISTS if fixed.get(name) is None and name in read and name in present}
 
 
 def argument_origin(name: str, *, of_row: bool) -> Origin:
