@@ -102,7 +102,7 @@ def test_texts_and_errors(source: str, chats: list[Any]) -> None:
         "{% for t in tools %}{% for k in t.function.parameters %}{{ k }}{% endfor %}{% endfor %}{{ documents }}",
     ],
 )
-def test_calls_share_programs_for_tools_of_their_own(source: str) -> None:
+def test_calls_with_other_tools_share_programs(source: str) -> None:
     texts, count = ConversationTexts(), 0
     for number in range(20):
         function = {"name": f"f{number}", "parameters": {"a": number, "b": [None, {"é": 1e22}]}}
