@@ -171,7 +171,9 @@ impl Values {
                 let columns = fields.iter().zip(array.as_struct().columns());
                 let open = |(field, column): (&FieldRef, &ArrayRef)| {
                     let (name, mut keys) = (field.name().clone(), [String::new(), String::from(",")]);
-                    keys.iter_mut().for_each(|key| add_key(&name, key));
+                    for key in &mut keys {
+                        add_key(&name, key);
+                    }
                     Ok(Member { name, keys, values: Self::new(column, has_optional)?, is_optional: has_optional })
                 };
                 Self::Struct(columns.map(open).collect::<Result<_>>()?, nulls())
