@@ -267,7 +267,13 @@ class ConversationShapes:
         cls, limit: int, max_bytes: int, call_roles: list[str] = ..., opens_arguments: bool = False
     ) -> ConversationShapes: ...
     def read(
-        self, column: pa.Array, start: int, rows: int, first_row: int, is_open: bool
+        self,
+        column: pa.Array,
+        start: int,
+        rows: int,
+        first_row: int,
+        opening: int,
+        arguments: Sequence[tuple[str, bool, pa.Array]] = ...,
     ) -> tuple[pa.UInt32Array, pa.LargeListArray, list[tuple[int, int]]]: ...
     def skeleton(self, shape: int) -> str: ...
     def __len__(self) -> int: ...

@@ -1,5 +1,6 @@
 //! Collects rows: writes the skeletons and keeps the slots' texts.
 
+use super::location::Opening;
 use super::shapes::{NO_SHAPE, Shapes};
 use crate::json_text;
 use crate::python_text::float_text;
@@ -8,8 +9,8 @@ use crate::python_text::float_text;
 pub struct Reading<'s> {
     /// The shapes so far, and which texts are opened.
     pub shapes: &'s Shapes,
-    /// True if the template looks into lists and dicts of any kind, so that none of them is a single slot.
-    pub is_open: bool,
+    /// The lists and dicts that are no single slots.
+    pub opening: Opening,
     /// True if a text has to be opened, and the reader copies none.
     pub has_unopened: bool,
     /// The number of each row's shape.
@@ -27,10 +28,10 @@ pub struct Reading<'s> {
 
 impl<'s> Reading<'s> {
     /// Begin without rows.
-    pub fn new(shapes: &'s Shapes, is_open: bool) -> Self {
+    pub fn new(shapes: &'s Shapes, opening: Opening) -> Self {
         Self {
             shapes,
-            is_open,
+            opening,
             has_unopened: false,
             ids: Vec::new(),
             rows: Vec::new(),

@@ -130,6 +130,15 @@ def test_options_of_templates() -> None:
         (2, "--jinja-option now: --now says it", ["--jinja", "{{ q }}", "--jinja-option", "now=1"]),
         (2, "--jinja-option: goes with --jinja", ["--chat-template", ".", "--jinja-option", "undefined=strict"]),
         (2, "--jinja-option: goes with --jinja", ["--template", "{q}", "--jinja-option", "undefined=strict"]),
+        (2, "expected NAME=COL, such as tools=functions, or none", ["--chat-template", ".", "--argument-column", "x"]),
+        (
+            2,
+            "--argument-column: an argument is given twice",
+            ["--chat-template", ".", "--argument-column", "a=q", "a=a"],
+        ),
+        (2, "or none goes with a column", ["--chat-template", ".", "--argument-column", "a=q", "none"]),
+        (2, "--argument-column: goes with --chat-template", ["--jinja", "{{ q }}", "--argument-column", "a=q"]),
+        (3, "--argument-column: 'messages': no column", ["--chat-template", ".", "--argument-column", "messages=q"]),
         (3, "has no chat template 'rag'", ["--chat-template", ".", "--chat-argument", "template=rag"]),
         (2, "--column: goes with conversations", ["--template", "{q}", "--chat-template", ".", "--column", "q"]),
         (2, "--dataset: says how a configuration is rendered", ["--chat-template", ".", "--dataset", "all"]),
@@ -219,6 +228,26 @@ def test_arguments_of_chat_templates() -> None:
     assert prompts()[0] == "<s><user>Hi."
     assert render(*arguments, 'think={"a": [1]}') == 0
     assert prompts()[0] == "<s><user>Hi.\n[{'a': [1]}]"
+
+
+def test_arguments_of_each_row(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "chat_template.jinja").write_text("{{ tools | tojson }}{{ mood | default('-') }}")
+    rows = {"messages": TALKS, "tools": [[{"n": 1}], None, [{"m": 2}]], "more": ['{"mood": "x"}', None, None]}
+    pq.write_table(pa.table(rows), "rows.parquet")
+    arguments = ["--chat-template", "chat_template.jinja", "--data", "rows.parquet"]
+    assert render(*arguments) == 0
+    assert prompts() == ['[{"n": 1}]-', "null-", '[{"m": 2}]-']
+    assert "rendered by Jinja2, tools from the column 'tools'" in capsys.readouterr().err
+    assert render(*arguments, "--argument-column", "tools=tools", "*=more") == 0
+    assert prompts()[0] == '[{"n": 1}]x'
+    assert "arguments from the column 'more'" in capsys.readouterr().err
+    assert render(*arguments, "--argument-column", "none") == 0
+    assert prompts() == ["null-"] * 3
+    after = ["--template", "{more}", "--chat-template", "chat_template.jinja", "--data", "rows.parquet", "--quiet"]
+    assert render(*after) == 0
+    assert prompts()[0] == '[{"n": 1}]-'
+    assert render(*arguments, "--argument-column", "tools=more") == 4
+    assert "expected a list of tools, or one as JSON, found {'mood': 'x'}; --errors" in capsys.readouterr().err
 
 
 def test_options_of_the_environment() -> None:

@@ -187,6 +187,7 @@ def _chat(settings: ChatSettings) -> dict[str, Any]:
         **({"roles": _by_key(settings.roles)} if settings.roles else {}),
         **({"system": settings.system} if settings.system else {}),
         **({"decode_arguments": True} if settings.decode_arguments else {}),
+        **({} if settings.argument_columns is None else {"argument_columns": _by_key(settings.argument_columns)}),
     }
 
 

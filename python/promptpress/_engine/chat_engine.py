@@ -22,6 +22,7 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
 from promptpress._jinja.chat.append_only import AppendOnly, append_only
+from promptpress._jinja.chat.arguments import LISTS
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
 from promptpress._jinja.chat.conversations import conversation_of, conversations_as_texts, json_texts, normalised
 from promptpress._jinja.chat.settings import ChatSettings
@@ -97,7 +98,11 @@ class ChatEngine(TemplateEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        return [self.column]
+        return list(dict.fromkeys([self.column, *(self.chat_settings.argument_columns or {}).values()]))
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        read = {self.column, *self.renderer.argument_columns(names).values()}
+        return [name for name in names if name in read]
 
     @property
     def source(self) -> str:
@@ -110,7 +115,8 @@ class ChatEngine(TemplateEngine):
     @property
     def value_reading(self) -> ValueReading:
         """Conversations may hold objects, such as dataclasses, which are written as templates see them."""
-        return ValueReading(True, self.column, json_texts)
+        columns = self.chat_settings.argument_columns
+        return ValueReading(True, self.column, json_texts, LISTS if columns is None else tuple(columns.values()))
 
     @cached_property
     def starts_with_bos(self) -> bool | None:
@@ -210,6 +216,7 @@ class ChatEngine(TemplateEngine):
                 f"{did_you_mean(self.column, names) or '; name it by column='}"
             )
             raise render_error("missing_column", message, column=self.column)
+        self.renderer.argument_columns(names)
         return super().request_fields(schema)
 
     def texts(
@@ -266,5 +273,7 @@ class ChatEngine(TemplateEngine):
                 arguments.append(f"{name}=<{len(value)}>")
         if settings.now is not None:
             arguments.append(f"now={settings.now!r}")
+        if settings.argument_columns is not None:
+            arguments.append(f"argument_columns={settings.argument_columns!r}")
         arguments += [f"{name}={value!r}" for name, value in settings.variables.items()]
         return ", ".join([repr(source), *arguments])

@@ -177,7 +177,8 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        return self.configuration.required_columns()
+        of_chat = [] if self.chat is None else self.chat.required_columns
+        return list(dict.fromkeys([*self.configuration.required_columns(), *of_chat]))
 
     @property
     def writes_json(self) -> bool:
@@ -354,7 +355,8 @@ class ConfiguredEngine(TableEngine):
         """Return the columns that requests may show; values may bring in any, if they are looked into."""
         if self.settings["substitution"] == "harness":
             return names
-        read = {*self.required_columns, self.core.index_column, self.core.label_column}
+        of_chat = [] if self.chat is None else self.chat.columns(names)
+        read = {*self.required_columns, *of_chat, self.core.index_column, self.core.label_column}
         return [name for name in names if name in read]
 
     def refuse_chat(self, what: str) -> None:
@@ -385,11 +387,13 @@ class ConfiguredEngine(TableEngine):
             warn_of_no_rows(position.rows)
         self._report(LastRun.of(position, position.rows, row_number=self.row_number))
 
-    def prompts(self, part: _core.RenderedRows, times: int, lacking: LeftOut | None = None) -> pa.Array:
-        """Return the requests of a part, as they come out; `lacking` takes what a chat template leaves out."""
+    def prompts(
+        self, part: _core.RenderedRows, times: int, samples: pa.Table, lacking: LeftOut | None = None
+    ) -> pa.Array:
+        """Return the requests of a part of samples; `lacking` takes what a chat template leaves out."""
         if self.chat is None:
             return part.prompts
-        return self.chat.finished(part, times, RenderOptions.of(()), lacking=lacking).prompts
+        return self.chat.finished(part, times, RenderOptions.of(()), samples, lacking=lacking).prompts
 
     def converse(self, samples: pa.Table) -> Conversation:
         """Begin conversations, as `Renderer.converse`."""

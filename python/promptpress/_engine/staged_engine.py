@@ -58,8 +58,11 @@ class StagedEngine(TableEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        answer = [] if self.chat.answer is None else [self.chat.answer]
-        return list(dict.fromkeys([*self.inner.required_columns, *answer]))
+        return list(dict.fromkeys([*self.inner.required_columns, *self.chat.required_columns]))
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        read = {*self.required_columns, *self.inner.columns_read(names), *self.chat.columns(names)}
+        return [name for name in names if name in read]
 
     @property
     def value_reading(self) -> ValueReading:

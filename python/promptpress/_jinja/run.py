@@ -189,7 +189,8 @@ class JinjaRun:
     """Counts the rows of a table or stream by what rendered them.
 
     `checked` are rows of `compiled` that Jinja2 rendered too, to compare; `reasons` say why Jinja2 rendered rows, with
-    the number of rows; `errors` are rows that couldn't be rendered; `tokens` is None if nobody asked for tokens.
+    the number of rows; `errors` are rows that couldn't be rendered; `tokens` is None if nobody asked for tokens;
+    `argument_columns` are the columns that arguments of a chat template came from.
     """
 
     rows: int = 0
@@ -199,6 +200,7 @@ class JinjaRun:
     reasons: dict[str, int] = field(default_factory=dict)
     errors: RowErrors = field(default_factory=RowErrors)
     tokens: EncodedRequests | None = None
+    argument_columns: dict[str, str] = field(default_factory=dict)
     lacking: LeftOut = field(default_factory=LeftOut, repr=False)
 
     @property
@@ -212,6 +214,7 @@ class JinjaRun:
         self.compiled += other.compiled
         self.jinja2 += other.jinja2
         self.checked += other.checked
+        self.argument_columns |= other.argument_columns
         for reason, rows in other.reasons.items():
             self.reasons[reason] = self.reasons.get(reason, 0) + rows
         self.lacking.add_all(other.lacking)

@@ -16,6 +16,7 @@ from promptpress._engine.ordered_rendering import render_table
 from promptpress._engine.template_engine import JinjaEngine, checked_constants, checked_output, warn_of_file_name
 from promptpress._errors.errors import PromptWarning, callers_level, template_error
 from promptpress._jinja.chat.append_only import AppendOnly
+from promptpress._jinja.chat.arguments import checked_columns
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, compiled_table, misspelt
 from promptpress._jinja.chat.conversations import COLUMN, plain
 from promptpress._jinja.chat.settings import ChatSettings, document_list, role_names, templates_of, tool_schemas
@@ -305,6 +306,12 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         system: `"merge"` makes system messages at the beginning part of the user's message after them, as a text with a
             blank line after it, if the template has no role for them: if it raises for one, or leaves its text out.
         decode_arguments: Whether `arguments` of tool calls that are JSON texts of objects become these objects.
+        argument_columns: Columns of arguments that each row has of its own: `{"tools": "tools"}`. Tools and documents
+            are lists of dicts, such lists as JSON, or lists of JSON; none if they are null or empty. Any other
+            argument is what its column holds, and isn't given where that is null. `{"*": "chat_template_kwargs"}` names
+            a column of dicts of arguments, or of such dicts as JSON; they take the place of arguments of all rows.
+            None: `tools` and `documents` come from columns of these names, if the template reads them and nothing is
+            given for all rows; `{}`: from none.
         now: The clock that `strftime_now` reads; None: the time at which this is made.
         strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
         names: Another name for the output column `prompt`.
@@ -345,6 +352,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         roles: Mapping[str, str] | None = None,
         system: Literal["merge"] | None = None,
         decode_arguments: bool = False,
+        argument_columns: Mapping[str, str] | None = None,
         now: datetime | None = None,
         strings: StringLayout = "string",
         names: Mapping[str, str] | None = None,
@@ -366,6 +374,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             roles=role_names(roles),
             system=system,
             decode_arguments=decode_arguments,
+            argument_columns=checked_columns(argument_columns, {**variables, "tools": tools, "documents": documents}),
         )
         if not isinstance(column, str):
             raise template_error(
@@ -460,10 +469,12 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
 
     @property
     def required_columns(self) -> list[str]:
-        """The columns that a scan has to read: that of the conversations.
+        """The columns that a scan has to read: that of the conversations, and those of `argument_columns`.
 
-        >>> ChatTemplate("").required_columns
-        ['messages']
+        Columns of `tools` and `documents` that nothing names are read if they are there.
+
+        >>> ChatTemplate("", argument_columns={"tools": "functions"}).required_columns
+        ['messages', 'functions']
 
         """
         return self._engine.required_columns

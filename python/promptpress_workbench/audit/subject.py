@@ -210,8 +210,7 @@ class TemplateSubject(Subject):
 
     @property
     def template_columns(self) -> list[str]:
-        names = self.engine.required_columns
-        return [name for name in self.schema.names if name in names]
+        return self.engine.columns_read(self.schema.names)
 
 
 @dataclass
@@ -259,6 +258,7 @@ class ConfiguredSubject(Subject):
             names |= {*self.engine.required_columns, *_CONTENT} - {self.core.masked_column}
         if self._reads_chats:
             names |= set(self.input_columns)
+        names |= set() if self.engine.chat is None else set(self.engine.chat.columns(self.schema.names))
         return [name for name in self.schema.names if name in names and name != self.core.index_column]
 
     @cached_property

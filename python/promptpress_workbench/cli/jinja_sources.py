@@ -48,7 +48,7 @@ OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in 
 def has_jinja_source(settings: Settings, allowed: Container[str] = ()) -> bool:
     """Return true if a Jinja template replaces CONFIG; refuse options of a configuration that aren't `allowed` then."""
     of_configurations = tuple(name for name in OF_CONFIGURATIONS if name not in allowed)
-    of_chats, config = (*_CHAT_OPTIONS, "chat_argument"), settings.config_name
+    of_chats, config = (*_CHAT_OPTIONS, "chat_argument", "argument_column"), settings.config_name
     if settings.jinja is None and settings.chat_template is None:
         goes_without = "column" if config is None else None  # it names the prompts of a rendered file, too
         names = [name for name in (*_TEMPLATE_OPTIONS, *of_chats) if name != goes_without]
@@ -152,9 +152,19 @@ def chat_template(settings: Settings) -> ChatTemplate:
     options = _named_values("--chat-argument", settings.chat_argument, names) | settings.given(names)
     if options.pop("system_merge", None):
         options["system"] = "merge"
+    options["argument_columns"] = argument_columns(settings)
     make = promptpress.ChatTemplate.from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)
     return template
+
+
+def argument_columns(settings: Settings) -> dict[str, str] | None:
+    """Return the columns of arguments that `--argument-column` names; None if it isn't given."""
+    given = settings.argument_column
+    columns = {name: column for pair in given or () for name, column in pair.items()}
+    if given is not None and columns and len(columns) < len(given):
+        raise UsageError("--argument-column: an argument is given twice, or none goes with a column")
+    return None if given is None else columns
 
 
 def _named_values(option: str, given: list[tuple[str, str]] | None, others: Container[str]) -> dict[str, Any]:

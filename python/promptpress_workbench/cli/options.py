@@ -145,6 +145,14 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "chat_argument": _named_values(
             "another argument of the chat template, as JSON or text: enable_thinking=false, tools=[...]"
         ),
+        "argument_column": {
+            "type": values.argument_column,
+            "nargs": "+",
+            "action": "extend",
+            "metavar": "NAME=COL",
+            "help": "an argument that each row has in a column: tools=functions, *=chat_template_kwargs; default: tools"
+            " and documents from columns of these names; none: from no column",
+        },
         "add_generation_prompt": _flag("end the text where the assistant's answer begins", default=None),
         "system_merge": _flag(
             "put a system message into the user's message after it if the template has no system role", default=None

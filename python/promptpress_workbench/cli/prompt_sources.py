@@ -52,7 +52,7 @@ PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 """The columns that hold prompts unless `--column` names another; the first one that there is."""
 
 CHAT_OPTIONS = (
-    *("add_generation_prompt", "chat_argument", "environment", "fallback", "now"),
+    *("add_generation_prompt", "chat_argument", "argument_column", "environment", "fallback", "now"),
     *("roles", "system_merge", "decode_arguments"),
 )
 """Options of the chat template after prompts that are there already."""

@@ -106,6 +106,7 @@ class RunCounts:
         self._last_run: Any = None
         self._rows = self._jinja2 = 0
         self._reasons: Counter[str] = Counter()
+        self._argument_columns: dict[str, str] = {}
 
     def counted(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
         """Yield the rendered batches, and count their rows."""
@@ -122,6 +123,7 @@ class RunCounts:
         self._rows += run.rows
         self._jinja2 += run.rows - run.compiled
         self._reasons.update(run.reasons)
+        self._argument_columns |= run.argument_columns
 
     def report(self) -> None:
         """Print the counts in a line of standard error, if a template was rendered."""
@@ -130,5 +132,7 @@ class RunCounts:
         if not self._rows:
             return
         counts = f"{counted(self._rows - self._jinja2, 'row')} compiled, {self._jinja2:,} rendered by Jinja2"
+        for name, column in self._argument_columns.items():
+            counts += f", {'arguments' if name == '*' else name} from the column {column!r}"
         reasons = [f"{reason} ({rows:,})" for reason, rows in self._reasons.most_common(_MAX_REASONS)]
         print_error_line(f"promptpress: {counts}" + (f": {'; '.join(reasons)}" if reasons else ""))

@@ -237,7 +237,8 @@ class RendererSource:
             batches = []
             for turn in engine.core.turn(core_table, 0, replies, python_text):
                 samples = pc.add(sample_numbers(turn, 1).cast(pa.int64()), first)
-                batches.append(RequestBatch(samples, engine.prompts(turn, 1), turn.labels, turn.turns, "own"))
+                prompts = engine.prompts(turn, 1, table.slice(turn.start, turn.rows))
+                batches.append(RequestBatch(samples, prompts, turn.labels, turn.turns, "own"))
         except RenderError as error:
             if error.row is None or error.code in ABOUT_THE_TABLE:
                 raise

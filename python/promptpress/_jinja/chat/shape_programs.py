@@ -16,9 +16,10 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
+from promptpress._jinja.chat.arguments import LISTS, check_names
 from promptpress._jinja.chat.conversations import REASONING, TAG, cut, normalised, tagged
 from promptpress._jinja.chat.roles import BLANK_LINE, TurnRules, with_merged_system
-from promptpress._jinja.chat.settings import ChatSettings
+from promptpress._jinja.chat.settings import ChatSettings, argument_origin
 from promptpress._jinja.compiler.compilation import compile_names, core_program
 from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.program import Builder
@@ -39,6 +40,8 @@ from promptpress._jinja.traced_values import Origin, known_containers, plain, tr
 
 SLOTS = "slots"
 """The only column of a shape's program: the texts of a conversation's slots."""
+OPEN_TOOLS, OPEN_ALL = 1, 2
+"""Lists and dicts that are no single slots, for templates that look into them: tools and documents; or all."""
 MAX_SHAPES = 10_000
 """Shapes that are kept; Jinja2 renders conversations of further ones."""
 MAX_SKELETON_BYTES = 64 << 20
@@ -55,31 +58,40 @@ WORTHWHILE_ROWS = 16
 class _Opened(NamedTuple):
     """The messages of a shape, as a template sees them; their slots are values of the row.
 
-    `containers` has the origins of their lists and dicts, `origins` that of each slot, without the column. `has_closed`
-    is true if there are lists or dicts that are single slots.
+    `arguments` are those that rows have of their own. `containers` has the origins of lists and dicts, `origins` that
+    of each slot, without the column. `closed` is what would open some of the lists and dicts that are single slots.
     """
 
     messages: list[Any]
+    arguments: dict[str, Any]
     containers: dict[int, Origin]
     origins: list[Origin]
-    has_closed: bool
+    closed: int
 
 
 def _opened(skeleton: str, builder: Builder, rules: TurnRules) -> _Opened:
     """Open the slots of a skeleton."""
     given = json.loads(skeleton)
+    given, of_arguments = (given["messages"], given["arguments"]) if isinstance(given, dict) else (given, {})
+    check_names(of_arguments)
     slots: list[Any] = []
     values = [_open(message, builder, slots) for message in given]
+    arguments = {name: _open(value, builder, slots) for name, value in of_arguments.items()}
     messages = normalised(values, rules, is_opaque, is_text)
     origins: dict[int, Origin] = {}
     for value, message, origin in zip(values, messages, _origins(messages, None), strict=True):
         _refuse_opened(value, message, rules)
         for key in sorted(message, key=lambda key: key in REASONING and value.get(key) is None):
             _add_origins(message[key], origin.under(key), origins)
+    for name, argument in arguments.items():
+        _add_origins(argument, argument_origin(name, of_row=True), origins)
     containers: dict[int, Origin] = {}
     opened = traced_messages(messages, given, None, containers)
     slot_origins = [origins.get(id(slot), Origin("field")) for slot in slots]
-    return _Opened(opened, containers, slot_origins, any(type(slot) is Closed for slot in slots))
+    closed = OPEN_ALL if any(type(slot) is Closed for slot in slots) else 0
+    if any("{" in (of_arguments.get(name) or ()) for name in LISTS):
+        closed = OPEN_TOOLS
+    return _Opened(opened, arguments, containers, slot_origins, closed)
 
 
 def _refuse_opened(value: dict[str, Any], message: dict[str, Any], rules: TurnRules) -> None:
@@ -252,14 +264,14 @@ class ShapeProgram(NamedTuple):
 
     `bails` has the lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
     `origins` are those of the slots, and of data that the program itself holds, without the column. `wants_inside` is
-    true if the template may look into lists and dicts that are single slots.
+    not 0 if the template may look into lists and dicts that are single slots: what opens them.
     """
 
     program: _core.JinjaProgram | None
     reasons: tuple[str, ...]
     bails: tuple[tuple[int | None, str], ...]
     origins: tuple[Origin, ...] = ()
-    wants_inside: bool = False
+    wants_inside: int = 0
 
 
 _LATER = ShapeProgram(None, ("its shape hasn't been met often",), ())
@@ -290,8 +302,8 @@ class ShapePrograms:
         self._rows: dict[int, int] = {}
         self._programs: dict[int, ShapeProgram] = {}
         self._exhausted = 0
-        self.looks_inside = False
-        """True if the template looks into lists and dicts of any kind, so that none may be a single slot."""
+        self.looks_inside = 0
+        """The lists and dicts that the template looks into, so that none of them may be a single slot."""
         rules = settings.turn_rules
         call_roles, decodes = list(rules.call_roles), rules.decodes_arguments
         self.shapes = _core.ConversationShapes(MAX_SHAPES, MAX_SKELETON_BYTES, call_roles, decodes)
@@ -309,7 +321,7 @@ class ShapePrograms:
             for number, rows in counts:
                 if self._wants_program(number, rows):
                     self._programs[number] = program = self.compile(self.shapes.skeleton(number))
-                    self.looks_inside |= program.wants_inside
+                    self.looks_inside = max(self.looks_inside, program.wants_inside)
                     new.append(number)
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
             without = _TOO_COSTLY if self.is_exhausted else without
@@ -343,15 +355,15 @@ class ShapePrograms:
             return ShapeProgram(None, (why,), ((None, why),))
         finally:
             forget_inspections(before)
-        names = {"messages": messages, **settings.traced_names(opened.containers)}
+        names = {"messages": messages, **settings.traced_names(opened.containers, opened.arguments)}
         with known_containers(opened.containers):
             compiled = compile_names(self._reference, builder, names, None, after=after)
         self._exhausted += compiled.is_exhausted
         bails = tuple(dict.fromkeys((bail.line, bail.reason) for bail in compiled.bails))
-        wants_inside = opened.has_closed and compiled.has_unsupported
+        wants_inside = opened.closed if compiled.has_unsupported else 0
         parts = None
         if self._kinds is not None:
-            given = [name for name, value in settings.data().items() if value]
+            given = [name for name, value in settings.data(opened.arguments).items() if is_opaque(value) or value]
             parts = self._kinds.parts_of_program(opened.origins, compiled.program.origins, given, len(opened.messages))
         program = core_program(compiled, parts)
         if program is None:
