@@ -115,6 +115,23 @@ def test_a_template_behind_another_one(system: str | None) -> None:
     assert codes <= set(renderer.audit([{"q": "x"}])["code"].to_pylist())
 
 
+@pytest.mark.parametrize("tools", [[{"name": "f"}], '[{"name": "f"}]', ['{"name": "f"}']])
+def test_tools_of_rows_that_no_template_reads(tools: Any) -> None:
+    rows = [
+        {"messages": SILENT[:1], "q": "x", "tools": value}
+        for value in (None, "[]" if isinstance(tools, str) else [], tools)
+    ]
+    plain, reads = (pp.ChatTemplate(TEMPLATES[name]) for name in ("known roles", "tools"))
+    for renderer, is_left_out in (
+        *((plain, True), (reads, False), (pp.Renderer("{q}", chat_template=plain), True)),
+        (pp.ChatTemplate(TEMPLATES["known roles"], argument_columns={}), False),
+    ):
+        renderer.render(rows)
+        assert renderer.last_run is not None
+        found = [(row["code"], row["rows"], row["first_row"]) for row in renderer.last_run.left_out.to_pylist()]
+        assert found == [("tools_left_out", 1, 2)] * is_left_out
+
+
 def test_the_audit_finds_what_is_left_out() -> None:
     chat = pp.ChatTemplate("{{ bos_token }}" + TEMPLATES["known roles"])
     rows: list[dict[str, Any]] = [

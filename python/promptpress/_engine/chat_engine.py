@@ -101,7 +101,9 @@ class ChatEngine(TemplateEngine):
         return list(dict.fromkeys([self.column, *(self.chat_settings.argument_columns or {}).values()]))
 
     def columns_read(self, names: list[str]) -> list[str]:
-        read = {self.column, *self.renderer.argument_columns(names).values()}
+        # What the template doesn't read is left out, which is counted.
+        of_rows = self.renderer.argument_columns(names).values()
+        read = {self.column, *of_rows, *self.renderer.unread_columns(names)}
         return [name for name in names if name in read]
 
     @property

@@ -200,8 +200,9 @@ class ChatStage:
         return [*([] if self.answer is None else [self.answer]), *self._engine.required_columns[1:]]
 
     def columns(self, present: Sequence[str]) -> list[str]:
-        """Return the columns of arguments that the template reads, among those of a table."""
-        return list(dict.fromkeys(self._engine.renderer.argument_columns(present).values()))
+        """Return the columns of arguments among those of a table: what the template doesn't read of them is counted."""
+        renderer = self._engine.renderer
+        return list(dict.fromkeys([*renderer.argument_columns(present).values(), *renderer.unread_columns(present)]))
 
     def _with_columns(
         self, conversations: pa.Table, part: RenderedRows | Part, times: int, samples: pa.Table

@@ -25,7 +25,7 @@ _CODES = {
     "reasoning": "reasoning_left_out",
     "name": "name_left_out",
 }
-_ARGUMENTS = {"tools": "tools_left_out", "documents": "documents_left_out"}
+ARGUMENT_CODES = {"tools": "tools_left_out", "documents": "documents_left_out"}
 
 
 class Part(NamedTuple):
@@ -58,7 +58,7 @@ def part_of(origin: Origin) -> Part | None:
     path = origin.path or ""
     if origin.source == "argument":
         name = re.split(r"[.\[]", path)[0]
-        return Part(_ARGUMENTS[name], name) if name in _ARGUMENTS else None
+        return Part(ARGUMENT_CODES[name], name) if name in ARGUMENT_CODES else None
     match = _OF_MESSAGE.match(path) if origin.source == "field" and origin.message is not None else None
     if match is None or match.lastgroup is None:
         return None

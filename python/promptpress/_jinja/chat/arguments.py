@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.columns import is_text, without_views
 from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.python_rows import excerpt
 from promptpress._arrow.python_values import to_pylist
@@ -94,6 +96,22 @@ def refused(error: Exception, name: str, row: int, column: str, *, is_named: boo
     """Return the error for a column's value that is no argument; without `is_named`, nobody has named the column."""
     remedy = "" if is_named else f"; argument_columns={{}} says that the column isn't the template's {name!r}"
     return render_error("unconvertible_value", f"{error}{remedy}", row, column)
+
+
+def filled_rows(column: pa.ChunkedArray, field: pa.Field) -> list[int]:
+    """Return the rows of a column of tools or documents that hold some, as far as that shows at once."""
+    column = json_texts(column) if is_json(field) else column
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        is_filled = pc.greater(pc.list_value_length(column), 0)
+    elif is_text(column.type):
+        is_filled = pc.invert(
+            pc.is_in(without_views(column), value_set=pa.array(["", "[]", "null"], pa.large_string()))
+        )
+        is_filled = pc.and_(is_filled, column.is_valid())
+    else:
+        return []
+    rows: list[int] = pc.indices_nonzero(is_filled).to_pylist()
+    return rows
 
 
 def argument_texts(

@@ -17,7 +17,7 @@ from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, did_you_mean, render_error
 from promptpress._errors.left_out import MAX_FIRST_ROWS, LeftOut
-from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, arguments_of, refused
+from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, arguments_of, filled_rows, refused
 from promptpress._jinja.chat.conversations import (
     ConversationRows,
     conversation_of,
@@ -31,7 +31,7 @@ from promptpress._jinja.chat.conversations import (
 from promptpress._jinja.chat.roles import lacks_system_role, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
-from promptpress._jinja.left_out import Kinds, Part, has_all_parts, lacking_parts, left_out_error
+from promptpress._jinja.left_out import ARGUMENT_CODES, Kinds, Part, has_all_parts, lacking_parts, left_out_error
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
@@ -86,6 +86,19 @@ class ChatRenderer:
                 raise render_error("missing_column", message, column=column)
         return named
 
+    def unread_columns(self, present: Collection[str]) -> list[str]:
+        """Return columns of tools and documents that would be the template's if it read any."""
+        fixed = self.settings.names()
+        is_free = self.settings.argument_columns is None
+        unread = (name for name in LISTS if fixed[name] is None and name not in self.reference.undeclared)
+        return [name for name in unread if is_free and name in present]
+
+    def _count_unread(self, table: pa.Table, first_row: int, lacking: LeftOut) -> None:
+        for name in self.unread_columns(table.column_names):
+            if rows := filled_rows(table.column(name), table.schema.field(name)):
+                first_rows = [first_row + row for row in rows[:MAX_FIRST_ROWS]]
+                lacking.add((ARGUMENT_CODES[name], f"column {name!r}"), len(rows), first_rows)
+
     def parts(
         self, conversation: Any, column: str, arguments: Mapping[str, Any] = _NONE, columns: Mapping[str, str] = _NONE
     ) -> list[Piece]:
@@ -128,6 +141,7 @@ class ChatRenderer:
         most = sys.maxsize if refused else MAX_FIRST_ROWS
         columns = self.argument_columns([name for name in table.column_names if name != column])
         run.argument_columns |= columns
+        self._count_unread(table, first_row, run.lacking)
         for rows in conversation_rows(table, column, first_row, columns):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
