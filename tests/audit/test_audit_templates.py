@@ -92,7 +92,11 @@ def test_chats() -> None:
         "control_character messages": [1],
     }
     first_only = ChatTemplate("<s>{{ messages[0].content }}")
-    assert findings(first_only, samples) == {"duplicate_samples": [0, 2]}
+    assert findings(first_only, samples) == {
+        "duplicate_samples": [0, 2],
+        "message_left_out": [0, 1],
+        "role_unknown_to_template": [0, 1],
+    }
     doubled = ChatTemplate("<s><s>{{ messages[0].content }}")
     assert findings(doubled, samples)["double_bos"] == [0, 1, 2]
 

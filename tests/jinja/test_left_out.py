@@ -64,7 +64,6 @@ def test_what_is_left_out_is_what_no_mark_is_of(name: str) -> None:
 
 
 SILENT = [{"role": "user", "content": "q"}, {"role": "robot", "content": "LOST"}]
-CALL = {"role": "assistant", "content": "a", "tool_calls": [{"type": "function", "function": {"name": "f"}}]}
 
 
 def test_a_run_warns_once_of_all_that_it_has_left_out() -> None:
@@ -130,22 +129,6 @@ def test_tools_of_rows_that_no_template_reads(tools: Any) -> None:
         assert renderer.last_run is not None
         found = [(row["code"], row["rows"], row["first_row"]) for row in renderer.last_run.left_out.to_pylist()]
         assert found == [("tools_left_out", 1, 2)] * is_left_out
-
-
-def test_the_audit_finds_what_is_left_out() -> None:
-    chat = pp.ChatTemplate("{{ bos_token }}" + TEMPLATES["known roles"])
-    rows: list[dict[str, Any]] = [
-        {"messages": SILENT[:1]},
-        {"messages": "bad"},
-        {"messages": SILENT},
-        {"messages": [CALL]},
-    ]
-    findings = {row["code"]: row for row in chat.audit(rows).to_pylist()}
-    assert findings["message_left_out"]["first_rows"] == findings["role_unknown_to_template"]["first_rows"] == [2]
-    assert findings["tool_call_left_out"]["first_rows"] == [3]
-    assert findings["bos_missing"]["severity"] == "warning"
-    assert "bos_missing" not in pp.ChatTemplate("{{ bos_token | default('') }}x").audit(rows[:1])["code"].to_pylist()
-    assert "bos_missing" not in pp.ChatTemplate("{{ bos_token }}", bos_token="<s>").audit(rows[:1])["code"].to_pylist()
 
 
 def test_a_preview_says_what_is_left_out() -> None:

@@ -30,7 +30,7 @@ from promptpress_workbench.audit.configuration import LastRole, Notes, Roles, Un
 from promptpress_workbench.audit.findings import Finding, findings_html, table_of
 from promptpress_workbench.audit.good_rows import UNRENDERABLE, GoodRows
 from promptpress_workbench.audit.leaks import Answers, OwnExamples
-from promptpress_workbench.audit.left_out import LEFT_OUT, left_out_findings
+from promptpress_workbench.audit.left_out import LeftOutParts
 from promptpress_workbench.audit.requests import EmptyPrompts, EqualLabels, EqualPrompts, Lengths
 from promptpress_workbench.audit.special_tokens import DoubleBos, MediaTags, SpecialTokens, TemplateTokens
 from promptpress_workbench.audit.subject import ConfiguredSubject, TemplateSubject, token_batches
@@ -44,7 +44,7 @@ from promptpress_workbench.threads import Threads
 CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (
     *(OwnExamples, Answers, Placeholders, TemplateTokens, MediaTags, SpecialTokens),
     *(EmptyPrompts, EqualPrompts, EqualLabels, Lengths, Budgets, DoubleBos, LastRole, Roles),
-    *(TrainedTokens, GrowingChats, TokenBorders),
+    *(LeftOutParts, TrainedTokens, GrowingChats, TokenBorders),
     *(Nulls, EncodedArguments, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
 )
 """Every check, in the order in which findings of equal severity are listed."""
@@ -94,8 +94,7 @@ def audit(
     answered = copy.copy(engine) if answer is None else engine.answered(answer)
     subject.tokens = token_batches(answered, reader.schema, token_counter, labels, mask)
     checks = [kind(subject) for kind in kinds if kind.applies_to(subject)]
-    looks_for_left_out = engine.chat_settings is not None and not codes.isdisjoint(LEFT_OUT)
-    reads = UNRENDERABLE in codes or looks_for_left_out or any(check.reads_requests for check in checks)
+    reads = UNRENDERABLE in codes or any(check.reads_requests for check in checks)
     if isinstance(subject, ConfiguredSubject):
         good_rows.has_gaps = subject.has_examples  # which are chosen by, or compared with, the numbers of rows
         reads = reads or subject.tokens is not None or subject.core.index_column is not None
@@ -113,8 +112,6 @@ def audit(
     for finding in findings:
         if finding.first_rows is not None and finding.code != UNRENDERABLE:
             finding.first_rows = list(map(good_rows.number, finding.first_rows))
-    number = good_rows.number if isinstance(subject, ConfiguredSubject) else row_number
-    findings += _listed(list(left_out_findings(engine, subject.lacking.renumbered(number))), listed)
     table = table_of(findings)
     show_table(table, findings_html)
     return table
@@ -136,7 +133,6 @@ def _template_batches(
     """Yield the rows that a template renders, with their texts."""
     has_spans = any(check.reads_columns for check in checks)
     run = subject.engine.begin(RenderOptions(spans="detailed" if has_spans else False, errors="column"), None)
-    subject.lacking = run.lacking
     for batch in sliced(reader):
         parts: list[Any] = list(run.parts(pa.Table.from_batches([batch]), good_rows.seen))
         errors = pa.concat_arrays([part.errors for part in parts]) if parts else pa.array([], pa.string())
@@ -145,6 +141,7 @@ def _template_batches(
             prompts = _rendered([part.prompts for part in parts], errors)
             spans = _rendered([part.spans for part in parts], errors) if has_spans else None
             yield TemplateBatch(subject, rows, first, prompts, spans)
+    subject.lacking = run.lacking.renumbered(good_rows.place)
 
 
 def _rendered(arrays: Sequence[pa.Array], errors: pa.Array) -> pa.Array:

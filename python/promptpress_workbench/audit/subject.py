@@ -145,6 +145,7 @@ class Subject:
 
     schema: pa.Schema
     labels: list[Any] | None = None
+    engine: TableEngine = field(kw_only=True)
     limits: Mapping[str, int] = field(default_factory=dict)
     """The most `bytes` and `tokens` of a prompt."""
     counter: LoadedTokenizer | None = None
@@ -200,8 +201,6 @@ class Subject:
 @dataclass
 class TemplateSubject(Subject):
     """A Jinja template, a chat template, or a column of prompts."""
-
-    engine: TableEngine = field(kw_only=True)
 
     def __post_init__(self) -> None:
         self.control_texts = self.engine.sources
